@@ -1,0 +1,71 @@
+# The targets a person needs; `make help` lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+BIN := bin
+TOOLS := $(BIN)/tools
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X score/scored/api.version=$(VERSION)"
+FUZZTIME ?= 5s
+ONLY ?=
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install what building and testing need (apt, as root), or say what is missing
+	@.ci/setup build test
+
+.PHONY: build
+build: ## build bin/scored and bin/scrun
+	@.ci/setup build
+	@mkdir -p $(BIN)
+	@CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o $(BIN)/ ./cmd/scored ./cmd/scrun
+
+.PHONY: demo
+demo: ## two MPI programs share two nodes in time, and the same without coordination
+	@.ci/setup build demo
+	@$(MAKE) --no-print-directory build
+	@examples/demo
+
+.PHONY: test
+test: ## set up, then unit and whole-system tests, with a closing count
+	@.ci/setup build test
+	@$(MAKE) --no-print-directory build tools-test
+	@$(TOOLS)/gotestsum --format standard-quiet -- -timeout 20m ./...
+
+.PHONY: check
+check: ## what CI runs besides the tests: format, vet, lint, generated code, race, fuzz
+	@.ci/setup build test check
+	@$(MAKE) --no-print-directory build tools-test tools-check
+	@.ci/check $(FUZZTIME)
+
+.PHONY: bench
+bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|sharing|placement
+	@.ci/setup build bench
+	@$(MAKE) --no-print-directory build
+	@go run ./tests/bench -only "$(ONLY)"
+
+.PHONY: generate
+generate: ## generate protobuf code, man pages and the example configuration
+	@.ci/setup build check
+	@.ci/generate
+	@go run ./cmd/scored man --dir packaging/man
+
+.PHONY: fmt
+fmt: tools-check ## format the code
+	@$(TOOLS)/golangci-lint fmt ./...
+
+.PHONY: clean
+clean: ## remove what was built
+	@rm -rf $(BIN) build
+
+.PHONY: tools-test
+tools-test:
+	@mkdir -p $(TOOLS)
+	@cd .ci/tools && go build -o ../../$(TOOLS)/ gotest.tools/gotestsum
+
+.PHONY: tools-check
+tools-check:
+	@mkdir -p $(TOOLS)
+	@cd .ci/tools && go build -o ../../$(TOOLS)/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
