@@ -1,0 +1,181 @@
+package nodeagent
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+const (
+	// DefaultWarmStewards is enough for two jobs that start at the same
+	// instant; a steward costs some 10 MB while it waits.
+	DefaultWarmStewards = 2
+	// MaxWarmStewards bounds the memory that waiting stewards take.
+	MaxWarmStewards = 64
+	// MaxNodeCPUs is the kernel's own bound (CONFIG_NR_CPUS).
+	MaxNodeCPUs = 8192
+	// maxSocketDir leaves room for a steward's socket name below the 108
+	// bytes that a Unix socket address holds.
+	maxSocketDir = 80
+)
+
+// ErrOptions is wrapped by every error of New that the configuration caused.
+var ErrOptions = errors.New("agent configuration")
+
+// namePattern is what may stand in a directory name and in a host name.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+
+// Options say what a node is and whom it serves. Zero values mean the default
+// that the field's comment names.
+type Options struct {
+	// Name of the node, unique in the cluster: letters, digits, - and _.
+	Name string
+	// Cluster is the name that the servers must have too.
+	Cluster string
+	// Version of the program; a leader refuses agents of another one.
+	Version string
+	// RunDir is a directory of this agent alone, made with mode 0700. It must
+	// be absolute and at most 80 bytes long, since sockets live in it.
+	RunDir string
+
+	// Servers are the base URLs of the servers' AgentService, tried in turn.
+	Servers []string
+	// Client reaches the servers. It must speak HTTP/2 to them. Default:
+	// HTTP/2 over TCP without encryption.
+	Client *http.Client
+	// ClusterKey is the secret that servers and agents show each other.
+	ClusterKey string
+	// Listen is where servers and other agents reach this one, host:port on
+	// loopback; port 0 takes a free one.
+	Listen string
+
+	// CPUs are the node's CPUs as the kernel numbers them. Default: all that
+	// this process may use.
+	CPUs []int
+	// MemoryBytes may be promised to jobs. Default: what the machine, or the
+	// control group around this process, has.
+	MemoryBytes uint64
+	// SharesCPUs says that another node of this machine has the same CPUs.
+	SharesCPUs bool
+
+	// StewardExe is the program that runs as steward when its first argument
+	// is "steward".
+	StewardExe string
+	// WarmStewards wait for the next jobs. Default: DefaultWarmStewards.
+	WarmStewards int
+	// Grace is how long a steward goes on without an agent; 0 ends its job at
+	// once, for an agent that is not a daemon.
+	Grace time.Duration
+
+	// NoCgroups stops jobs by signals to their process groups even where
+	// control groups could be used (configuration key cgroups = "off").
+	NoCgroups bool
+	// EnableRealtime lets the switching thread ask for real-time priority, so
+	// that spinning jobs cannot delay it.
+	EnableRealtime bool
+
+	// MetricsAddress serves Prometheus metrics at /metrics, host:port on
+	// loopback. Default: not served.
+	MetricsAddress string
+	// Logger gets one line per event. Default: none.
+	Logger *zap.Logger
+}
+
+// withDefaults fills in what the caller left open, and checks the rest.
+func (o Options) withDefaults() (Options, error) {
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if o.WarmStewards == 0 {
+		o.WarmStewards = DefaultWarmStewards
+	}
+	if o.Client == nil {
+		o.Client = NewHTTP2Client()
+	}
+	var err error
+	if len(o.CPUs) == 0 {
+		if o.CPUs, err = allowedCPUs(); err != nil {
+			return o, fmt.Errorf("%w: %w; name the node's CPUs with cpus", ErrOptions, err)
+		}
+	}
+	if o.MemoryBytes == 0 {
+		if o.MemoryBytes, err = machineMemory(); err != nil {
+			return o, fmt.Errorf("%w: %w; say how much memory the node has with memory", ErrOptions, err)
+		}
+	}
+	if err = o.check(); err != nil {
+		return o, fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	return o, nil
+}
+
+func (o Options) check() error {
+	switch {
+	case !namePattern.MatchString(o.Name):
+		return fmt.Errorf("the node name %q may have up to 63 letters, digits, - and _", o.Name)
+	case !namePattern.MatchString(o.Cluster):
+		return fmt.Errorf("the cluster name %q may have up to 63 letters, digits, - and _", o.Cluster)
+	case !filepath.IsAbs(o.RunDir):
+		return fmt.Errorf("the run directory %q must be an absolute path", o.RunDir)
+	case len(o.RunDir) > maxSocketDir:
+		return fmt.Errorf("the run directory %q is longer than %d bytes: sockets in it would have names too long for the kernel; choose a shorter one", o.RunDir, maxSocketDir)
+	case len(o.Servers) == 0:
+		return errors.New("no server is named; say where the servers listen with servers")
+	case o.ClusterKey == "":
+		return errors.New("the cluster key is empty; give every daemon the same key_file")
+	case !filepath.IsAbs(o.StewardExe):
+		return fmt.Errorf("the steward program %q must be an absolute path", o.StewardExe)
+	case o.WarmStewards < 0 || o.WarmStewards > MaxWarmStewards:
+		return fmt.Errorf("warm_stewards = %d is not between 1 and %d", o.WarmStewards, MaxWarmStewards)
+	case o.Grace < 0:
+		return fmt.Errorf("the stewards' grace time %v is negative", o.Grace)
+	}
+	if err := checkCPUs(o.CPUs); err != nil {
+		return err
+	}
+	if err := CheckLoopback("listen", o.Listen); err != nil {
+		return err
+	}
+	if o.MetricsAddress == "" {
+		return nil
+	}
+	return CheckLoopback("metrics_listen", o.MetricsAddress)
+}
+
+func checkCPUs(cpus []int) error {
+	seen := make(map[int]bool, len(cpus))
+	for _, cpu := range cpus {
+		if cpu < 0 || cpu >= MaxNodeCPUs {
+			return fmt.Errorf("there is no CPU %d", cpu)
+		}
+		if seen[cpu] {
+			return fmt.Errorf("CPU %d is named twice", cpu)
+		}
+		seen[cpu] = true
+	}
+	return nil
+}
+
+// CheckLoopback refuses an address that other hosts could reach: until the
+// daemons authenticate each other by certificates, none may listen there. The
+// key names the configuration key in the error.
+func CheckLoopback(key, address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%s = %q is not host:port", key, address)
+	}
+	if host == "localhost" {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s = %q can be reached from other hosts, and connections are not encrypted yet; use 127.0.0.1 or ::1", key, address)
+}
