@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// group is one family of figures.
+type group struct {
+	name string
+	run  func(context.Context, *bench) error
+}
+
+var groups = []group{
+	{"launch", launchGroup},
+	{"switch", switchGroup},
+	{"sharing", sharingGroup},
+	{"placement", placementGroup},
+}
+
+// bench is what all groups share.
+type bench struct {
+	*report
+	bin  string // directory of scored and scrun
+	work string // scratch directory, removed at the end
+	runs int    // alternating runs of a pair
+}
+
+func main() {
+	only := flag.String("only", "", "comma-separated groups to run (default all)")
+	bin := flag.String("bin", "bin", "directory of scored and scrun")
+	runs := flag.Int("runs", 7, "alternating runs of each pair, at least 5")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *only, *bin, *runs); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, only, bin string, runs int) error {
+	if runs < 5 {
+		return errors.New("-runs below 5 says nothing")
+	}
+	chosen, err := choose(only)
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "score-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	b := &bench{report: &report{out: os.Stdout}, bin: bin, work: work, runs: runs}
+	describeMachine(os.Stdout)
+	var failed error
+	for _, g := range chosen {
+		fmt.Printf("# %s\n", g.name)
+		if err := g.run(ctx, b); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.name, err))
+		}
+	}
+	fmt.Printf("# %d figures, %d short\n", b.count, b.short)
+	return failed
+}
+
+func choose(only string) ([]group, error) {
+	if only == "" {
+		return groups, nil
+	}
+	var chosen []group
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement", name)
+		}
+		chosen = append(chosen, groups[i])
+	}
+	return chosen, nil
+}
