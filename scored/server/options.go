@@ -1,0 +1,124 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"score/scored/api/scorev1"
+)
+
+// ErrOptions is wrapped by every error of New that the configuration caused.
+var ErrOptions = errors.New("server configuration")
+
+// UnixPrefix marks an address as the path of a Unix socket.
+const UnixPrefix = "unix:"
+
+// maxSocketPath is what fits in a Unix socket address of Linux, without the
+// closing NUL.
+const maxSocketPath = 107
+
+// namePattern is what may stand in a directory name and in a host name.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+
+// Options say what a server keeps, where it listens and what it is called.
+type Options struct {
+	// DataDir holds the committed state, mode 0700; one server at a time may
+	// use it. Empty: the state lives in memory and ends with the process.
+	DataDir string
+	// UserSocket is the Unix socket for users' programs. Everybody may
+	// connect; the kernel tells who they are. Empty: none.
+	UserSocket string
+	// AgentListen is where agents connect: host:port on loopback (port 0 takes
+	// a free one), or "unix:" and the path of a socket for agents of the same
+	// user on this host.
+	AgentListen string
+	// ClusterKey is the secret that servers and agents show each other.
+	ClusterKey string
+	// ClusterName is what agents must name when they connect.
+	ClusterName string
+	// Version of the program; agents of another one are refused.
+	Version string
+	// MetricsAddress serves Prometheus metrics at /metrics, host:port on
+	// loopback. Empty: not served.
+	MetricsAddress string
+	// Settings are those of a new cluster; nil means the defaults. A cluster
+	// that has state keeps its own: they are changed by SetSettings.
+	Settings *scorev1.Settings
+	// Logger gets one line per event. Nil: none.
+	Logger *zap.Logger
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if err := o.check(); err != nil {
+		return o, fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	return o, nil
+}
+
+func (o Options) check() error {
+	switch {
+	case !namePattern.MatchString(o.ClusterName):
+		return fmt.Errorf("the cluster name %q may have up to 63 letters, digits, - and _", o.ClusterName)
+	case o.ClusterKey == "":
+		return errors.New("the cluster key is empty; give every daemon the same key_file")
+	case o.Version == "":
+		return errors.New("the version is empty")
+	case o.DataDir != "" && !filepath.IsAbs(o.DataDir):
+		return fmt.Errorf("data_dir = %q must be an absolute path", o.DataDir)
+	}
+	if err := checkSocket("socket", o.UserSocket); err != nil {
+		return err
+	}
+	if err := checkAgentListen(o.AgentListen); err != nil {
+		return err
+	}
+	if o.MetricsAddress == "" {
+		return nil
+	}
+	return checkLoopback("metrics_listen", o.MetricsAddress)
+}
+
+func checkAgentListen(address string) error {
+	if path, ok := strings.CutPrefix(address, UnixPrefix); ok {
+		return checkSocket("agents_listen", path)
+	}
+	return checkLoopback("agents_listen", address)
+}
+
+func checkSocket(key, path string) error {
+	switch {
+	case path == "":
+		return nil
+	case !filepath.IsAbs(path):
+		return fmt.Errorf("%s = %q must be an absolute path", key, path)
+	case len(path) > maxSocketPath:
+		return fmt.Errorf("%s = %q is longer than the %d bytes a socket's name may have; choose a shorter one", key, path, maxSocketPath)
+	}
+	return nil
+}
+
+// checkLoopback refuses an address that other hosts could reach: until the
+// daemons authenticate each other by certificates, none may listen there.
+func checkLoopback(key, address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%s = %q is not host:port", key, address)
+	}
+	if host == "localhost" {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s = %q can be reached from other hosts, and connections are not encrypted yet; use 127.0.0.1 or ::1", key, address)
+}
