@@ -1,0 +1,224 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	on  = []byte("1")
+	off = []byte("0")
+)
+
+// Group is the control group of one job on one node.
+type Group struct {
+	dir    string
+	memDir string // v1 memory group, "" when not used
+	memory Memory
+
+	dirFD    int // what processes are born into
+	freezeFD int // cgroup.freeze
+	frozen   *watch
+	cpuFD    int // cpu.stat
+
+	mu     sync.Mutex
+	closed bool // guarded by mu; the files are closed once
+}
+
+var _ Container = (*Group)(nil)
+
+func openGroup(dir, memDir string, memory Memory) (*Group, error) {
+	g := &Group{dir: dir, memDir: memDir, memory: memory, dirFD: -1, freezeFD: -1, cpuFD: -1}
+	var err error
+	if g.dirFD, err = openAt(dir, "", unix.O_DIRECTORY|unix.O_RDONLY); err != nil {
+		return nil, err
+	}
+	if g.freezeFD, err = openAt(dir, "cgroup.freeze", unix.O_WRONLY); err == nil {
+		g.cpuFD, err = openAt(dir, "cpu.stat", unix.O_RDONLY)
+	}
+	if err == nil {
+		g.frozen, err = newWatch(dir, "frozen ")
+	}
+	if err != nil {
+		g.closeFiles()
+		return nil, err
+	}
+	return g, nil
+}
+
+func openAt(dir, name string, flags int) (int, error) {
+	path := filepath.Join(dir, name)
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("opening %s: %w", path, err)
+	}
+	return fd, nil
+}
+
+func (g *Group) closeFiles() {
+	for _, fd := range []int{g.dirFD, g.freezeFD, g.cpuFD} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+	if g.frozen != nil {
+		g.frozen.close()
+	}
+	g.dirFD, g.freezeFD, g.cpuFD, g.frozen = -1, -1, -1, nil
+}
+
+// Dir is the group's directory in the v2 tree.
+func (g *Group) Dir() string { return g.dir }
+
+// FD is the group's directory, for clone3's CLONE_INTO_CGROUP.
+func (g *Group) FD() int { return g.dirFD }
+
+// Started does nothing: a group knows its processes.
+func (g *Group) Started(int, int) {}
+
+// Freeze asks the kernel to stop all processes: one pwrite.
+func (g *Group) Freeze() error { return g.writeFreeze(on) }
+
+// Thaw lets all processes run again: one pwrite.
+func (g *Group) Thaw() error { return g.writeFreeze(off) }
+
+func (g *Group) writeFreeze(state []byte) error {
+	if _, err := unix.Pwrite(g.freezeFD, state, 0); err != nil {
+		return fmt.Errorf("writing %s/cgroup.freeze: %w", g.dir, err)
+	}
+	return nil
+}
+
+// WaitFrozen waits until the kernel says that all processes are stopped. It
+// allocates nothing unless it fails.
+func (g *Group) WaitFrozen(deadline time.Time) error {
+	ok, err := g.frozen.waitFor('1', deadline)
+	if err != nil {
+		return fmt.Errorf("%s: %w", g.dir, err)
+	}
+	if !ok {
+		return fmt.Errorf("%s: %w", g.dir, ErrNotFrozen)
+	}
+	return nil
+}
+
+// Kill ends every process of the group and of the groups below it, and waits
+// until none is left.
+func (g *Group) Kill(deadline time.Time) error {
+	populated, err := newWatch(g.dir, "populated ")
+	if err != nil {
+		return err
+	}
+	defer populated.close()
+	if err := g.sendKill(); err != nil {
+		return err
+	}
+	ok, err := populated.waitFor('0', deadline)
+	if err != nil {
+		return fmt.Errorf("%s: %w", g.dir, err)
+	}
+	if ok {
+		return nil
+	}
+	pids, _ := g.Pids(nil)
+	return fmt.Errorf("%s: %w: %v", g.dir, ErrNotEmpty, pids)
+}
+
+// sendKill needs cgroup.kill, of Linux 5.14. Before that it freezes, so that
+// nothing forks, and signals one by one; the signal ends a frozen process too.
+func (g *Group) sendKill() error {
+	err := writeFile(g.dir, "cgroup.kill", "1")
+	if !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	if err := writeFile(g.dir, "cgroup.freeze", "1"); err != nil {
+		return err
+	}
+	pids, err := g.Pids(nil)
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("killing process %d: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// Pids appends the processes of the group itself (not of groups below it).
+func (g *Group) Pids(pids []int) ([]int, error) {
+	text, err := readFile(g.dir, "cgroup.procs")
+	if err != nil {
+		return pids, err
+	}
+	for line := range strings.Lines(text) {
+		pid, err := strconv.Atoi(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			return pids, fmt.Errorf("%s/cgroup.procs: %w", g.dir, err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
+}
+
+// CPUTime reads usage_usec of cpu.stat: user and system time of all processes
+// that ever were in the group, to the microsecond.
+func (g *Group) CPUTime() (time.Duration, error) {
+	var buf [cpuStatBytes]byte
+	n, err := unix.Pread(g.cpuFD, buf[:], 0)
+	if err != nil {
+		return 0, fmt.Errorf("reading %s/cpu.stat: %w", g.dir, err)
+	}
+	usec, ok := field(buf[:n], "usage_usec ")
+	if !ok {
+		return 0, fmt.Errorf("%s/cpu.stat has no usage_usec", g.dir)
+	}
+	return time.Duration(usec) * time.Microsecond, nil
+}
+
+// cpuStatBytes holds the start of cpu.stat; usage_usec is its first line.
+const cpuStatBytes = 128
+
+// Close kills what is left, closes the files and removes the group. When it
+// fails the group can be closed again.
+func (g *Group) Close(deadline time.Time) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+	if err := g.Kill(deadline); err != nil {
+		return err
+	}
+	if err := removeTree(g.dir, deadline); err != nil {
+		return err
+	}
+	if g.memDir != "" {
+		if err := removeTree(g.memDir, deadline); err != nil {
+			return err
+		}
+	}
+	g.closed = true
+	g.closeFiles()
+	return nil
+}
+
+// Release closes the files and leaves the group and its processes alone: an
+// agent that stops while its stewards go on does this.
+func (g *Group) Release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return
+	}
+	g.closed = true
+	g.closeFiles()
+}

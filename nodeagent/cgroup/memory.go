@@ -1,0 +1,128 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// MinMemoryLimit is the least limit: below it not even a shell starts, and the
+// user would see a kill without a reason.
+const MinMemoryLimit = 1 << 20
+
+// OOM is what the memory limit has done so far.
+type OOM struct {
+	// Kills counts processes that the kernel killed for want of memory.
+	Kills uint64
+	// Refusals counts how often the limit was hit, mostly without harm.
+	Refusals uint64
+}
+
+// LimitMemory bounds the memory of all processes of the group together, swap
+// included. With v2 an excess ends all of them at once; with v1 it ends one,
+// and the caller has to end the rest. On a v1 host only processes that are
+// started while the starting thread is in MemoryTasks are counted.
+func (g *Group) LimitMemory(bytes int64) error {
+	if bytes < MinMemoryLimit {
+		return fmt.Errorf("a memory limit of %d bytes is too small, the least is %d", bytes, MinMemoryLimit)
+	}
+	limit := strconv.FormatInt(bytes, 10)
+	switch g.memory {
+	case MemoryV2:
+		return g.limitV2(limit)
+	case MemoryV1:
+		return g.limitV1(limit)
+	default:
+		return ErrNoMemoryControl
+	}
+}
+
+func (g *Group) limitV2(limit string) error {
+	if err := writeFile(g.dir, "memory.max", limit); err != nil {
+		return err
+	}
+	if err := writeFile(g.dir, "memory.oom.group", "1"); err != nil {
+		return err
+	}
+	return ifThere(writeFile(g.dir, "memory.swap.max", "0"))
+}
+
+// limitV1 sets memory and memory+swap to the same. The second may never be
+// below the first, so it is lifted out of the way before.
+func (g *Group) limitV1(limit string) error {
+	if err := ifThere(writeFile(g.memDir, "memory.memsw.limit_in_bytes", "-1")); err != nil {
+		return err
+	}
+	if err := writeFile(g.memDir, "memory.limit_in_bytes", limit); err != nil {
+		return err
+	}
+	return ifThere(writeFile(g.memDir, "memory.memsw.limit_in_bytes", limit))
+}
+
+// ifThere forgives a missing file: swap accounting can be configured away, and
+// then there is no swap to bound or nobody who counts it.
+func ifThere(err error) error {
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
+}
+
+// MemoryDir is the v1 memory group, or "". The thread that starts the ranks
+// must be in it (launch.Forker.JoinMemory), since v1 has no CLONE_INTO_CGROUP,
+// and must leave it before Close.
+func (g *Group) MemoryDir() string { return g.memDir }
+
+// OOM reads the counters of the memory limit. A rank that died by SIGKILL
+// while Kills grew was killed for want of memory.
+func (g *Group) OOM() (OOM, error) {
+	switch g.memory {
+	case MemoryV2:
+		events, err := readFile(g.dir, "memory.events")
+		if err != nil {
+			return OOM{}, err
+		}
+		return parseOOM(events, events, "max "), nil
+	case MemoryV1:
+		control, err := readFile(g.memDir, "memory.oom_control")
+		if err != nil {
+			return OOM{}, err
+		}
+		failcnt, err := readFile(g.memDir, "memory.failcnt")
+		if err != nil {
+			return OOM{}, err
+		}
+		return parseOOM(control, failcnt, ""), nil
+	default:
+		return OOM{}, ErrNoMemoryControl
+	}
+}
+
+func parseOOM(kills, refusals, refusalsKey string) OOM {
+	var o OOM
+	o.Kills, _ = field([]byte(kills), "oom_kill ")
+	o.Refusals, _ = field([]byte(refusals), refusalsKey)
+	return o
+}
+
+// MemoryPeak is the most memory the job has used at once, in bytes.
+func (g *Group) MemoryPeak() (uint64, error) {
+	dir, name := g.dir, "memory.peak"
+	switch g.memory {
+	case MemoryV2:
+	case MemoryV1:
+		dir, name = g.memDir, "memory.max_usage_in_bytes"
+	default:
+		return 0, ErrNoMemoryControl
+	}
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return 0, fmt.Errorf("reading a group: %w", err)
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+}

@@ -1,0 +1,65 @@
+package cgroup
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// mounts is where this host's hierarchies are; empty strings where there is none.
+type mounts struct {
+	v2       string // the version 2 tree
+	v1Memory string // the version 1 hierarchy that holds the memory controller
+}
+
+func findMounts() (mounts, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return mounts{}, err
+	}
+	defer f.Close()
+	return parseMounts(f)
+}
+
+// parseMounts reads proc(5)'s mountinfo. A line is
+//
+//	36 35 98:0 /root /mount/point options [tags ...] - type source superoptions
+//
+// The first v2 mount wins: a later one is a view into the same tree that
+// somebody made for a container.
+func parseMounts(r io.Reader) (mounts, error) {
+	var m mounts
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		before, after, ok := strings.Cut(lines.Text(), " - ")
+		if !ok {
+			continue
+		}
+		place, kind := strings.Fields(before), strings.Fields(after)
+		if len(place) < 5 || len(kind) < 3 {
+			continue
+		}
+		at := unescape(place[4])
+		switch kind[0] {
+		case "cgroup2":
+			if m.v2 == "" {
+				m.v2 = at
+			}
+		case "cgroup":
+			if m.v1Memory == "" && slices.Contains(strings.Split(kind[2], ","), "memory") {
+				m.v1Memory = at
+			}
+		}
+	}
+	return m, lines.Err()
+}
+
+// unescape undoes mountinfo's \040 for space and its like.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}

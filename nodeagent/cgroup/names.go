@@ -1,0 +1,67 @@
+package cgroup
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const (
+	rootPrefix = "score."
+	slotPrefix = "s-"
+
+	// maxNameLen keeps "score.<cluster>.<node>" below NAME_MAX (255).
+	maxNameLen = 100
+	// MaxSlot bounds the slots of a node: far more stewards than a node can
+	// run, and few enough that a wrong number is noticed.
+	MaxSlot = 1 << 16
+)
+
+// rootName checks both names and joins them. A cluster's name has no dot, so
+// that no two (cluster, node) pairs share a group.
+func rootName(cluster, node string) (string, error) {
+	if err := checkName("cluster", cluster, false); err != nil {
+		return "", err
+	}
+	if err := checkName("node", node, true); err != nil {
+		return "", err
+	}
+	return rootPrefix + cluster + "." + node, nil
+}
+
+func checkName(what, name string, dots bool) error {
+	if name == "" || len(name) > maxNameLen {
+		return fmt.Errorf("%w: a %s's name has 1 to %d characters, %q has %d",
+			ErrName, what, maxNameLen, name, len(name))
+	}
+	for i, c := range []byte(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case i > 0 && (c == '-' || c == '_' || dots && c == '.'):
+		default:
+			return fmt.Errorf("%w: the %s's name %q may not have %q at place %d",
+				ErrName, what, name, c, i+1)
+		}
+	}
+	return nil
+}
+
+func slotName(n int) (string, error) {
+	if n < 0 || n > MaxSlot {
+		return "", fmt.Errorf("%w: a slot is 0 to %d, not %d", ErrName, MaxSlot, n)
+	}
+	return slotPrefix + strconv.Itoa(n), nil
+}
+
+// slotOf is the number of a slot's group; ok is false for any other name.
+func slotOf(name string) (n int, ok bool) {
+	digits, ok := strings.CutPrefix(name, slotPrefix)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 0 || n > MaxSlot || strconv.Itoa(n) != digits {
+		return 0, false
+	}
+	return n, true
+}

@@ -1,0 +1,111 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Memory says by what a memory limit is kept.
+type Memory uint8
+
+const (
+	// MemoryNone means that no limit can be set.
+	MemoryNone Memory = iota
+	// MemoryV2 is the memory controller of the v2 tree.
+	MemoryV2
+	// MemoryV1 is the v1 memory hierarchy of a hybrid host.
+	MemoryV1
+)
+
+func (m Memory) String() string {
+	switch m {
+	case MemoryV2:
+		return "v2"
+	case MemoryV1:
+		return "v1"
+	default:
+		return "none"
+	}
+}
+
+// Report is what a host offers.
+type Report struct {
+	Usable bool
+	// Reason is one sentence: why not usable, or, when usable without a memory
+	// controller, why there is none. Else empty.
+	Reason string
+	// Mount is the v2 tree, "" if there is none.
+	Mount string
+	// Memory is what the controllers offer; OpenRoot may still fail to enable
+	// the v2 one, Root.Memory tells.
+	Memory Memory
+}
+
+// Probe finds out whether groups can be made here. It changes nothing.
+func Probe() Report {
+	m, err := findMounts()
+	if err != nil {
+		return Report{Reason: "the table of mounts cannot be read: " + err.Error()}
+	}
+	return probe(m)
+}
+
+func probe(m mounts) Report {
+	if m.v2 == "" {
+		return Report{Reason: "no cgroup v2 tree is mounted; mount one on /sys/fs/cgroup or /sys/fs/cgroup/unified"}
+	}
+	r := Report{Mount: m.v2}
+	if reason := unwritable(m.v2); reason != "" {
+		r.Reason = reason
+		return r
+	}
+	if _, err := os.Stat(filepath.Join(m.v2, "cgroup.subtree_control")); err != nil {
+		r.Reason = fmt.Sprintf("%s is not the top of a cgroup v2 tree: %v", m.v2, err)
+		return r
+	}
+	r.Usable = true
+	r.Memory = memoryOf(m)
+	if r.Memory == MemoryNone {
+		r.Reason = "no memory controller is within reach; memory limits will not be kept"
+	}
+	return r
+}
+
+func unwritable(dir string) string {
+	err := unix.Access(dir, unix.W_OK|unix.X_OK)
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, unix.EROFS):
+		return dir + " is mounted read-only"
+	case os.Geteuid() != 0:
+		return dir + " cannot be written; run the agent as root, or let root delegate it"
+	default:
+		return fmt.Sprintf("%s cannot be written: %v", dir, err)
+	}
+}
+
+func memoryOf(m mounts) Memory {
+	controllers, err := os.ReadFile(filepath.Join(m.v2, "cgroup.controllers"))
+	if err == nil && hasWord(string(controllers), "memory") {
+		return MemoryV2
+	}
+	if m.v1Memory != "" && unwritable(m.v1Memory) == "" {
+		return MemoryV1
+	}
+	return MemoryNone
+}
+
+func hasWord(text, word string) bool {
+	for _, w := range strings.Fields(text) {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,256 @@
+package procgroup
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/cgroup"
+)
+
+// SIGSTOP takes effect when the process next leaves the kernel or is
+// interrupted, within microseconds; nobody but its parent is told, so the wait
+// looks again after a pause that doubles.
+const (
+	pollFirst = 20 * time.Microsecond
+	pollLast  = time.Millisecond
+)
+
+// Group is a job's processes, as far as signals reach them.
+type Group struct {
+	parent int
+
+	mu    sync.Mutex
+	ranks []rank
+	// ended is the CPU time of ranks that are gone, as last seen.
+	ended time.Duration
+	buf   [statBytes]byte
+}
+
+type rank struct {
+	pid, pgid int
+	start     uint64
+	statFD    int // kept open; reads fail with ESRCH once the rank is reaped
+	cpu       time.Duration
+}
+
+var _ cgroup.Container = (*Group)(nil)
+
+// New makes the container of a job whose ranks are started by the process
+// parent, which starts nothing else.
+func New(parent int) *Group { return &Group{parent: parent} }
+
+// Started adds a rank. One that has already gone is forgotten at once.
+func (g *Group) Started(pid, pgid int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	fd, err := openStat(pid)
+	if err != nil {
+		return
+	}
+	s, err := preadStat(fd, g.buf[:])
+	if err != nil {
+		unix.Close(fd)
+		return
+	}
+	g.ranks = append(g.ranks, rank{pid: pid, pgid: pgid, start: s.start, statFD: fd})
+}
+
+// FD is -1: processes are not born into a procgroup.
+func (g *Group) FD() int { return -1 }
+
+// Freeze sends SIGSTOP to every rank's process group.
+func (g *Group) Freeze() error { return g.signal(unix.SIGSTOP) }
+
+// Thaw sends SIGCONT to every rank's process group.
+func (g *Group) Thaw() error { return g.signal(unix.SIGCONT) }
+
+func (g *Group) signal(sig unix.Signal) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forgetReaped()
+	last := 0
+	for _, r := range g.ranks {
+		if r.pgid == last {
+			continue
+		}
+		last = r.pgid
+		if err := unix.Kill(-r.pgid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("signal %d to process group %d: %w", int(sig), r.pgid, err)
+		}
+	}
+	return nil
+}
+
+// forgetReaped drops the ranks that are gone. As long as a rank is a zombie its
+// numbers cannot be given to another process; after that no signal may go out.
+func (g *Group) forgetReaped() {
+	kept := g.ranks[:0]
+	for _, r := range g.ranks {
+		s, err := preadStat(r.statFD, g.buf[:])
+		if gone(err) {
+			g.ended += r.cpu
+			unix.Close(r.statFD)
+			continue
+		}
+		if err == nil {
+			r.cpu = s.cpu
+		}
+		kept = append(kept, r)
+	}
+	g.ranks = kept
+}
+
+// WaitFrozen looks at every rank until all are stopped or over. It allocates
+// nothing unless it fails.
+func (g *Group) WaitFrozen(deadline time.Time) error {
+	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
+		running := g.running()
+		if running == 0 {
+			return nil
+		}
+		left := time.Until(deadline)
+		if left <= 0 {
+			return fmt.Errorf("process %d: %w", running, cgroup.ErrNotFrozen)
+		}
+		ts := unix.NsecToTimespec(int64(min(pause, left)))
+		if err := unix.Nanosleep(&ts, nil); err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("waiting for a stop: %w", err)
+		}
+	}
+}
+
+// running is the first rank that still runs, or 0.
+func (g *Group) running() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.ranks {
+		s, err := preadStat(g.ranks[i].statFD, g.buf[:])
+		if err == nil && !s.stopped() {
+			return g.ranks[i].pid
+		}
+	}
+	return 0
+}
+
+// Pids appends the job's living processes, by group and by descent.
+func (g *Group) Pids(pids []int) ([]int, error) {
+	all, err := table()
+	if err != nil {
+		return pids, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forgetReaped()
+	groups := make(map[int]bool)
+	for _, r := range g.ranks {
+		groups[r.pgid] = true
+	}
+	return append(pids, descendants(all, g.parent, groups)...), nil
+}
+
+// CPUTime is the ranks' time and that of the children they have waited for. A
+// rank that is gone counts as last seen, so the true end figure is the rusage
+// that package launch reports.
+func (g *Group) CPUTime() (time.Duration, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forgetReaped()
+	sum := g.ended
+	for _, r := range g.ranks {
+		sum += r.cpu
+	}
+	return sum, nil
+}
+
+// Kill ends every process of the job. It stops them all first: a stopped
+// process does not fork, so that even a job that forks without end is caught,
+// as long as looking is not slower than forking; the deadline bounds it.
+func (g *Group) Kill(deadline time.Time) error {
+	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
+		pids, err := g.Pids(nil)
+		if err != nil {
+			return err
+		}
+		if len(pids) == 0 {
+			return nil
+		}
+		if !time.Now().Before(deadline) {
+			return fmt.Errorf("%w: %v", cgroup.ErrNotEmpty, pids)
+		}
+		if err := g.stopAll(pids, deadline); err != nil {
+			return err
+		}
+		if pids, err = g.Pids(nil); err != nil {
+			return err
+		}
+		if err := signalAll(pids, unix.SIGKILL); err != nil {
+			return err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// stopAll sends SIGSTOP until a look finds nobody new.
+func (g *Group) stopAll(pids []int, deadline time.Time) error {
+	stopped := make(map[int]bool)
+	for {
+		fresh := pids[:0]
+		for _, pid := range pids {
+			if !stopped[pid] {
+				stopped[pid] = true
+				fresh = append(fresh, pid)
+			}
+		}
+		if len(fresh) == 0 || !time.Now().Before(deadline) {
+			return nil
+		}
+		if err := signalAll(fresh, unix.SIGSTOP); err != nil {
+			return err
+		}
+		var err error
+		if pids, err = g.Pids(nil); err != nil {
+			return err
+		}
+	}
+}
+
+// signalAll sends by number, right after the look that found the processes. A
+// process that changed its user (set-user-id program) may refuse: it is left to
+// the deadline of Kill.
+func signalAll(pids []int, sig unix.Signal) error {
+	for _, pid := range pids {
+		err := unix.Kill(pid, sig)
+		if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.EPERM) {
+			return fmt.Errorf("signal %d to process %d: %w", int(sig), pid, err)
+		}
+	}
+	return nil
+}
+
+// Close kills what is left and closes the files.
+func (g *Group) Close(deadline time.Time) error {
+	if err := g.Kill(deadline); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range g.ranks {
+		unix.Close(r.statFD)
+	}
+	g.ranks = nil
+	return nil
+}
+
+// AdoptOrphans makes the calling process the parent of every process below it
+// whose own parent dies (PR_SET_CHILD_SUBREAPER), so that descent still finds
+// it. The caller has to reap them; launch.Reaper does.
+func AdoptOrphans() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("becoming the parent of orphans: %w", err)
+	}
+	return nil
+}

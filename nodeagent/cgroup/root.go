@@ -1,0 +1,247 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// groupMode lets others look, as the kernel's own top groups do, and only the
+// agent's user change anything.
+const groupMode = 0o755
+
+// Root is the group of one node, score.<cluster>.<node>. It holds no process
+// itself: the jobs' groups below it do.
+type Root struct {
+	dir    string // in the v2 tree
+	memDir string // in the v1 memory hierarchy, "" when not used
+	memory Memory
+}
+
+// OpenRoot finds the hierarchies and makes the node's group in them, or takes
+// the one a former daemon left. The error wraps ErrUnusable or ErrName.
+func OpenRoot(cluster, node string) (*Root, error) {
+	m, err := findMounts()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	return openRoot(m, cluster, node)
+}
+
+func openRoot(m mounts, cluster, node string) (*Root, error) {
+	name, err := rootName(cluster, node)
+	if err != nil {
+		return nil, err
+	}
+	report := probe(m)
+	if !report.Usable {
+		return nil, fmt.Errorf("%w: %s", ErrUnusable, report.Reason)
+	}
+	r := &Root{dir: filepath.Join(m.v2, name), memory: report.Memory}
+	if err := makeDir(r.dir); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	if r.memory == MemoryV2 && !r.enableMemory(m.v2) {
+		r.memory = MemoryNone
+		if m.v1Memory != "" && unwritable(m.v1Memory) == "" {
+			r.memory = MemoryV1
+		}
+	}
+	if r.memory == MemoryV1 {
+		r.memDir = filepath.Join(m.v1Memory, name)
+		if makeDir(r.memDir) != nil {
+			r.memory, r.memDir = MemoryNone, ""
+		}
+	}
+	return r, nil
+}
+
+// enableMemory hands the controller down two levels: to the node's group and
+// from it to the jobs'.
+func (r *Root) enableMemory(mount string) bool {
+	for _, dir := range []string{mount, r.dir} {
+		if writeFile(dir, "cgroup.subtree_control", "+memory") != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Dir is the group's directory in the v2 tree.
+func (r *Root) Dir() string { return r.dir }
+
+// Memory says by what the memory limits of this node's jobs are kept.
+func (r *Root) Memory() Memory { return r.memory }
+
+// Create makes the group of a slot. It fails if the slot's group exists.
+func (r *Root) Create(slot int) (*Group, error) { return r.group(slot, true) }
+
+// Open takes a group that exists: an agent that was restarted finds the jobs
+// of its stewards so.
+func (r *Root) Open(slot int) (*Group, error) { return r.group(slot, false) }
+
+func (r *Root) group(slot int, create bool) (*Group, error) {
+	name, err := slotName(slot)
+	if err != nil {
+		return nil, err
+	}
+	dir, memDir := filepath.Join(r.dir, name), ""
+	if r.memory == MemoryV1 {
+		memDir = filepath.Join(r.memDir, name)
+	}
+	if create {
+		if err := os.Mkdir(dir, groupMode); err != nil {
+			return nil, fmt.Errorf("making a group: %w", err)
+		}
+		if memDir != "" {
+			if err := makeDir(memDir); err != nil {
+				return nil, errors.Join(fmt.Errorf("making a memory group: %w", err), os.Remove(dir))
+			}
+		}
+	}
+	g, err := openGroup(dir, memDir, r.memory)
+	if err != nil && create {
+		return nil, errors.Join(err, os.Remove(dir), removeIfThere(memDir))
+	}
+	return g, err
+}
+
+// Slots lists the slots that have a group, in no order.
+func (r *Root) Slots() ([]int, error) {
+	seen := make(map[int]bool)
+	var slots []int
+	for _, dir := range []string{r.dir, r.memDir} {
+		if dir == "" {
+			continue
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, fmt.Errorf("listing groups: %w", err)
+		}
+		for _, e := range entries {
+			if n, ok := slotOf(e.Name()); ok && e.IsDir() && !seen[n] {
+				seen[n] = true
+				slots = append(slots, n)
+			}
+		}
+	}
+	return slots, nil
+}
+
+// Sweep ends the processes of every slot for which keep is false (all, if keep
+// is nil) and removes its group: what daemons left that died. It touches
+// nothing outside this Root, and says how many groups it removed.
+func (r *Root) Sweep(deadline time.Time, keep func(slot int) bool) (removed int, err error) {
+	slots, err := r.Slots()
+	if err != nil {
+		return 0, err
+	}
+	var failed []error
+	for _, n := range slots {
+		if keep != nil && keep(n) {
+			continue
+		}
+		if err := r.sweepSlot(n, deadline); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		removed++
+	}
+	return removed, errors.Join(failed...)
+}
+
+func (r *Root) sweepSlot(n int, deadline time.Time) error {
+	g, err := r.Open(n)
+	if err == nil {
+		return g.Close(deadline)
+	}
+	// One half is missing: a daemon died between two mkdir or two rmdir.
+	name, err := slotName(n)
+	if err != nil {
+		return err
+	}
+	err = removeTree(filepath.Join(r.dir, name), deadline)
+	if r.memDir != "" {
+		err = errors.Join(err, removeTree(filepath.Join(r.memDir, name), deadline))
+	}
+	return err
+}
+
+// Remove takes the node's group away. All slots must be gone.
+func (r *Root) Remove() error {
+	return errors.Join(removeIfThere(r.dir), removeIfThere(r.memDir))
+}
+
+func makeDir(dir string) error {
+	if err := os.Mkdir(dir, groupMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+func removeIfThere(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := unix.Rmdir(dir); err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("removing %s: %w", dir, err)
+	}
+	return nil
+}
+
+// removeTree removes a group with the groups that its processes made below it,
+// deepest first. The kernel says EBUSY while the last exiting task leaves and
+// has no event for that, so this asks again until the deadline.
+func removeTree(dir string, deadline time.Time) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		if err := removeTree(filepath.Join(dir, e.Name()), deadline); err != nil {
+			return err
+		}
+	}
+	pause := rmdirPauseMin
+	for {
+		err := unix.Rmdir(dir)
+		if err == nil || errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		if !errors.Is(err, unix.EBUSY) || !time.Now().Before(deadline) {
+			return fmt.Errorf("removing %s: %w", dir, err)
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, rmdirPauseMax)
+	}
+}
+
+// A task that has announced its death leaves its group within microseconds, or
+// after its memory was given back: milliseconds for gigabytes.
+const (
+	rmdirPauseMin = 50 * time.Microsecond
+	rmdirPauseMax = 5 * time.Millisecond
+)
+
+func writeFile(dir, name, text string) error {
+	fd, err := unix.Open(filepath.Join(dir, name), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", filepath.Join(dir, name), err)
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Write(fd, []byte(text)); err != nil {
+		return fmt.Errorf("writing %q to %s: %w", text, filepath.Join(dir, name), err)
+	}
+	return nil
+}
