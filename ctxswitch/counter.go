@@ -1,0 +1,44 @@
+package ctxswitch
+
+// Counter names something a machine counts.
+type Counter uint8
+
+// What is counted; CounterTable has the meanings.
+const (
+	CountSwitches Counter = iota
+	CountSuperseded
+	CountMissedBoundaries
+	CountLateFreezes
+	CountLateSteps
+	CountLaunches
+	CountWarnings
+	CountStalePlans
+	CountRefusedEvents
+	CountStaleAnswers
+
+	counterCount
+)
+
+// CounterInfo describes a counter.
+type CounterInfo struct {
+	ID            Counter
+	Name, Meaning string
+	Unit          string
+}
+
+// CounterTable describes every counter, in the order of the ids.
+var CounterTable = [counterCount]CounterInfo{
+	{CountSwitches, "switches", "Switches that ran to their end.", "switches"},
+	{CountSuperseded, "switches_superseded", "Switches broken off since another row or plan came on.", "switches"},
+	{CountMissedBoundaries, "boundaries_missed", "Boundaries with a switch that passed before the agent woke.", "boundaries"},
+	{CountLateFreezes, "freezes_late", "Freezes that did not come in time; the switch went on without.", "freezes"},
+	{CountLateSteps, "steps_late", "Answers to other steps that did not come in time.", "answers"},
+	{CountLaunches, "launches", "Jobs ordered to start.", "jobs"},
+	{CountWarnings, "warnings", "Users told that their job does not stop in time.", "warnings"},
+	{CountStalePlans, "plans_stale", "Plans ignored since a newer one had been seen.", "plans"},
+	{CountRefusedEvents, "events_refused", "Plans and clock offsets ignored since they were out of range.", "events"},
+	{CountStaleAnswers, "answers_stale", "Answers to orders that had been replaced by others.", "answers"},
+}
+
+// Count gives the present value of a counter; it only grows.
+func (m *Machine) Count(c Counter) uint64 { return m.counters[c] }

@@ -1,0 +1,73 @@
+package ctxswitch
+
+// EventKind says what an event tells.
+type EventKind uint8
+
+// The kinds of events; each has a function that makes one.
+const (
+	EventTick EventKind = iota
+	EventPlan
+	EventOffset
+	EventJobAdded
+	EventJobLaunched
+	EventJobAdopted
+	EventJobRemoved
+	EventDone
+)
+
+// Event is a fact the machine is told. Make it with one of the functions
+// below: which fields mean something depends on the kind.
+type Event struct {
+	Kind     EventKind
+	Frozen   bool
+	Step     Step
+	Contexts int
+	Job      JobID
+	Term     uint64
+	Offset   int64
+	Seq      uint64
+	Plan     *Plan
+}
+
+// Tick tells only that time has passed. It is due at Deadline and harmless at
+// any other instant.
+func Tick() Event { return Event{Kind: EventTick} }
+
+// PlanArrived tells of a plan from a leader. It is copied. A plan that is not
+// newer than the newest seen, or not valid, is counted and otherwise ignored.
+func PlanArrived(p *Plan) Event { return Event{Kind: EventPlan, Plan: p} }
+
+// OffsetLearnt tells by how many nanoseconds the clock of that term's leader
+// is ahead of the local one. A plan is followed by the clock of its own term,
+// and not before that is known.
+func OffsetLearnt(term uint64, offset int64) Event {
+	return Event{Kind: EventOffset, Term: term, Offset: offset}
+}
+
+// JobAdded tells of a job that is prepared: it has no process yet and is to be
+// launched when its row comes on. contexts counts its contexts on this node's
+// network; a job with none has no part in revoke, flush, save and load.
+func JobAdded(job JobID, contexts int) Event {
+	return Event{Kind: EventJobAdded, Job: job, Contexts: contexts}
+}
+
+// JobLaunched tells that all processes of the job exist; it answers
+// EffectLaunch. If the job was frozen meanwhile it is frozen once more, since
+// without a cgroup the processes born last have not been reached.
+func JobLaunched(job JobID) Event { return Event{Kind: EventJobLaunched, Job: job} }
+
+// JobAdopted tells of a job that a former agent had launched.
+func JobAdopted(job JobID, contexts int, frozen bool) Event {
+	return Event{Kind: EventJobAdopted, Job: job, Contexts: contexts, Frozen: frozen}
+}
+
+// JobRemoved tells that no process of the job is left, or that the launch
+// failed. It may come at any time; a frozen job need not be thawed to be
+// killed.
+func JobRemoved(job JobID) Event { return Event{Kind: EventJobRemoved, Job: job} }
+
+// Done answers an effect that has one of the six steps: its work is finished.
+// For EffectFreeze that means every process of the job has stopped.
+func Done(e Effect) Event {
+	return Event{Kind: EventDone, Step: e.Step, Job: e.Job, Seq: e.Seq}
+}

@@ -1,0 +1,150 @@
+package ctxswitch
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Phase is what the processes of a job do, as far as the machine has ordered
+// or been told.
+type Phase uint8
+
+const (
+	// PhasePrepared: the job has no process yet. Its launch is ordered when its
+	// row comes on, and with that it is running. It needs no freezing.
+	PhasePrepared Phase = iota
+	// PhaseRunning: its processes run, or will once the thaw or the launch that
+	// was ordered has been carried out. Taken for running from the order on,
+	// since from then on nothing may rely on its standing still.
+	PhaseRunning
+	// PhaseStopping: its freeze is ordered, the answer has not come. Part of it
+	// may still run. A job that is late stays here while the node goes on.
+	PhaseStopping
+	// PhaseStopped: none of its processes runs.
+	PhaseStopped
+)
+
+// String gives the phase as a word.
+func (p Phase) String() string {
+	switch p {
+	case PhasePrepared:
+		return "prepared"
+	case PhaseRunning:
+		return "running"
+	case PhaseStopping:
+		return "stopping"
+	case PhaseStopped:
+		return "stopped"
+	}
+	return "unknown"
+}
+
+// binding is the state of a job's contexts.
+type binding uint8
+
+const (
+	// saved: on no channel. A job without contexts is always saved.
+	saved binding = iota
+	// live: on their channels, in the hands of the processes.
+	live
+	// revoked: on their channels, out of the hands of the processes.
+	revoked
+)
+
+// job is what the machine knows of one job.
+type job struct {
+	id       JobID
+	contexts int  // > 0 gives it part in the steps of the network
+	launched bool // all its processes exist; until then some may still be born
+	phase    Phase
+	bound    binding
+	want     bool // the row that is on has the job
+
+	// waiting says that the present step waits for this job's answer, until by
+	// at the latest. Never true in Steady.
+	waiting bool
+	by      int64
+	seq     uint64 // of the last order to the job
+
+	late        bool   // stopping, and no longer waited for
+	lateStreak  int    // late freezes since the last one in time
+	lateFreezes uint64 // late freezes in all
+
+	since  int64 // local instant of the last go, while running
+	ran    time.Duration
+	slices uint64
+}
+
+// due says whether the job has part in step s as things stand.
+func (j *job) due(s Step) bool {
+	switch s {
+	case Revoke:
+		return !j.want && j.bound == live
+	case Stop:
+		return !j.want && (j.phase == PhaseRunning || j.phase == PhaseStopping && !j.late)
+	case Flush, Save:
+		return !j.want && j.bound == revoked
+	case Load:
+		return j.want && j.contexts > 0 && j.bound != live
+	case Go:
+		return j.want && j.phase != PhaseRunning
+	case Steady, stepCount:
+	}
+	return false
+}
+
+// settled says that the job is as the row wants it: no step has work with it.
+func (j *job) settled() bool {
+	if j.want {
+		return j.phase == PhaseRunning && (j.contexts == 0 || j.bound == live)
+	}
+	return j.bound == saved && !j.due(Stop)
+}
+
+// find gives the place of a job in the table, which is in the order of ids.
+func (m *Machine) find(id JobID) (int, bool) {
+	return slices.BinarySearchFunc(m.jobs, id, func(j job, id JobID) int { return cmp.Compare(j.id, id) })
+}
+
+// lookup gives a job, or nil. The pointer is good until the table changes.
+func (m *Machine) lookup(id JobID) *job {
+	i, ok := m.find(id)
+	if !ok {
+		return nil
+	}
+	return &m.jobs[i]
+}
+
+// add puts a job into the table, unless it is there.
+func (m *Machine) add(j job) {
+	i, ok := m.find(j.id)
+	if ok {
+		return
+	}
+	m.jobs = slices.Insert(m.jobs, i, j)
+	if j.contexts > 0 {
+		m.networked++
+	}
+}
+
+// remove takes a job from the table; a step that waited for it no longer does.
+func (m *Machine) remove(id JobID) {
+	i, ok := m.find(id)
+	if !ok {
+		return
+	}
+	m.answered(&m.jobs[i])
+	if m.jobs[i].contexts > 0 {
+		m.networked--
+	}
+	m.jobs = slices.Delete(m.jobs, i, i+1)
+}
+
+// answered ends the present step's waiting for the job.
+func (m *Machine) answered(j *job) {
+	if j.waiting {
+		j.waiting = false
+		m.pending--
+	}
+}

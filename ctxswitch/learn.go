@@ -1,0 +1,130 @@
+package ctxswitch
+
+import "slices"
+
+// learn takes a fact into the tables. It decides nothing: what follows from
+// the facts is found in transition.go.
+func (m *Machine) learn(now int64, ev *Event) {
+	switch ev.Kind {
+	case EventTick:
+	case EventPlan:
+		m.learnPlan(now, ev.Plan)
+	case EventOffset:
+		m.learnOffset(now, ev.Term, ev.Offset)
+	case EventJobAdded:
+		m.add(job{id: ev.Job, contexts: ev.Contexts, phase: PhasePrepared, want: m.wants(ev.Job)})
+	case EventJobAdopted:
+		m.learnAdopted(now, ev)
+	case EventJobLaunched:
+		m.learnLaunched(now, ev.Job)
+	case EventJobRemoved:
+		m.remove(ev.Job)
+	case EventDone:
+		m.learnDone(ev)
+	}
+}
+
+// learnPlan accepts a plan if it is newer than any before. It comes into force
+// when its origin is reached (see aim); until then the one before stays.
+func (m *Machine) learnPlan(now int64, p *Plan) {
+	if p == nil || p.Validate() != nil {
+		m.counters[CountRefusedEvents]++
+		return
+	}
+	if !p.newerThan(m.seenTerm, m.seenVersion) {
+		m.counters[CountStalePlans]++
+		return
+	}
+	m.seenTerm, m.seenVersion = p.Term, p.Version
+	m.next = newTimeline(p, now)
+	switch {
+	case m.clockKnown && m.clockTerm == p.Term:
+		m.next.offset, m.next.clocked = m.clockOffset, true
+	case m.cur.present && m.cur.plan.Term == p.Term:
+		m.next.offset, m.next.clocked = m.cur.offset, true
+	}
+}
+
+// learnOffset sets the clock of the plans of that term, and keeps the newest
+// for plans to come.
+func (m *Machine) learnOffset(now int64, term uint64, offset int64) {
+	if offset <= -maxInstant || offset >= maxInstant {
+		m.counters[CountRefusedEvents]++
+		return
+	}
+	if m.cur.present && m.cur.plan.Term == term {
+		m.cur.offset = offset
+	}
+	if m.next.present && m.next.plan.Term == term {
+		if !m.next.clocked {
+			m.next.clocked, m.next.accepted = true, now
+		}
+		m.next.offset = offset
+	}
+	if !m.clockKnown || term >= m.clockTerm {
+		m.clockTerm, m.clockOffset, m.clockKnown = term, offset, true
+	}
+}
+
+// learnAdopted takes in a job that has processes already.
+func (m *Machine) learnAdopted(now int64, ev *Event) {
+	j := job{id: ev.Job, contexts: ev.Contexts, launched: true, phase: PhaseRunning, since: now}
+	if ev.Contexts > 0 {
+		j.bound = live
+	}
+	if ev.Frozen {
+		j.phase = PhaseStopped
+		if ev.Contexts > 0 {
+			j.bound = revoked
+		}
+	}
+	j.want = m.wants(ev.Job)
+	m.add(j)
+	m.disturbed = !j.want && !ev.Frozen
+}
+
+// learnLaunched notes that no further process of the job is going to be born.
+// Those born since its freeze was ordered may run, so it counts as running,
+// and is stopped anew if the row does not want it.
+func (m *Machine) learnLaunched(now int64, id JobID) {
+	j := m.lookup(id)
+	if j == nil || j.launched {
+		return
+	}
+	j.launched = true
+	if j.phase == PhaseRunning {
+		return
+	}
+	m.answered(j)
+	j.phase, j.late, j.since = PhaseRunning, false, now
+	m.disturbed = true
+}
+
+// learnDone takes the answer to an order. One to an order that has been
+// replaced says nothing about the present.
+func (m *Machine) learnDone(ev *Event) {
+	j := m.lookup(ev.Job)
+	if j == nil {
+		return
+	}
+	if ev.Seq != j.seq {
+		m.counters[CountStaleAnswers]++
+		return
+	}
+	if ev.Step == Stop && j.phase == PhaseStopping {
+		if !j.late {
+			j.lateStreak = 0
+		}
+		j.phase, j.late = PhaseStopped, false
+	}
+	m.answered(j)
+}
+
+// wants says whether the row that is on has the job.
+func (m *Machine) wants(id JobID) bool {
+	if !m.cur.present || m.slot.Pos < 0 {
+		return false
+	}
+	_, ok := slices.BinarySearch(m.cur.plan.Rows[m.slot.Pos].Jobs, id)
+	return ok
+}

@@ -1,0 +1,143 @@
+package ctxswitch
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// Never is the deadline of a machine that waits for events only.
+	Never = int64(math.MaxInt64)
+
+	// WarnAfter is how many late freezes in a row make the user be told: one
+	// or two are a page fault or a busy disk, more are the program's nature.
+	WarnAfter = 3
+
+	// usualJobs is for how many jobs memory is taken in advance; with more,
+	// the tables grow once.
+	usualJobs = 64
+
+	// openRecords is one more than can be needed: in one Handle a switch can be
+	// broken off, another run through at once, and a third begin.
+	openRecords = 4
+)
+
+// Machine decides what runs on one node. Make it with New; it is not safe for
+// concurrent use.
+type Machine struct {
+	jobs      []job // in the order of their ids
+	networked int   // how many of them have contexts
+
+	state   Step  // the step of the switch in progress, or Steady
+	pending int   // jobs with waiting set; 0 in Steady
+	by      int64 // until when they are waited for
+
+	cur  timeline // the plan in force, or none yet
+	next timeline // a newer plan whose origin or whose clock is still to come
+	slot Slot     // of cur, the one that is obeyed now; meaningless without cur
+
+	seenTerm, seenVersion uint64 // of the newest plan ever accepted
+	clockTerm             uint64 // of the newest offset, for plans still to come
+	clockOffset           int64
+	clockKnown            bool
+
+	// cause and planned belong to the next switch. caused is false when none
+	// but a job's coming can be the cause.
+	caused  bool
+	cause   Cause
+	planned int64
+
+	// disturbed says that a job which the row does not want was found running,
+	// so that a switch that is past its stop has to go back.
+	disturbed bool
+
+	seq      uint64
+	record   *Record // of the switch in progress; nil in Steady
+	records  [openRecords]Record
+	recordAt int
+	effects  []Effect
+	counters [counterCount]uint64
+}
+
+// New makes a machine that knows no plan and no job. Without a plan it leaves
+// every job as it is: after the restart of an agent nothing must stand still
+// for want of a leader.
+func New() *Machine {
+	m := &Machine{
+		jobs:    make([]job, 0, usualJobs),
+		effects: make([]Effect, 0, 2*usualJobs),
+	}
+	for i := range m.records {
+		r := &m.records[i]
+		r.Out = make([]JobID, 0, usualJobs)
+		r.In = make([]JobID, 0, usualJobs)
+		r.Launched = make([]JobID, 0, usualJobs)
+		r.Late = make([]JobID, 0, usualJobs)
+	}
+	return m
+}
+
+// Handle tells the machine a fact, at the instant now of the local monotonic
+// clock in nanoseconds, and returns what is to be done, in that order. The
+// result is valid until the next Handle. now must not go backwards.
+func (m *Machine) Handle(now int64, ev Event) []Effect {
+	m.effects = m.effects[:0]
+	m.learn(now, &ev)
+	m.decide(now)
+	return m.effects
+}
+
+// Deadline gives the local instant at which the machine wants a Tick, if
+// nothing is told before: the next boundary at which the node's jobs change,
+// the origin of a plan, or the end of its patience with a step.
+func (m *Machine) Deadline() int64 {
+	at := Never
+	if m.pending > 0 {
+		at = m.by
+	}
+	if m.cur.present {
+		at = min(at, m.cur.nextChange(m.slot))
+	}
+	if m.next.present && m.next.clocked {
+		at = min(at, m.next.local(m.next.plan.Origin))
+	}
+	return at
+}
+
+// State gives the step of the switch in progress, or Steady.
+func (m *Machine) State() Step { return m.state }
+
+// InForce gives term and version of the plan that is followed, and the slot
+// that is on. ok is false before the first plan.
+func (m *Machine) InForce() (term, version uint64, on Slot, ok bool) {
+	return m.cur.plan.Term, m.cur.plan.Version, m.slot, m.cur.present
+}
+
+// Job is what a machine can say of a job.
+type Job struct {
+	ID          JobID
+	Phase       Phase
+	On          bool          // the row that is on has the job
+	Ran         time.Duration // how long it has been on since it was launched or adopted
+	Slices      uint64        // how often it was let go
+	LateFreezes uint64        // how often it did not stop in time
+}
+
+// Job tells of one job at the instant now; ok is false if it is not known.
+func (m *Machine) Job(id JobID, now int64) (status Job, ok bool) {
+	j := m.lookup(id)
+	if j == nil {
+		return Job{}, false
+	}
+	status = Job{
+		ID: j.id, Phase: j.phase, On: j.want,
+		Ran: j.ran, Slices: j.slices, LateFreezes: j.lateFreezes,
+	}
+	if j.phase == PhaseRunning {
+		status.Ran += time.Duration(now - j.since)
+	}
+	return status, true
+}
+
+// Jobs counts the jobs known.
+func (m *Machine) Jobs() int { return len(m.jobs) }

@@ -1,0 +1,74 @@
+package ctxswitch
+
+import (
+	"time"
+
+	"score/ctxswitch/histogram"
+)
+
+// Measure names a duration that is measured in every switch. The numbers are
+// part of what agents report, so new ones go to the end.
+type Measure uint8
+
+// What is measured; MeasureTable has the meanings.
+const (
+	MeasureWake Measure = iota
+	MeasureRevoke
+	MeasureStop
+	MeasureFlush
+	MeasureSave
+	MeasureLoad
+	MeasureGo
+	MeasureTotal
+
+	// MeasureCount is how many there are.
+	MeasureCount
+)
+
+// MeasureInfo describes a measure.
+type MeasureInfo struct {
+	ID            Measure
+	Name, Meaning string
+	Unit          string
+	step          Step // of which it is the duration, or Steady
+}
+
+// MeasureTable describes every measure, in the order of the ids: the step table
+// of reports and metrics.
+var MeasureTable = [MeasureCount]MeasureInfo{
+	{MeasureWake, "wake", "From the planned instant to the first order.", "ns", Steady},
+	{MeasureRevoke, "revoke", "Taking the outgoing jobs' contexts from their processes.", "ns", Revoke},
+	{MeasureStop, "stop", "Freezing the outgoing jobs.", "ns", Stop},
+	{MeasureFlush, "flush", "Until nothing of the outgoing jobs was in the network.", "ns", Flush},
+	{MeasureSave, "save", "Taking the outgoing contexts from their channels.", "ns", Save},
+	{MeasureLoad, "load", "Putting the incoming contexts on their channels.", "ns", Load},
+	{MeasureGo, "go", "Thawing the incoming jobs.", "ns", Go},
+	{MeasureTotal, "total", "From the planned instant to the new jobs' running.", "ns", Steady},
+}
+
+// Measures holds a histogram for each measure, in the order of MeasureTable.
+// The zero value is empty and ready.
+type Measures [MeasureCount]histogram.Histogram
+
+// Observe adds a switch. Wake and total have a meaning only where an instant
+// was planned, and steps only where a job had part in them; a switch that was
+// broken off has no total. It allocates nothing.
+func (h *Measures) Observe(r *Record) {
+	for i := range MeasureTable {
+		if d, ok := MeasureTable[i].of(r); ok {
+			h[i].Record(d)
+		}
+	}
+}
+
+// of gives the measure's duration in a switch.
+func (info *MeasureInfo) of(r *Record) (d time.Duration, ok bool) {
+	switch info.ID {
+	case MeasureWake:
+		return r.Wake(), r.Cause == CauseBoundary
+	case MeasureTotal:
+		return r.Total(), r.Cause == CauseBoundary && !r.Superseded
+	default:
+		return r.Took(info.step)
+	}
+}

@@ -1,0 +1,80 @@
+package ctxswitch
+
+import "time"
+
+// Cause says why a switch was made.
+type Cause uint8
+
+// The causes of a switch.
+const (
+	// CauseBoundary: a row came on at its planned instant. Only these switches
+	// have a planned instant that the whole cluster knows.
+	CauseBoundary Cause = iota
+	// CausePlan: a plan arrived after the row it wants had begun.
+	CausePlan
+	// CauseJob: a job came, or was found not to be as the row wants it.
+	CauseJob
+)
+
+// String gives the cause as a word.
+func (c Cause) String() string {
+	switch c {
+	case CauseBoundary:
+		return "boundary"
+	case CausePlan:
+		return "plan"
+	case CauseJob:
+		return "job"
+	}
+	return "unknown"
+}
+
+// Record says how one switch went. Instants are local nanoseconds; adding
+// Offset gives cluster nanoseconds.
+type Record struct {
+	Term, Version uint64 // of the plan
+	Slot          Slot   // the row that came on; its Start is the cluster's planned instant
+	Cause         Cause
+	Planned       int64 // when the switch should have begun
+	Offset        int64
+
+	Steps      StepSet          // in which any job had part
+	LateSteps  StepSet          // in which any job did not answer in time
+	Begin, End [stepCount]int64 // of each step in Steps
+	// Finished is when the last step was over.
+	Finished int64
+
+	Out      []JobID // jobs ordered to stop
+	In       []JobID // jobs let go on
+	Launched []JobID // jobs ordered to start
+	Late     []JobID // jobs of Out that had not stopped in time
+	// Superseded says that the switch was broken off since another row or plan
+	// came on before its end; the next record goes on from there.
+	Superseded bool
+}
+
+// Took gives the time a step took, and whether any job had part in it.
+func (r *Record) Took(s Step) (d time.Duration, ran bool) {
+	return time.Duration(r.End[s] - r.Begin[s]), r.Steps.Has(s)
+}
+
+// Wake is how long after the planned instant the switch began.
+func (r *Record) Wake() time.Duration { return time.Duration(r.first() - r.Planned) }
+
+// Total is the time from the planned instant to the new jobs' running.
+func (r *Record) Total() time.Duration { return time.Duration(r.Finished - r.Planned) }
+
+// first is the begin of the first step that had any part.
+func (r *Record) first() int64 {
+	for s := Revoke; s < stepCount; s++ {
+		if r.Steps.Has(s) {
+			return r.Begin[s]
+		}
+	}
+	return r.Finished
+}
+
+// reset empties the record and keeps its memory.
+func (r *Record) reset() {
+	*r = Record{Out: r.Out[:0], In: r.In[:0], Launched: r.Launched[:0], Late: r.Late[:0]}
+}

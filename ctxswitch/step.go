@@ -1,0 +1,76 @@
+package ctxswitch
+
+import "time"
+
+// Step is where a machine stands in a switch.
+type Step uint8
+
+// The steps in their order. Steady is the state between switches.
+const (
+	Steady Step = iota
+	Revoke
+	Stop
+	Flush
+	Save
+	Load
+	Go
+
+	stepCount
+)
+
+// How long each step is waited for. When the time is over the switch goes on
+// without the answer: a gang must not lose its slice because one process of
+// another is slow. Nothing becomes wrong by that, for the reason given at each.
+const (
+	// RevokeTimeout is a hundred critical sections of a driver lock. A holder
+	// that did not let go by then is stopped in the next step, lock in hand.
+	RevokeTimeout = time.Millisecond
+	// StopTimeout is some hundred times what a freeze takes (10 to 12 us), and
+	// half of a short slice (10 ms). The kernel goes on freezing what was
+	// late, so the two jobs share CPUs for as long as that takes, no more.
+	StopTimeout = 5 * time.Millisecond
+	// FlushTimeout is some ten round trips of a local network. What is still
+	// in flight is refused where it arrives, and sent anew.
+	FlushTimeout = 2 * time.Millisecond
+	// SaveTimeout bounds what is a change of pointers.
+	SaveTimeout = time.Millisecond
+	// LoadTimeout bounds what is a change of pointers.
+	LoadTimeout = time.Millisecond
+	// GoTimeout is some hundred times what a thaw takes (30 us).
+	GoTimeout = 5 * time.Millisecond
+)
+
+// steps is the table of the steps.
+var steps = [stepCount]struct {
+	name    string
+	effect  EffectKind
+	timeout time.Duration
+	// network says that the step concerns the contexts of a job; a job
+	// without any has no part in it.
+	network bool
+}{
+	Steady: {name: "steady"},
+	Revoke: {"revoke", EffectRevoke, RevokeTimeout, true},
+	Stop:   {"stop", EffectFreeze, StopTimeout, false},
+	Flush:  {"flush", EffectFlush, FlushTimeout, true},
+	Save:   {"save", EffectSave, SaveTimeout, true},
+	Load:   {"load", EffectLoad, LoadTimeout, true},
+	Go:     {"go", EffectThaw, GoTimeout, false},
+}
+
+// String gives the step's name.
+func (s Step) String() string {
+	if s >= stepCount {
+		return "unknown"
+	}
+	return steps[s].name
+}
+
+// StepSet is a set of steps.
+type StepSet uint8
+
+// Has says whether s is in the set.
+func (set StepSet) Has(s Step) bool { return set&(1<<s) != 0 }
+
+// add puts s into the set.
+func (set *StepSet) add(s Step) { *set |= 1 << s }

@@ -1,0 +1,97 @@
+package ctxswitch
+
+import "slices"
+
+// timeline is a plan together with the clock that gives its instants a
+// meaning on this node.
+type timeline struct {
+	plan     Plan
+	present  bool  // there is a plan at all
+	clocked  bool  // offset is known; without it the plan cannot be followed
+	offset   int64 // cluster nanoseconds minus local nanoseconds
+	accepted int64 // local instant from which on the plan could be followed
+	cycle    int64 // nanoseconds until the first row comes on again
+
+	// changes[i] says that the row at i has not the same jobs as the one
+	// before it: only at its start there is anything to do.
+	changes []bool
+	// perCycle counts the true ones of changes.
+	perCycle int64
+}
+
+// newTimeline takes a copy of p.
+func newTimeline(p *Plan, accepted int64) timeline {
+	t := timeline{plan: p.clone(), present: true, accepted: accepted, cycle: int64(p.Cycle())}
+	rows := t.plan.Rows
+	t.changes = make([]bool, len(rows))
+	for i := range rows {
+		before := (i + len(rows) - 1) % len(rows)
+		if !slices.Equal(rows[i].Jobs, rows[before].Jobs) {
+			t.changes[i] = true
+			t.perCycle++
+		}
+	}
+	return t
+}
+
+// cluster converts a local instant.
+func (t *timeline) cluster(local int64) int64 { return local + t.offset }
+
+// local converts a cluster instant.
+func (t *timeline) local(cluster int64) int64 { return cluster - t.offset }
+
+// begun says whether the plan can be followed at the local instant now.
+func (t *timeline) begun(now int64) bool {
+	return t.present && t.clocked && t.cluster(now) >= t.plan.Origin
+}
+
+// find gives the slot that is on at the local instant now, when on was the
+// last one obeyed. An offset that became smaller must not bring back the slot
+// before, whose end has been acted upon; so within a cycle the clock stands
+// still until it has caught up. More than a cycle is no adjustment but another
+// clock, which is obeyed.
+func (t *timeline) find(now int64, on Slot) Slot {
+	c := t.cluster(now)
+	if c < on.End && c > on.Start-t.cycle {
+		return on
+	}
+	return t.plan.At(c)
+}
+
+// nextChange gives the local instant of the first boundary after the slot on
+// at which the set of jobs changes, or Never.
+func (t *timeline) nextChange(on Slot) int64 {
+	if t.perCycle == 0 {
+		return Never
+	}
+	rows := t.plan.Rows
+	at := on.End
+	for i := range rows {
+		pos := (on.Pos + 1 + i) % len(rows)
+		if t.changes[pos] {
+			break
+		}
+		at += int64(rows[pos].Slice)
+	}
+	return t.local(at)
+}
+
+// passed counts the changes at boundaries after the slot from, up to and
+// including the start of the slot to.
+func (t *timeline) passed(from, to Slot) int64 {
+	if t.perCycle == 0 {
+		return 0
+	}
+	return t.changesUpTo(to) - t.changesUpTo(from)
+}
+
+// changesUpTo counts the changes since Origin, with the slot's own start.
+func (t *timeline) changesUpTo(s Slot) int64 {
+	n := s.Round * t.perCycle
+	for _, changed := range t.changes[:s.Pos+1] {
+		if changed {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,305 @@
+package ctxswitch
+
+import "time"
+
+// decide draws the conclusions from what is known at the instant now. It holds
+// every transition of the machine; DESIGN.md draws them. Each step orders its
+// work from all jobs that have part in it (job.due), and is over when all have
+// answered or its time is up. A step in which no job has part is passed in the
+// same call.
+func (m *Machine) decide(now int64) {
+	if (m.aim(now) || m.disturbed) && m.state != Steady {
+		// The row this switch was made for is no longer the one that is on, or
+		// an outgoing job runs after all: letting the incoming go now would run
+		// them against another gang. What has been done stays done, and the
+		// switch to the right row goes on from it.
+		m.finish(now, true)
+	}
+	m.disturbed = false
+	for {
+		switch m.state {
+
+		// Steady: the jobs of the row that is on run, all others stand still,
+		// but for those that were late to stop. Ends when a job is not as the
+		// row wants it: another row came on, or a job came.
+		case Steady:
+			if !m.cur.present || m.settled() {
+				m.caused = false
+				return
+			}
+			m.begin(now)
+
+		// Revoke: the outgoing jobs' contexts are being taken from their
+		// processes, which still run. Comes first, for a process stopped within
+		// a critical section would keep the lock until its next slice.
+		case Revoke:
+			if m.waits(now) {
+				return
+			}
+			m.enter(now, Stop)
+
+		// Stop: the outgoing jobs are being frozen. Nothing comes in yet: two
+		// gangs on one CPU would slow each other down by more than the wait.
+		// A job that is late is counted and left to the kernel.
+		case Stop:
+			if m.waits(now) {
+				return
+			}
+			m.enter(now, Flush)
+
+		// Flush: what the outgoing jobs have sent is being answered. Comes after
+		// stop, so that nothing new is sent meanwhile.
+		case Flush:
+			if m.waits(now) {
+				return
+			}
+			m.enter(now, Save)
+
+		// Save: the outgoing contexts leave their channels. Comes after flush,
+		// since answers can only come to a context that is on its channel.
+		case Save:
+			if m.waits(now) {
+				return
+			}
+			m.enter(now, Load)
+
+		// Load: the incoming contexts take the channels, which save has emptied.
+		case Load:
+			if m.waits(now) {
+				return
+			}
+			m.enter(now, Go)
+
+		// Go: the incoming jobs are being thawed, or launched if it is their
+		// first time. Comes last, so that they find their network in place.
+		case Go:
+			if m.waits(now) {
+				return
+			}
+			m.finish(now, false)
+		}
+	}
+}
+
+// aim finds the row that is on, and marks the jobs it wants. It returns true
+// if it now wants another set of the jobs known than before.
+func (m *Machine) aim(now int64) (changed bool) {
+	waited := false // the plan was here before its origin
+	fresh := m.next.begun(now)
+	if fresh {
+		m.cur, m.next = m.next, timeline{}
+		waited = m.cur.accepted < m.cur.local(m.cur.plan.Origin)
+	}
+	if !m.cur.present {
+		return false
+	}
+	var on Slot
+	switch {
+	case !fresh:
+		on = m.cur.find(now, m.slot)
+		if on == m.slot {
+			return false
+		}
+		m.missed(m.cur.passed(m.slot, on))
+	default:
+		on = m.cur.plan.At(m.cur.cluster(now))
+		if waited {
+			m.missed(m.cur.passed(Slot{Pos: -1}, on))
+		}
+	}
+	m.slot = on
+	if !m.mark() {
+		return false
+	}
+	m.caused, m.cause, m.planned = true, CauseBoundary, m.cur.local(on.Start)
+	if m.planned < m.cur.accepted {
+		m.cause, m.planned = CausePlan, m.cur.accepted
+	}
+	return true
+}
+
+// missed counts the boundaries that were passed on the way to the present row.
+func (m *Machine) missed(passed int64) {
+	if passed > 1 {
+		m.counters[CountMissedBoundaries] += uint64(passed - 1)
+	}
+}
+
+// mark sets job.want from the row that is on. Both lists are in order.
+func (m *Machine) mark() (changed bool) {
+	var wanted []JobID
+	if m.slot.Pos >= 0 {
+		wanted = m.cur.plan.Rows[m.slot.Pos].Jobs
+	}
+	for i := range m.jobs {
+		j := &m.jobs[i]
+		for len(wanted) > 0 && wanted[0] < j.id {
+			wanted = wanted[1:]
+		}
+		want := len(wanted) > 0 && wanted[0] == j.id
+		changed = changed || want != j.want
+		j.want = want
+	}
+	return changed
+}
+
+// settled says that every job is as the row wants it.
+func (m *Machine) settled() bool {
+	for i := range m.jobs {
+		if !m.jobs[i].settled() {
+			return false
+		}
+	}
+	return true
+}
+
+// begin opens a switch.
+func (m *Machine) begin(now int64) {
+	if !m.caused {
+		m.cause, m.planned = CauseJob, now
+	}
+	m.caused = false
+	m.recordAt = (m.recordAt + 1) % openRecords
+	m.record = &m.records[m.recordAt]
+	m.record.reset()
+	m.record.Term, m.record.Version = m.cur.plan.Term, m.cur.plan.Version
+	m.record.Slot, m.record.Offset = m.slot, m.cur.offset
+	m.record.Cause, m.record.Planned = m.cause, m.planned
+	m.enter(now, Revoke)
+}
+
+// enter goes on to step s and orders its work.
+func (m *Machine) enter(now int64, s Step) {
+	m.leave(now)
+	m.state, m.by = s, now
+	if steps[s].network && m.networked == 0 {
+		return
+	}
+	for i := range m.jobs {
+		if j := &m.jobs[i]; j.due(s) {
+			m.record.Steps.add(s)
+			m.record.Begin[s] = now
+			m.order(now, j, s)
+		}
+	}
+}
+
+// order gives the order of step s to a job, and makes the step wait for it.
+func (m *Machine) order(now int64, j *job, s Step) {
+	if s == Stop && j.phase == PhaseStopping {
+		// Ordered by a switch that was broken off; the answer is still to come.
+		m.await(j)
+		return
+	}
+	if s == Go && j.phase == PhasePrepared {
+		m.launch(now, j)
+		return
+	}
+	m.seq++
+	j.seq, j.by = m.seq, now+int64(steps[s].timeout)
+	m.await(j)
+	m.effects = append(m.effects, Effect{Kind: steps[s].effect, Step: s, Job: j.id, Seq: j.seq, By: j.by})
+	switch s {
+	case Revoke:
+		j.bound = revoked
+	case Stop:
+		j.phase = PhaseStopping
+		j.ran += time.Duration(now - j.since)
+		m.record.Out = append(m.record.Out, j.id)
+	case Save:
+		j.bound = saved
+	case Load:
+		j.bound = live
+	case Go:
+		m.run(now, j)
+		m.record.In = append(m.record.In, j.id)
+	case Steady, Flush, stepCount:
+	}
+}
+
+// launch orders a job's first go. Starting processes takes longer than a
+// switch may, so it is not waited for.
+func (m *Machine) launch(now int64, j *job) {
+	m.effects = append(m.effects, Effect{Kind: EffectLaunch, Job: j.id})
+	m.counters[CountLaunches]++
+	m.run(now, j)
+	m.record.Launched = append(m.record.Launched, j.id)
+}
+
+// run notes that a job has been let go.
+func (m *Machine) run(now int64, j *job) {
+	j.phase, j.late, j.since = PhaseRunning, false, now
+	j.slices++
+}
+
+// await makes the present step wait for the job.
+func (m *Machine) await(j *job) {
+	j.waiting = true
+	m.pending++
+	m.by = max(m.by, j.by)
+}
+
+// waits says whether the present step is still to be waited for. When its time
+// is up it no longer is, and who did not answer is noted.
+func (m *Machine) waits(now int64) bool {
+	if m.pending == 0 {
+		return false
+	}
+	if now < m.by {
+		return true
+	}
+	m.record.LateSteps.add(m.state)
+	for i := range m.jobs {
+		if j := &m.jobs[i]; j.waiting {
+			m.answered(j)
+			m.late(j)
+		}
+	}
+	return false
+}
+
+// late notes that a job did not answer the present step in time.
+func (m *Machine) late(j *job) {
+	if m.state != Stop {
+		m.counters[CountLateSteps]++
+		return
+	}
+	m.counters[CountLateFreezes]++
+	m.record.Late = append(m.record.Late, j.id)
+	j.late = true
+	j.lateFreezes++
+	j.lateStreak++
+	if j.lateStreak == WarnAfter {
+		m.counters[CountWarnings]++
+		m.effects = append(m.effects, Effect{Kind: EffectWarn, Job: j.id, Late: j.lateStreak})
+	}
+}
+
+// leave notes the end of the present step.
+func (m *Machine) leave(now int64) {
+	if m.record.Steps.Has(m.state) {
+		m.record.End[m.state] = now
+	}
+}
+
+// finish closes the switch in progress and hands out its record.
+func (m *Machine) finish(now int64, superseded bool) {
+	m.leave(now)
+	m.record.Finished, m.record.Superseded = now, superseded
+	m.effects = append(m.effects, Effect{Kind: EffectRecord, Record: m.record})
+	if superseded {
+		m.counters[CountSuperseded]++
+		m.forgetWaits()
+	} else {
+		m.counters[CountSwitches]++
+	}
+	m.state, m.record = Steady, nil
+}
+
+// forgetWaits ends the waiting of a switch that is broken off. A freeze that is
+// under way is taken up again by the next one (see job.due).
+func (m *Machine) forgetWaits() {
+	for i := range m.jobs {
+		m.answered(&m.jobs[i])
+	}
+}
