@@ -1,0 +1,57 @@
+package state
+
+import "score/scored/state/statepb"
+
+func nodeFromProto(n *statepb.Node) *Node {
+	return &Node{
+		Name: n.GetName(), Address: n.GetAddress(), CPUs: n.GetCpus(), MemoryBytes: n.GetMemoryBytes(),
+		Version: n.GetVersion(), BootID: n.GetBootId(), Notes: n.GetNotes(), SharesCPUs: n.GetSharesCpus(),
+	}
+}
+
+func (n *Node) proto() *statepb.Node {
+	return &statepb.Node{
+		Name: n.Name, Address: n.Address, Cpus: n.CPUs, MemoryBytes: n.MemoryBytes,
+		Version: n.Version, BootId: n.BootID, Notes: n.Notes, SharesCpus: n.SharesCPUs,
+	}
+}
+
+func pairsFromProto(from []*statepb.Pair) []Pair {
+	var pairs []Pair
+	for _, p := range from {
+		pairs = append(pairs, Pair{p.GetKey(), p.GetValue()})
+	}
+	return pairs
+}
+
+func jobFromProto(j *statepb.Job) *Job {
+	job := &Job{
+		ID: j.GetId(), Spec: j.GetSpec(), User: j.GetUser(), Parent: j.GetParentJob(), Preput: pairsFromProto(j.GetPreput()),
+		Phase: j.GetPhase(), Submitted: j.GetSubmittedNanos(), Started: j.GetStartedNanos(), Ended: j.GetEndedNanos(),
+		Row: j.GetRow(), Attempts: j.GetAttempts(), Verdict: j.GetVerdict(), Usage: j.GetUsage(),
+	}
+	for i, p := range j.GetPlaces() {
+		place := Place{Node: p.GetNode(), Ranks: p.GetRanks(), CPUs: p.GetCpus()}
+		if i < len(j.GetBootIds()) {
+			place.BootID = j.GetBootIds()[i]
+		}
+		job.Places = append(job.Places, place)
+	}
+	return job
+}
+
+func (j *Job) proto() *statepb.Job {
+	record := &statepb.Job{
+		Id: j.ID, Spec: j.Spec, User: j.User, ParentJob: j.Parent,
+		Phase: j.Phase, SubmittedNanos: j.Submitted, StartedNanos: j.Started, EndedNanos: j.Ended,
+		Row: j.Row, Attempts: j.Attempts, Verdict: j.Verdict, Usage: j.Usage,
+	}
+	for _, p := range j.Places {
+		record.Places = append(record.Places, &statepb.Place{Node: p.Node, Ranks: p.Ranks, Cpus: p.CPUs})
+		record.BootIds = append(record.BootIds, p.BootID)
+	}
+	for _, p := range j.Preput {
+		record.Preput = append(record.Preput, &statepb.Pair{Key: p.Key, Value: p.Value})
+	}
+	return record
+}

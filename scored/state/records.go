@@ -1,0 +1,86 @@
+package state
+
+import (
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
+)
+
+// JobID numbers the jobs of a cluster from 1 on; ids are never used again.
+type JobID = uint64
+
+// Phase is how far a job has come, as far as the log must know. (What the
+// leader shows as STARTING and ENDING is between two of them.)
+type Phase = statepb.Phase
+
+const (
+	// Queued: has no places.
+	Queued = statepb.Phase_PHASE_QUEUED
+	// Allocated: has places; perhaps some of its ranks run already, since the
+	// leader need not wait for the log to start them.
+	Allocated = statepb.Phase_PHASE_ALLOCATED
+	// Running: has been in the rotation plan.
+	Running = statepb.Phase_PHASE_RUNNING
+	// Done: has its verdict; nothing about it changes any more.
+	Done = statepb.Phase_PHASE_DONE
+)
+
+// Place is a job's part on one node.
+type Place struct {
+	Node  string
+	Ranks []uint32 // ascending
+	CPUs  []uint32 // indices into the node's CPUs, ascending
+	// BootID is that of the node's agent when the place was given: an agent of
+	// another one that does not know the job may have lost it.
+	BootID string
+}
+
+// Pair is a key-value pair that a spawning job hands to its child.
+type Pair struct{ Key, Value string }
+
+// Job is what the log knows of a job.
+type Job struct {
+	ID     JobID
+	Spec   *scorev1.JobSpec // without environment and limits once Done
+	User   *scorev1.Identity
+	Parent JobID // 0: none
+	Preput []Pair
+
+	Phase     Phase
+	Submitted int64 // cluster nanoseconds
+	Started   int64 // 0: not yet
+	Ended     int64 // 0: not yet
+
+	Row      int32   // -1: none
+	Places   []Place // by rank of the first of them; kept after the end
+	Attempts uint32  // how often it was given places
+
+	Verdict *scorev1.Verdict // set when Done
+	Usage   *scorev1.Usage
+
+	names []string // services it has published, in that order
+}
+
+// Node is what the log knows of a node.
+type Node struct {
+	Name        string
+	Address     string
+	CPUs        uint32
+	MemoryBytes uint64
+	Version     string
+	BootID      string
+	Notes       []string
+	SharesCPUs  bool
+}
+
+// Name says where a service of a user's jobs is.
+type Name struct {
+	UID     uint32
+	Service string
+	Port    string
+	Job     JobID
+}
+
+type nameKey struct {
+	uid     uint32
+	service string
+}

@@ -1,0 +1,117 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
+)
+
+// snapshotFormat is the version of the snapshot's meaning; another one is
+// refused, so that an older program does not misread newer data.
+const snapshotFormat = 1
+
+// Image is the state at one moment. Taking it is cheap, since the records in
+// it are never changed; it may be encoded while later entries are applied.
+type Image struct {
+	nextJob  JobID
+	nanos    int64
+	settings *scorev1.Settings
+	nodes    []*Node
+	jobs     []*Job
+	names    []*Name
+	finished []JobID
+}
+
+// Image captures the state.
+func (s *State) Image() *Image {
+	return &Image{
+		nextJob: s.nextJob, nanos: s.nanos, settings: s.settings,
+		nodes: s.Nodes(), jobs: s.Jobs(), names: s.Names(),
+		finished: s.finished[:len(s.finished):len(s.finished)],
+	}
+}
+
+// Snapshot is the whole state in bytes; equal states give equal bytes.
+func (s *State) Snapshot() ([]byte, error) { return s.Image().Encode() }
+
+// Encode gives the bytes that Restore reads.
+func (i *Image) Encode() ([]byte, error) {
+	image := &statepb.Snapshot{
+		Format:    snapshotFormat,
+		NextJob:   i.nextJob,
+		TimeNanos: i.nanos,
+		Settings:  i.settings,
+		Finished:  i.finished,
+	}
+	for _, node := range i.nodes {
+		image.Nodes = append(image.Nodes, node.proto())
+	}
+	for _, job := range i.jobs {
+		image.Jobs = append(image.Jobs, job.proto())
+	}
+	for _, name := range i.names {
+		image.Names = append(image.Names, &statepb.Name{Uid: name.UID, Service: name.Service, Port: name.Port, JobId: name.Job})
+	}
+	return proto.MarshalOptions{Deterministic: true}.Marshal(image)
+}
+
+// Restore makes the state of a snapshot. Bytes that no Snapshot made give an
+// error that wraps ErrSnapshot.
+func Restore(data []byte) (*State, error) {
+	image := new(statepb.Snapshot)
+	if err := proto.Unmarshal(data, image); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+	}
+	if image.GetFormat() != snapshotFormat {
+		return nil, fmt.Errorf("%w: its format is %d, this program reads %d", ErrSnapshot, image.GetFormat(), snapshotFormat)
+	}
+	s := New()
+	s.nextJob, s.nanos = image.GetNextJob(), image.GetTimeNanos()
+	if image.GetSettings() != nil {
+		s.settings = image.GetSettings()
+	}
+	if err := s.restoreRecords(image); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+	}
+	return s, nil
+}
+
+func (s *State) restoreRecords(image *statepb.Snapshot) error {
+	for _, node := range image.GetNodes() {
+		s.nodes[node.GetName()] = nodeFromProto(node)
+	}
+	done := 0
+	for _, record := range image.GetJobs() {
+		job := jobFromProto(record)
+		if job.ID >= s.nextJob || job.Spec == nil || s.jobs[job.ID] != nil {
+			return fmt.Errorf("job %d", job.ID)
+		}
+		s.jobs[job.ID] = job
+		if job.Phase == Done {
+			done++
+		}
+	}
+	for _, record := range image.GetNames() {
+		job := s.jobs[record.GetJobId()]
+		if job == nil || job.Phase == Done {
+			return fmt.Errorf("%w: name %q of job %d", ErrUnknownJob, record.GetService(), record.GetJobId())
+		}
+		job.names = append(job.names, record.GetService())
+		s.names[nameKey{record.GetUid(), record.GetService()}] =
+			&Name{UID: record.GetUid(), Service: record.GetService(), Port: record.GetPort(), Job: job.ID}
+	}
+	s.finished = slices.Clone(image.GetFinished())
+	if len(s.finished) != done {
+		return fmt.Errorf("%d finished jobs in order, %d in all", len(s.finished), done)
+	}
+	for _, id := range s.finished {
+		if job := s.jobs[id]; job == nil || job.Phase != Done {
+			return fmt.Errorf("%w: finished job %d", ErrUnknownJob, id)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/state/statepb"
+)
+
+func TestRestoreIsEqual(t *testing.T) {
+	s := twoNodes(t)
+	data := image(t, s)
+	again, err := Restore(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(image(t, again), data) {
+		t.Fatal("the restored state differs")
+	}
+	checkInvariants(t, again)
+	mustApply(t, again, end(3))
+	if again.LookupName(0, "ocean") != nil {
+		t.Fatal("after Restore a name outlives its job")
+	}
+}
+
+func TestImageIsNotChangedByLaterEntries(t *testing.T) {
+	s := twoNodes(t)
+	want := image(t, s)
+	captured := s.Image()
+	mustApply(t, s, end(1), end(2), end(3), submit(5, 1), nodeGone("n1"))
+	got, err := captured.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Fatal("the image changed")
+	}
+}
+
+func TestRestoreRefusesDamage(t *testing.T) {
+	damage := map[string]func(*statepb.Snapshot){
+		"other format":           func(i *statepb.Snapshot) { i.Format = 2 },
+		"job of the future":      func(i *statepb.Snapshot) { i.NextJob = 2 },
+		"job twice":              func(i *statepb.Snapshot) { i.Jobs = append(i.Jobs, i.Jobs[0]) },
+		"job without a spec":     func(i *statepb.Snapshot) { i.Jobs[0].Spec = nil },
+		"name of no job":         func(i *statepb.Snapshot) { i.Names[0].JobId = 77 },
+		"name of a finished job": func(i *statepb.Snapshot) { i.Names[0].JobId = 4 },
+		"finished job missing":   func(i *statepb.Snapshot) { i.Finished = nil },
+		"finished job unknown":   func(i *statepb.Snapshot) { i.Finished[0] = 77 },
+		"unfinished in order":    func(i *statepb.Snapshot) { i.Finished[0] = 1 },
+	}
+	for name, change := range damage {
+		t.Run(name, func(t *testing.T) {
+			i := new(statepb.Snapshot)
+			if err := proto.Unmarshal(image(t, twoNodes(t)), i); err != nil {
+				t.Fatal(err)
+			}
+			change(i)
+			data, err := proto.Marshal(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Restore(data); !errors.Is(err, ErrSnapshot) {
+				t.Fatalf("error %v", err)
+			}
+		})
+	}
+	if _, err := Restore([]byte("no protobuf")); !errors.Is(err, ErrSnapshot) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+// Whatever bytes are restored either give an error or a state whose snapshot
+// is restored to the same bytes.
+func FuzzRestore(f *testing.F) {
+	f.Add(image(f, twoNodes(f)))
+	f.Add(image(f, New()))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := Restore(data)
+		if err != nil {
+			return
+		}
+		first, err := s.Snapshot()
+		if err != nil {
+			return // strings that are no UTF-8
+		}
+		again, err := Restore(first)
+		if err != nil {
+			t.Fatalf("cannot restore its own snapshot: %v", err)
+		}
+		second, err := again.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(first, second) {
+			t.Fatal("the second snapshot differs")
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package state
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"score/scored/api/scorev1"
+)
+
+const (
+	// MaxFinished is how many finished jobs are remembered, the latest ones:
+	// enough to look up the jobs of a day, at about 1 KiB each.
+	MaxFinished = 1000
+	// MaxUnfinished bounds the jobs that wait or run, each with its
+	// environment, which is some KiB: their sum stays below a few 100 MB.
+	MaxUnfinished = 20000
+	// MaxNamesPerJob bounds what one job can publish. MPI programs publish a
+	// handful.
+	MaxNamesPerJob = 256
+	// MaxNodes bounds a cluster, and with it the size of a plan.
+	MaxNodes = 4096
+)
+
+// DefaultSettings are those of a new cluster: slices of 100 ms (a switch of
+// 150 us costs 0.15 %), at most eight gangs in turn (each still gets more than
+// a slice per second), and no memory promised to jobs that do not ask for any.
+func DefaultSettings() *scorev1.Settings {
+	return &scorev1.Settings{SliceNanos: 100e6, MaxRows: 8}
+}
+
+// State is the truth. Its methods must not run at the same time as Apply.
+type State struct {
+	settings *scorev1.Settings
+	nextJob  JobID
+	nanos    int64 // of the last entry
+	nodes    map[string]*Node
+	jobs     map[JobID]*Job
+	names    map[nameKey]*Name
+	finished []JobID // in the order of their ends, at most MaxFinished
+
+	undo []func() // how to take back the entry that is being applied
+}
+
+// New is the state of a cluster of which the log knows nothing.
+func New() *State {
+	return &State{
+		settings: DefaultSettings(),
+		nextJob:  1,
+		nodes:    make(map[string]*Node),
+		jobs:     make(map[JobID]*Job),
+		names:    make(map[nameKey]*Name),
+	}
+}
+
+// NextJob is the id that the next job must have.
+func (s *State) NextJob() JobID { return s.nextJob }
+
+// Nanos is the time of the last entry; no entry may be older.
+func (s *State) Nanos() int64 { return s.nanos }
+
+// Settings are the cluster's; they must not be changed.
+func (s *State) Settings() *scorev1.Settings { return s.settings }
+
+// Job is the job with this id, or nil when there is none or none any more.
+func (s *State) Job(id JobID) *Job { return s.jobs[id] }
+
+// Node is the node of this name, or nil.
+func (s *State) Node(name string) *Node { return s.nodes[name] }
+
+// Unfinished counts the jobs that are not Done.
+func (s *State) Unfinished() int { return len(s.jobs) - len(s.finished) }
+
+// LookupName finds what a job of the user has published, or nil.
+func (s *State) LookupName(uid uint32, service string) *Name {
+	return s.names[nameKey{uid, service}]
+}
+
+// Jobs are all jobs by id.
+func (s *State) Jobs() []*Job {
+	return slices.SortedFunc(maps.Values(s.jobs), func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// Nodes are all nodes by name.
+func (s *State) Nodes() []*Node {
+	return slices.SortedFunc(maps.Values(s.nodes), func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// Names are all published names by user and service.
+func (s *State) Names() []*Name {
+	return slices.SortedFunc(maps.Values(s.names), func(a, b *Name) int {
+		return cmp.Or(cmp.Compare(a.UID, b.UID), cmp.Compare(a.Service, b.Service))
+	})
+}

@@ -1,0 +1,340 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
+)
+
+// Shorthands for commands; they keep the tables readable.
+
+func node(name string, cpus uint32) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_RegisterNode{RegisterNode: &statepb.RegisterNode{
+		Node: &statepb.Node{Name: name, Cpus: cpus, BootId: "boot-" + name},
+	}}}
+}
+
+func nodeGone(name string) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_NodeGone{NodeGone: &statepb.NodeGone{Node: name}}}
+}
+
+func submit(id JobID, tasks uint32) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_Submit{Submit: &statepb.Submit{
+		JobId: id,
+		Spec:  &scorev1.JobSpec{Argv: []string{"a.out"}, Env: []string{"HOME=/"}, Tasks: tasks},
+		User:  &scorev1.Identity{Uid: uint32(id % 3), User: "u"},
+	}}}
+}
+
+func place(node string, ranks, cpus []uint32) *statepb.Place {
+	return &statepb.Place{Node: node, Ranks: ranks, Cpus: cpus}
+}
+
+func allocate(id JobID, row int32, places ...*statepb.Place) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_Allocate{Allocate: &statepb.Allocate{JobId: id, Row: row, Places: places}}}
+}
+
+func moveRow(id JobID, row int32) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_MoveRow{MoveRow: &statepb.MoveRow{JobId: id, Row: row}}}
+}
+
+func requeue(id JobID) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_Requeue{Requeue: &statepb.Requeue{JobId: id}}}
+}
+
+func markRunning(id JobID) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_MarkRunning{MarkRunning: &statepb.MarkRunning{JobId: id, StartedNanos: 5}}}
+}
+
+func end(id JobID) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_End{End: &statepb.End{
+		JobId: id, Verdict: &scorev1.Verdict{Reason: scorev1.EndReason_END_REASON_EXITED, Rank: -1}, Usage: &scorev1.Usage{CpuNanos: 1},
+	}}}
+}
+
+func settings(slice int64, rows uint32) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_SetSettings{SetSettings: &statepb.SetSettings{
+		Settings: &scorev1.Settings{SliceNanos: slice, MaxRows: rows},
+	}}}
+}
+
+func publish(id JobID, service string) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_PublishName{PublishName: &statepb.PublishName{JobId: id, Service: service, Port: "port of " + service}}}
+}
+
+func unpublish(id JobID, service string) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_UnpublishName{UnpublishName: &statepb.UnpublishName{JobId: id, Service: service}}}
+}
+
+func entry(nanos int64, commands ...*statepb.Command) *statepb.Entry {
+	return &statepb.Entry{Term: 1, TimeNanos: nanos, Commands: commands}
+}
+
+func mustApply(t testing.TB, s *State, commands ...*statepb.Command) {
+	t.Helper()
+	if err := s.Apply(entry(s.Nanos()+1, commands...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func image(t testing.TB, s *State) []byte {
+	t.Helper()
+	data, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// twoNodes is a state with nodes n1 and n2 of two CPUs, job 1 queued, job 2
+// allocated, job 3 running with a name, job 4 done.
+func twoNodes(t testing.TB) *State {
+	t.Helper()
+	s := New()
+	mustApply(t, s, node("n1", 2), node("n2", 2))
+	mustApply(t, s, submit(1, 2), submit(2, 2), submit(3, 1), submit(4, 1))
+	mustApply(t, s, allocate(2, 0, place("n1", []uint32{0}, []uint32{0}), place("n2", []uint32{1}, []uint32{1})))
+	mustApply(t, s, allocate(3, 1, place("n1", []uint32{0}, []uint32{1})), markRunning(3), publish(3, "ocean"))
+	mustApply(t, s, end(4))
+	return s
+}
+
+func TestLifeOfAJob(t *testing.T) {
+	s := New()
+	mustApply(t, s, node("n1", 2))
+	mustApply(t, s, submit(1, 2), allocate(1, 3, place("n1", []uint32{0, 1}, []uint32{0, 1})))
+	job := s.Job(1)
+	if job.Phase != Allocated || job.Row != 3 || job.Attempts != 1 || job.Places[0].BootID != "boot-n1" {
+		t.Fatalf("after Allocate: %+v", job)
+	}
+	mustApply(t, s, moveRow(1, 0))
+	if s.Job(1).Row != 0 || job.Row != 3 {
+		t.Fatalf("MoveRow: row %d; the record handed out before has %d", s.Job(1).Row, job.Row)
+	}
+	mustApply(t, s, requeue(1))
+	if job := s.Job(1); job.Phase != Queued || job.Row != -1 || job.Places != nil {
+		t.Fatalf("after Requeue: %+v", job)
+	}
+	mustApply(t, s, allocate(1, 0, place("n1", []uint32{0, 1}, []uint32{0})), markRunning(1))
+	if job := s.Job(1); job.Phase != Running || job.Started != 5 || job.Attempts != 2 {
+		t.Fatalf("after MarkRunning: %+v", job)
+	}
+	mustApply(t, s, end(1))
+	done := s.Job(1)
+	if done.Phase != Done || done.Ended != s.Nanos() || done.Spec.Env != nil || len(done.Places) != 1 {
+		t.Fatalf("after End: %+v", done)
+	}
+	if job.Spec.Env == nil {
+		t.Fatal("End changed the spec of a record handed out before")
+	}
+	if s.Unfinished() != 0 {
+		t.Fatalf("%d unfinished", s.Unfinished())
+	}
+}
+
+func TestBadEntriesChangeNothing(t *testing.T) {
+	ranks := func(r ...uint32) []uint32 { return r }
+	tests := []struct {
+		name  string
+		entry *statepb.Entry
+		want  error
+	}{
+		{"empty", entry(100), ErrEmpty},
+		{"nil", nil, ErrEmpty},
+		{"old", entry(1, submit(5, 1)), ErrTime},
+		{"no command", entry(100, &statepb.Command{}), ErrCommand},
+		{"nil command", entry(100, nil), ErrCommand},
+		{"command without content", entry(100, &statepb.Command{Command: &statepb.Command_End{}}), ErrUnknownJob},
+		{"node without name", entry(100, node("", 1)), ErrCommand},
+		{"node without CPU", entry(100, node("n3", 0)), ErrCommand},
+		{"unknown node gone", entry(100, nodeGone("n3")), ErrUnknownNode},
+		{"node in use", entry(100, nodeGone("n1")), ErrNodeInUse},
+		{"id too low", entry(100, submit(4, 1)), ErrJobID},
+		{"id too high", entry(100, submit(6, 1)), ErrJobID},
+		{"no tasks", entry(100, submit(5, 0)), ErrCommand},
+		{"unknown job", entry(100, markRunning(9)), ErrUnknownJob},
+		{"allocated twice", entry(100, allocate(2, 0, place("n1", ranks(0, 1), ranks(0)))), ErrPhase},
+		{"negative row", entry(100, allocate(1, -1, place("n1", ranks(0, 1), ranks(0)))), ErrCommand},
+		{"no places", entry(100, allocate(1, 0)), ErrPlaces},
+		{"half a gang", entry(100, allocate(1, 0, place("n1", ranks(0), ranks(0)))), ErrPlaces},
+		{"rank twice", entry(100, allocate(1, 0, place("n1", ranks(0), ranks(0)), place("n2", ranks(0), ranks(0)))), ErrPlaces},
+		{"rank beyond", entry(100, allocate(1, 0, place("n1", ranks(0, 2), ranks(0)))), ErrPlaces},
+		{"ranks disordered", entry(100, allocate(1, 0, place("n1", ranks(1, 0), ranks(0)))), ErrPlaces},
+		{"node twice", entry(100, allocate(1, 0, place("n1", ranks(0), ranks(0)), place("n1", ranks(1), ranks(1)))), ErrPlaces},
+		{"no CPU", entry(100, allocate(1, 0, place("n1", ranks(0, 1), nil))), ErrPlaces},
+		{"CPU beyond", entry(100, allocate(1, 0, place("n1", ranks(0, 1), ranks(2)))), ErrPlaces},
+		{"place on no node", entry(100, allocate(1, 0, place("n9", ranks(0, 1), ranks(0)))), ErrUnknownNode},
+		{"move of a queued job", entry(100, moveRow(1, 1)), ErrPhase},
+		{"move below", entry(100, moveRow(2, -1)), ErrCommand},
+		{"requeue of a queued job", entry(100, requeue(1)), ErrPhase},
+		{"requeue of a running job", entry(100, requeue(3)), ErrPhase},
+		{"running before places", entry(100, markRunning(1)), ErrPhase},
+		{"running twice", entry(100, markRunning(3)), ErrPhase},
+		{"end twice", entry(100, end(4)), ErrPhase},
+		{"end without verdict", entry(100, &statepb.Command{Command: &statepb.Command_End{End: &statepb.End{JobId: 1}}}), ErrCommand},
+		{"settings without slice", entry(100, settings(0, 1)), ErrCommand},
+		{"settings without row", entry(100, settings(1, 0)), ErrCommand},
+		{"name of a queued job", entry(100, publish(1, "x")), ErrPhase},
+		{"unknown name", entry(100, unpublish(3, "x")), ErrNameUnknown},
+		{"name of another job", entry(100, unpublish(2, "ocean")), ErrNameUnknown},
+		{"good commands before a bad one", entry(100,
+			node("n3", 1), settings(1, 1), submit(5, 1), allocate(5, 0, place("n3", ranks(0), ranks(0))), markRunning(5),
+			publish(5, "a"), unpublish(3, "ocean"), end(3), end(5), nodeGone("n3"), requeue(2), nodeGone("n2"), end(4)), ErrPhase},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := twoNodes(t)
+			before := image(t, s)
+			if err := s.Apply(test.entry); !errors.Is(err, test.want) {
+				t.Fatalf("error %v, want %v", err, test.want)
+			}
+			if !bytes.Equal(image(t, s), before) {
+				t.Fatal("the entry changed the state")
+			}
+			checkInvariants(t, s)
+		})
+	}
+}
+
+func TestNamesBelongToAUserAndVanishWithTheirJob(t *testing.T) {
+	s := twoNodes(t) // job 3 of user 0 has published "ocean"
+	if s.LookupName(1, "ocean") != nil {
+		t.Fatal("another user sees the name")
+	}
+	if name := s.LookupName(0, "ocean"); name == nil || name.Port != "port of ocean" || name.Job != 3 {
+		t.Fatalf("name %+v", name)
+	}
+	mustApply(t, s, submit(5, 1), submit(6, 1), allocate(6, 0, place("n1", []uint32{0}, []uint32{0})))
+	if err := s.Apply(entry(100, publish(6, "ocean"))); !errors.Is(err, ErrNameTaken) {
+		t.Fatalf("second publication: %v", err)
+	}
+	mustApply(t, s, end(3))
+	if s.LookupName(0, "ocean") != nil {
+		t.Fatal("the name outlived its job")
+	}
+	mustApply(t, s, publish(6, "ocean"), unpublish(6, "ocean"), publish(6, "ocean"))
+	checkInvariants(t, s)
+}
+
+func TestBoundOfNames(t *testing.T) {
+	s := twoNodes(t)
+	for i := range MaxNamesPerJob - 1 {
+		mustApply(t, s, publish(3, fmt.Sprint(i)))
+	}
+	if err := s.Apply(entry(s.Nanos(), publish(3, "more"))); !errors.Is(err, ErrTooMany) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestFinishedJobsAreBounded(t *testing.T) {
+	s := New()
+	for id := JobID(1); id <= MaxFinished+10; id++ {
+		mustApply(t, s, submit(id, 1), end(id))
+	}
+	if got := len(s.Jobs()); got != MaxFinished {
+		t.Fatalf("%d jobs kept, want %d", got, MaxFinished)
+	}
+	if s.Job(10) != nil || s.Job(11) == nil {
+		t.Fatal("not the oldest were forgotten")
+	}
+	before := image(t, s)
+	if err := s.Apply(entry(s.Nanos(), submit(MaxFinished+11, 1), end(MaxFinished+11), end(1))); err == nil {
+		t.Fatal("a bad entry was taken")
+	}
+	if !bytes.Equal(image(t, s), before) {
+		t.Fatal("taking back an end at the bound changed the state")
+	}
+	checkInvariants(t, s)
+}
+
+func TestUnfinishedJobsAreBounded(t *testing.T) {
+	s := New()
+	for id := JobID(1); id <= MaxUnfinished; id++ {
+		mustApply(t, s, submit(id, 1))
+	}
+	if err := s.Apply(entry(s.Nanos(), submit(MaxUnfinished+1, 1))); !errors.Is(err, ErrTooMany) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestNodesAreBounded(t *testing.T) {
+	s := New()
+	for i := range MaxNodes {
+		mustApply(t, s, node(fmt.Sprint("n", i), 1))
+	}
+	if err := s.Apply(entry(s.Nanos(), node("more", 1))); !errors.Is(err, ErrTooMany) {
+		t.Fatalf("error %v", err)
+	}
+	mustApply(t, s, node("n0", 4)) // known already
+	mustApply(t, s, nodeGone("n0"), node("more", 1))
+}
+
+func TestErrorNamesTheCommand(t *testing.T) {
+	err := twoNodes(t).Apply(entry(100, settings(1, 1), markRunning(9)))
+	if err == nil || !strings.Contains(err.Error(), "command 1") || !strings.Contains(err.Error(), "9") {
+		t.Fatalf("error %v", err)
+	}
+}
+
+// fataler is a test of package testing or of rapid.
+type fataler interface {
+	Helper()
+	Fatalf(format string, arguments ...any)
+}
+
+// checkInvariants holds after every entry.
+func checkInvariants(t fataler, s *State) {
+	t.Helper()
+	done := 0
+	for _, job := range s.Jobs() {
+		if job.Phase == Done {
+			done++
+		}
+		if (job.Phase == Done) != (job.Verdict != nil) {
+			t.Fatalf("job %d in %v has verdict %v", job.ID, job.Phase, job.Verdict)
+		}
+		placed := job.Phase == Allocated || job.Phase == Running
+		if placed != (job.Row >= 0) {
+			t.Fatalf("job %d in %v has row %d", job.ID, job.Phase, job.Row)
+		}
+		if placed {
+			checkPlaces(t, s, job)
+		}
+		if job.ID >= s.NextJob() {
+			t.Fatalf("job %d, next is %d", job.ID, s.NextJob())
+		}
+	}
+	if done != len(s.finished) || done > MaxFinished {
+		t.Fatalf("%d done, %d in order", done, len(s.finished))
+	}
+	for _, name := range s.Names() {
+		job := s.Job(name.Job)
+		if job == nil || job.Phase == Done || job.User.GetUid() != name.UID {
+			t.Fatalf("name %+v of %+v", name, job)
+		}
+	}
+}
+
+func checkPlaces(t fataler, s *State, job *Job) {
+	t.Helper()
+	ranks := make(map[uint32]bool)
+	for _, place := range job.Places {
+		if s.Node(place.Node) == nil {
+			t.Fatalf("job %d has a place on %q", job.ID, place.Node)
+		}
+		for _, rank := range place.Ranks {
+			if ranks[rank] {
+				t.Fatalf("job %d: rank %d twice", job.ID, rank)
+			}
+			ranks[rank] = true
+		}
+	}
+	if len(ranks) != int(job.Spec.GetTasks()) {
+		t.Fatalf("job %d: %d of %d ranks", job.ID, len(ranks), job.Spec.GetTasks())
+	}
+}
