@@ -86,15 +86,15 @@ func (h *Histogram) decode(data []byte) error {
 }
 
 // plausible checks sum and maximum against the buckets, of which last is the
-// highest in use.
+// highest in use: one duration is the maximum, and none is above it.
 func (h *Histogram) plausible(last int) error {
 	if h.max < lowest(last) || h.max > highest(last) {
 		return errors.New("the maximum is not in the highest bucket")
 	}
-	least, most := uint64(0), uint64(0)
+	least, most := h.max-lowest(last), uint64(0)
 	for i, n := range h.counts[:last+1] {
 		least = addSaturating(least, mulSaturating(n, lowest(i)))
-		most = addSaturating(most, mulSaturating(n, highest(i)))
+		most = addSaturating(most, mulSaturating(n, min(highest(i), h.max)))
 	}
 	if h.sum < least || h.sum > most {
 		return errors.New("the sum does not fit the counts")

@@ -38,8 +38,9 @@ type Histogram struct {
 // MaxDuration.
 func (h *Histogram) Record(d time.Duration) {
 	ns := uint64(min(max(d, 0), MaxDuration))
-	h.counts[bucketOf(ns)]++
-	h.count++
+	n := &h.counts[bucketOf(ns)]
+	*n = addSaturating(*n, 1)
+	h.count = addSaturating(h.count, 1)
 	h.sum = addSaturating(h.sum, ns)
 	h.max = max(h.max, ns)
 }

@@ -1,0 +1,110 @@
+package clock
+
+import (
+	"errors"
+	"time"
+)
+
+// Bounds and rates of the filter.
+const (
+	// Window is how many samples are remembered. At one heartbeat in 250 ms it
+	// spans 4 s, in which a quiet moment of the network is almost certain;
+	// older samples have lost their worth by drift.
+	Window = 16
+
+	// MaxDriftPPM is by how much two clocks are assumed to diverge at most, in
+	// millionths: what two plain quartz oscillators of 25 ppm may do.
+	// Disciplined by NTP they stay far below.
+	MaxDriftPPM = 50
+
+	// MaxRoundTrip is the longest round trip a sample is accepted with. A
+	// longer one says less than the sender's patience with the leader.
+	MaxRoundTrip = time.Second
+
+	// SlewPPM is how fast an offset in use moves to a better one. Cluster time
+	// so never stands still nor runs back, and no slice becomes longer or
+	// shorter by more than a twentieth; a millisecond takes 20 ms.
+	SlewPPM = 50_000
+
+	// OutliersToReset is how many samples in a row, agreeing with each other
+	// and with nothing before, are taken for a new clock: a leader that was
+	// suspended, or whose machine's clock was stepped. One alone is dropped.
+	OutliersToReset = 3
+
+	// maxInstant keeps sums and differences of instants from overflowing; as
+	// Unix time it is in the year 2116.
+	maxInstant = 1 << 62
+)
+
+// Why a sample was not used.
+var (
+	ErrImpossible = errors.New("the heartbeat's times are impossible")
+	ErrSlow       = errors.New("the heartbeat took too long to say anything of the clock")
+	ErrOldTerm    = errors.New("the heartbeat is of a former leader")
+	ErrOutlier    = errors.New("the heartbeat contradicts those before it")
+)
+
+// Sample is one heartbeat that went to the leader and came back.
+type Sample struct {
+	Sent     int64 // local monotonic nanoseconds
+	Server   int64 // cluster nanoseconds, at any instant between the two
+	Received int64 // local monotonic nanoseconds
+}
+
+// roundTrip is how long the heartbeat took.
+func (s *Sample) roundTrip() time.Duration { return time.Duration(s.Received - s.Sent) }
+
+// middle is the local instant for which offset and bound are meant.
+func (s *Sample) middle() int64 { return s.Sent + (s.Received-s.Sent)/2 }
+
+// offset is the sample's estimate of cluster time minus local time.
+func (s *Sample) offset() int64 { return s.Server - s.middle() }
+
+// bound is by how much offset may be wrong at the local instant now: half the
+// round trip, rounded up, and the drift since.
+func (s *Sample) bound(now int64) int64 {
+	half := s.Received - s.middle()
+	return half + drift(now-s.Sent)
+}
+
+// usable says whether the sample means anything.
+func (s *Sample) usable() error {
+	for _, t := range [...]int64{s.Sent, s.Server, s.Received} {
+		if t < 0 || t >= maxInstant {
+			return ErrImpossible
+		}
+	}
+	if s.Received < s.Sent {
+		return ErrImpossible
+	}
+	if s.roundTrip() > MaxRoundTrip {
+		return ErrSlow
+	}
+	return nil
+}
+
+// agrees says whether one offset can have given both samples.
+func (s *Sample) agrees(with *Sample) bool {
+	now := max(s.Received, with.Received)
+	apart := s.offset() - with.offset()
+	if apart < 0 {
+		apart = -apart
+	}
+	return apart <= s.bound(now)+with.bound(now)
+}
+
+// drift is by how much two clocks may diverge in elapsed nanoseconds, rounded up.
+func drift(elapsed int64) int64 {
+	return elapsed/1_000_000*MaxDriftPPM + (elapsed%1_000_000*MaxDriftPPM+999_999)/1_000_000
+}
+
+// Estimate is what is known of the leader's clock.
+type Estimate struct {
+	Term   uint64 // of the leader whose clock it is
+	Offset int64  // cluster time minus local time, in nanoseconds; moves gently
+	// ErrorBound is by how much Offset may be wrong at most, if the clocks
+	// diverge by no more than MaxDriftPPM.
+	ErrorBound time.Duration
+	RTT        time.Duration // of the sample it rests on
+	Age        time.Duration // of that sample
+}
