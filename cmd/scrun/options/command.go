@@ -1,0 +1,150 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"score/scored/api/scorev1"
+)
+
+const long = `scrun runs a parallel program on the cluster, now: as many processes (ranks)
+as -n says, started together, their output on this terminal. The nodes are
+shared in time with other users' programs; all ranks of a program run at the
+same instants.
+
+Where no cluster is configured, scrun runs the program on this machine, with a
+cluster of its own for as long as the job lasts.
+
+Options mean what users of srun expect. Everything after the program's name
+belongs to the program.
+
+The first ^C shows the state of the ranks, a second within one second ends the
+job, a third leaves. Other signals are passed on to the ranks.`
+
+const exitCodes = `The highest exit code of the ranks, or 128 plus the number of the signal that
+ended one. 125: scrun or the cluster failed. 126: the program cannot be
+executed. 127: it was not found.`
+
+const example = `  scrun -n 4 ./a.out
+  scrun -N 2 -n 8 -l ./a.out            two nodes, lines labelled with ranks
+  scrun -n 4 -t 10:00 -o out.%t ./a.out   ten minutes at most, a file per rank
+  scrun -d -n 4 ./a.out                 detached: prints the job's number`
+
+// ExitCodes tells programs that make manual pages what scrun's exit codes mean.
+const ExitCodes = exitCodes
+
+// Command is scrun's command; run gets every command line without a mistake.
+func Command(run func(*Options) error) *cobra.Command {
+	o := &Options{Export: exportAll}
+	command := &cobra.Command{
+		Use:                   "scrun [options] program [arguments]",
+		Short:                 "run a parallel program on the cluster",
+		Long:                  long,
+		Example:               example,
+		Args:                  cobra.ArbitraryArgs,
+		DisableFlagsInUseLine: true,
+		SilenceUsage:          true,
+		SilenceErrors:         true,
+		RunE: func(command *cobra.Command, args []string) error {
+			o.Argv = args
+			flags := command.Flags()
+			o.tasksGiven, o.oversubscribeGiven = flags.Changed("ntasks"), flags.Changed("oversubscribe")
+			if err := o.complete(); err != nil {
+				return err
+			}
+			return run(o)
+		},
+	}
+	command.CompletionOptions.DisableDefaultCmd = true
+	command.SetHelpTemplate(helpTemplate)
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	flags := command.Flags()
+	flags.SetInterspersed(false)
+	flags.SortFlags = false
+	o.addSize(flags)
+	o.addPlacement(flags)
+	o.addStreams(flags)
+	o.addRest(flags)
+	return command
+}
+
+const helpTemplate = `{{.Long}}
+
+Usage:
+  {{.Use}}
+
+Examples:
+{{.Example}}
+
+Options:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+
+Exit code:
+  ` + exitCodes + `
+`
+
+func (o *Options) addSize(flags *pflag.FlagSet) {
+	flags.VarP(newParsed(&o.Tasks, "number", ParseCount), "ntasks", "n", "ranks to run (default: one, or one per node of -N)")
+	flags.VarP(newParsed(&o.Nodes, "number", ParseCount), "nodes", "N", "nodes to run on (default: as few as hold the ranks)")
+	flags.VarP(newParsed(&o.CPUsPerTask, "number", ParseCount), "cpus-per-task", "c", "CPUs for each rank (default: one)")
+	flags.Var(newParsed(&o.Memory, "size", ParseBytes), "mem", "memory on each node, with K, M, G or T (M without one)")
+	flags.VarP(newParsed(&o.Time, "time", ParseTime), "time", "t", "longest run time: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted")
+}
+
+func (o *Options) addPlacement(flags *pflag.FlagSet) {
+	flags.VarP(newParsed(&o.Hosts, "nodes", ParseHosts), "nodelist", "w", "nodes that must take part: n1,n2 or n[1-4]")
+	flags.VarP(newParsed(&o.Distribution, "how", parseDistribution), "distribution", "m", "block: ranks 0, 1, ... on the first node, then the next; cyclic: in turn (default: block)")
+	flags.Var(newParsed(&o.Priority, "number", parsePriority), "priority", "higher goes first and gets longer slices (default: 0)")
+	flags.BoolVar(&o.Exclusive, "exclusive", false, "share the nodes with no other job, neither in space nor in time")
+	flags.BoolVarP(&o.Oversubscribe, "oversubscribe", "s", false, "allow more ranks on a node than it has CPUs")
+}
+
+func (o *Options) addStreams(flags *pflag.FlagSet) {
+	flags.VarP(newParsed(&o.Stdin, "from", parseInput), "input", "i", "input: 0 (this terminal's goes to rank 0, the default), all, none, or a file that every rank reads")
+	flags.VarP(newParsed(&o.Stdout, "to", parseStream), "output", "o", "output: all (the default), none, one rank's number, or a file; in its name %t is the rank, %N the node, %j the job")
+	flags.VarP(newParsed(&o.Stderr, "to", parseStream), "error", "e", "errors, as for --output (default: with the output)")
+	flags.BoolVarP(&o.Label, "label", "l", false, "put the rank before every line")
+	flags.BoolVarP(&o.Unbuffered, "unbuffered", "u", false, "pass output on at once instead of whole lines")
+	flags.BoolVarP(&o.Detach, "detach", "d", false, "print the job's number and leave; output goes to "+DetachedPattern)
+}
+
+func (o *Options) addRest(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.Name, "job-name", "J", "", "the job's `name` (default: the program's)")
+	flags.StringVarP(&o.Dir, "chdir", "D", "", "run in this `directory` (default: the present one)")
+	flags.Var(newParsed(&o.Export, "variables", ParseExport), "export", "environment of the ranks: ALL (the default), NONE, or names and NAME=value with commas between them")
+	kill := flags.VarPF(newParsed(&o.KillOnBadExit, "0|1", parseKill), "kill-on-bad-exit", "K", "end the job when a rank exits with a code other than 0")
+	kill.NoOptDefVal = "1"
+	flags.Var(newParsed(&o.MPI, "kind", parseMPI), "mpi", "process management: pmi2 or pmi1 (both are served), none (default: found out from the program)")
+	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
+	flags.CountVarP(&o.Verbose, "verbose", "v", "tell what happens")
+	flags.Lookup("verbose").NoOptDefVal = "+1"
+	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "show no warnings")
+	flags.BoolVar(&o.Version, "version", false, "print the version")
+	flags.BoolP("help", "h", false, "print this")
+}
+
+func parseDistribution(text string) (scorev1.Distribution, error) {
+	switch strings.ToLower(text) {
+	case "block":
+		return scorev1.Distribution_DISTRIBUTION_BLOCK, nil
+	case "cyclic":
+		return scorev1.Distribution_DISTRIBUTION_CYCLIC, nil
+	default:
+		return 0, errors.New("it is block or cyclic")
+	}
+}
+
+func parseMPI(text string) (scorev1.MpiMode, error) {
+	switch text {
+	case "pmi2", "pmi1", "pmi":
+		return scorev1.MpiMode_MPI_MODE_PMI, nil
+	case "none":
+		return scorev1.MpiMode_MPI_MODE_NONE, nil
+	default:
+		return 0, fmt.Errorf("it is pmi2, pmi1 or none; programs of MPICH and its relatives speak pmi2 and pmi1")
+	}
+}

@@ -1,0 +1,92 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ownPrefix marks the variables that go along whatever --export says.
+const ownPrefix = "SCORE_"
+
+// Export is what --export asks for: which variables of the environment the
+// ranks get, and which are set.
+type Export struct {
+	all   bool
+	names []string // taken over where they are set
+	set   []string // NAME=value, in the order given
+}
+
+// exportAll is the default.
+var exportAll = Export{all: true}
+
+// ParseExport reads a list of ALL, NONE, NAME and NAME=value with commas
+// between them. As with srun, naming variables without ALL means only those.
+func ParseExport(text string) (Export, error) {
+	if strings.EqualFold(text, "NONE") || strings.EqualFold(text, "NIL") {
+		return Export{}, nil
+	}
+	var export Export
+	for item := range strings.SplitSeq(text, ",") {
+		name, _, assigned := strings.Cut(item, "=")
+		switch {
+		case name == "":
+			return Export{}, errors.New("write it as ALL, NONE, or names and NAME=value with commas between them")
+		case !assigned && strings.EqualFold(name, "NONE"):
+			return Export{}, errors.New("NONE stands alone")
+		case !assigned && strings.EqualFold(name, "ALL"):
+			export.all = true
+		case strings.ContainsAny(name, " \t\n\x00"):
+			return Export{}, fmt.Errorf("%q is no name of a variable", name)
+		case assigned:
+			export.set = append(export.set, item)
+		default:
+			export.names = append(export.names, name)
+		}
+	}
+	return export, nil
+}
+
+// Apply makes the ranks' environment out of the user's.
+func (e Export) Apply(environ []string) []string {
+	out := make([]string, 0, len(environ)+len(e.set))
+	for _, entry := range environ {
+		name, _, ok := strings.Cut(entry, "=")
+		if ok && e.keeps(name) && !e.sets(name) {
+			out = append(out, entry)
+		}
+	}
+	for i, entry := range e.set {
+		if !overridden(e.set[i+1:], entry) {
+			out = append(out, entry)
+		}
+	}
+	return out
+}
+
+func (e Export) keeps(name string) bool {
+	if e.all || strings.HasPrefix(name, ownPrefix) {
+		return true
+	}
+	for _, wanted := range e.names {
+		if wanted == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (e Export) sets(name string) bool {
+	for _, entry := range e.set {
+		if set, _, _ := strings.Cut(entry, "="); set == name {
+			return true
+		}
+	}
+	return false
+}
+
+// overridden says whether a later assignment has the same name.
+func overridden(later []string, entry string) bool {
+	name, _, _ := strings.Cut(entry, "=")
+	return Export{set: later}.sets(name)
+}

@@ -1,0 +1,68 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// parsed is a flag whose text is read by a function when the flag is met, so
+// that errors carry a sentence of ours and not strconv's.
+type parsed[T any] struct {
+	target *T
+	parse  func(string) (T, error)
+	text   string
+	kind   string
+}
+
+func newParsed[T any](target *T, kind string, parse func(string) (T, error)) *parsed[T] {
+	return &parsed[T]{target: target, parse: parse, kind: kind}
+}
+
+// Set implements pflag.Value.
+func (p *parsed[T]) Set(text string) error {
+	value, err := p.parse(text)
+	if err != nil {
+		return err
+	}
+	*p.target, p.text = value, text
+	return nil
+}
+
+// String implements pflag.Value.
+func (p *parsed[T]) String() string { return p.text }
+
+// Type implements pflag.Value.
+func (p *parsed[T]) Type() string { return p.kind }
+
+// flagError turns pflag's errors into one sentence.
+func flagError(err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, quote(invalid.GetValue()), invalid.Unwrap())
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return fmt.Errorf("there is no option %s; 'scrun --help' lists them (options of the program come after its name)", typed(unknown))
+	}
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return fmt.Errorf("the option --%s needs a value", missing.GetFlag().Name)
+	}
+	return err
+}
+
+// typed is the option as the user wrote it.
+func typed(unknown *pflag.NotExistError) string {
+	if unknown.GetSpecifiedShortnames() != "" {
+		return "-" + unknown.GetSpecifiedName()
+	}
+	return "--" + unknown.GetSpecifiedName()
+}
+
+// quote shows a value that could be misread in quotes, and others plainly.
+func quote(value string) string {
+	if value == "" || strings.ContainsAny(value, " \t\n\"'") {
+		return fmt.Sprintf("%q", value)
+	}
+	return value
+}

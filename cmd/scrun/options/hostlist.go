@@ -1,0 +1,99 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxHosts bounds what a node list may expand to; no cluster of ours has more
+// nodes, and a slip like n[1-9999999999] shall not fill the memory.
+const maxHosts = 65536
+
+var errBrackets = errors.New("write it as n1,n2 or n[1-4,7]")
+
+// ParseHosts reads a list of nodes as Slurm writes it: names with commas
+// between them, and ranges in brackets (n[1-4,7], n[01-16]).
+func ParseHosts(text string) ([]string, error) {
+	var hosts []string
+	for rest := text; ; {
+		item, tail, more, err := nextItem(rest)
+		if err != nil {
+			return nil, err
+		}
+		if hosts, err = expand(hosts, item); err != nil {
+			return nil, err
+		}
+		if !more {
+			return hosts, nil
+		}
+		rest = tail
+	}
+}
+
+// nextItem cuts at the first comma outside brackets.
+func nextItem(text string) (item, tail string, more bool, err error) {
+	depth := 0
+	for i, c := range text {
+		switch {
+		case c == '[':
+			depth++
+		case c == ']':
+			depth--
+		case c == ',' && depth == 0:
+			return text[:i], text[i+1:], true, nil
+		}
+		if depth < 0 || depth > 1 {
+			return "", "", false, errBrackets
+		}
+	}
+	if depth != 0 {
+		return "", "", false, errBrackets
+	}
+	return text, "", false, nil
+}
+
+func expand(hosts []string, item string) ([]string, error) {
+	prefix, after, bracketed := strings.Cut(item, "[")
+	if !bracketed {
+		if item == "" {
+			return nil, errBrackets
+		}
+		return append(hosts, item), nil
+	}
+	ranges, suffix, _ := strings.Cut(after, "]")
+	if strings.ContainsAny(suffix, "[]") {
+		return nil, errors.New("one pair of brackets in a name is possible")
+	}
+	var err error
+	for part := range strings.SplitSeq(ranges, ",") {
+		if hosts, err = expandRange(hosts, prefix, part, suffix); err != nil {
+			return nil, err
+		}
+	}
+	return hosts, nil
+}
+
+// expandRange keeps leading zeros: n[01-03] are n01, n02, n03.
+func expandRange(hosts []string, prefix, part, suffix string) ([]string, error) {
+	low, high, isRange := strings.Cut(part, "-")
+	if !isRange {
+		high = low
+	}
+	first, err := strconv.ParseUint(low, 10, 32)
+	if err != nil {
+		return nil, errBrackets
+	}
+	last, err := strconv.ParseUint(high, 10, 32)
+	if err != nil || last < first {
+		return nil, errBrackets
+	}
+	if last-first >= maxHosts || len(hosts)+int(last-first) >= maxHosts {
+		return nil, fmt.Errorf("a list of at most %d nodes is possible", maxHosts)
+	}
+	for n := first; n <= last; n++ {
+		hosts = append(hosts, fmt.Sprintf("%s%0*d%s", prefix, len(low), n, suffix))
+	}
+	return hosts, nil
+}

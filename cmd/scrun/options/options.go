@@ -1,0 +1,178 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"score/scored/api/scorev1"
+)
+
+const (
+	// maxRanksPerNode is what one steward looks after: beyond it a node's
+	// default limits on descriptors and processes would fail in the middle.
+	maxRanksPerNode = 4096
+
+	// DetachedPattern is where a detached job's output goes by default.
+	DetachedPattern = "score-%j.out"
+)
+
+// Options is one command line, read and checked.
+type Options struct {
+	Tasks         uint32
+	Nodes         uint32
+	CPUsPerTask   uint32
+	Time          time.Duration // 0: no limit
+	Name          string
+	Dir           string
+	Memory        uint64 // bytes per node; 0: the cluster's default
+	Priority      int32
+	Exclusive     bool
+	Oversubscribe bool
+	Export        Export
+	Hosts         []string
+	Distribution  scorev1.Distribution
+	KillOnBadExit bool
+	MPI           scorev1.MpiMode
+
+	Label      bool
+	Unbuffered bool
+	Stdin      Stream
+	Stdout     Stream
+	Stderr     Stream // StreamDefault: where Stdout goes, by itself
+	Detach     bool
+
+	Cluster string
+	Verbose int
+	Quiet   bool
+	Version bool
+
+	// Argv is the program and its arguments.
+	Argv []string
+
+	// tasksGiven and oversubscribeGiven tell a default from a wish.
+	tasksGiven         bool
+	oversubscribeGiven bool
+}
+
+// complete derives what was left open and checks what only shows in the whole.
+func (o *Options) complete() error {
+	if !o.tasksGiven {
+		o.Tasks = max(1, o.Nodes)
+	}
+	if o.Version {
+		return nil
+	}
+	switch {
+	case len(o.Argv) == 0 || o.Argv[0] == "":
+		return errors.New("name the program to run: scrun [options] program [arguments]; 'scrun --help' explains")
+	case o.Nodes > o.Tasks:
+		return fmt.Errorf("%d nodes need at least %d ranks, -n asks for %d", o.Nodes, o.Nodes, o.Tasks)
+	case o.Nodes > 0 && o.Tasks > o.Nodes*maxRanksPerNode:
+		return fmt.Errorf("at most %d ranks run on a node: %d need %d nodes or more, -N asks for %d", maxRanksPerNode, o.Tasks, nodesFor(o.Tasks), o.Nodes)
+	case o.Nodes > 0 && len(o.Hosts) > int(o.Nodes):
+		return fmt.Errorf("-w names %d nodes, -N asks for %d", len(o.Hosts), o.Nodes)
+	case o.Exclusive && o.oversubscribeGiven && o.Oversubscribe:
+		return errors.New("--exclusive and --oversubscribe exclude each other")
+	}
+	return o.completeStreams()
+}
+
+func nodesFor(tasks uint32) uint32 {
+	return (tasks + maxRanksPerNode - 1) / maxRanksPerNode
+}
+
+func (o *Options) completeStreams() error {
+	for _, stream := range []Stream{o.Stdout, o.Stderr} {
+		if stream.Mode == StreamRank && stream.Rank >= o.Tasks {
+			return fmt.Errorf("there is no rank %d: the job has %d, counted from 0", stream.Rank, o.Tasks)
+		}
+	}
+	if !o.Detach {
+		return nil
+	}
+	for _, stream := range []Stream{o.Stdin, o.Stdout, o.Stderr} {
+		if stream.Mode == StreamRank || stream.Mode == StreamAll {
+			return errors.New("a detached job has no terminal: give -i, -o and -e a file or none")
+		}
+	}
+	if o.Unbuffered {
+		return errors.New("-u does nothing for a detached job: leave one of -u and -d out")
+	}
+	return nil
+}
+
+// ForEmbedded changes the defaults that differ in a cluster of one user on one
+// machine: more ranks than CPUs are welcome there.
+func (o *Options) ForEmbedded() {
+	if !o.oversubscribeGiven {
+		o.Oversubscribe = !o.Exclusive
+	}
+}
+
+// Spec is the job as the cluster is asked for it, from a process like here.
+func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
+	dir, err := here.directory(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	spec := &scorev1.JobSpec{
+		Name:               o.jobName(),
+		Argv:               o.Argv,
+		Env:                o.Export.Apply(here.Environ),
+		WorkDir:            dir,
+		Tasks:              o.Tasks,
+		Nodes:              o.Nodes,
+		CpusPerTask:        o.CPUsPerTask,
+		MemoryPerNodeBytes: o.Memory,
+		Priority:           o.Priority,
+		Exclusive:          o.Exclusive,
+		Oversubscribe:      o.Oversubscribe,
+		TimeLimitNanos:     int64(o.Time),
+		Limits:             here.Limits,
+		Umask:              here.Umask,
+		Stdin:              stdinMode(o.Stdin),
+		Mpi:                o.MPI,
+		Distribution:       o.Distribution,
+		KillOnBadExit:      o.KillOnBadExit,
+		NodeList:           o.Hosts,
+	}
+	o.setInput(spec, dir)
+	if o.Detach {
+		o.setDetached(spec, dir)
+	}
+	return spec, nil
+}
+
+// InputByNodes says that every rank opens a file of its own where it runs,
+// since its name depends on rank, node or job. Other files scrun reads itself,
+// so that they need not exist on the nodes.
+func (o *Options) InputByNodes() bool {
+	return o.Stdin.Mode == StreamFile && strings.Contains(o.Stdin.Pattern, "%")
+}
+
+func (o *Options) setInput(spec *scorev1.JobSpec, dir string) {
+	if o.Stdin.Mode == StreamFile && (o.Detach || o.InputByNodes()) {
+		spec.StdinPattern = absolute(dir, o.Stdin.Pattern)
+		spec.Stdin = scorev1.StdinMode_STDIN_MODE_NONE
+	}
+}
+
+func (o *Options) setDetached(spec *scorev1.JobSpec, dir string) {
+	spec.Detached = true
+	spec.Label = o.Label
+	spec.StdoutPattern = detachedPattern(dir, o.Stdout, absolute(dir, DetachedPattern))
+	spec.StderrPattern = detachedPattern(dir, o.Stderr, "")
+	if o.Stdin.Mode != StreamFile {
+		spec.Stdin = scorev1.StdinMode_STDIN_MODE_NONE
+	}
+}
+
+func (o *Options) jobName() string {
+	if o.Name != "" {
+		return o.Name
+	}
+	return filepath.Base(o.Argv[0])
+}

@@ -1,0 +1,79 @@
+package options
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"score/scored/api/scorev1"
+)
+
+// Process is what of a process the ranks of its job get.
+type Process struct {
+	Environ []string
+	Dir     string // the present directory; empty where it cannot be found
+	Limits  []*scorev1.ResourceLimit
+	Umask   uint32
+}
+
+// rlimits are those of Linux, RLIMIT_CPU (0) to RLIMIT_RTTIME (15).
+const rlimits = 16
+
+// Here describes this process. It must be called before other goroutines make
+// files, since the kernel tells the umask only to who changes it.
+func Here() Process {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "" // it was removed; directory says so if it is needed
+	}
+	return Process{
+		Environ: os.Environ(),
+		Dir:     dir,
+		Limits:  ownLimits(),
+		Umask:   ownUmask(),
+	}
+}
+
+func ownUmask() uint32 {
+	mask := syscall.Umask(0)
+	syscall.Umask(mask)
+	return uint32(mask)
+}
+
+func ownLimits() []*scorev1.ResourceLimit {
+	restoreFileLimit()
+	limits := make([]*scorev1.ResourceLimit, 0, rlimits)
+	for resource := range rlimits {
+		var limit unix.Rlimit
+		if unix.Prlimit(0, resource, nil, &limit) != nil {
+			continue // a kernel without this one limits nothing by it
+		}
+		limits = append(limits, &scorev1.ResourceLimit{
+			Resource: uint32(resource), Soft: limit.Cur, Hard: limit.Max,
+		})
+	}
+	return limits
+}
+
+// restoreFileLimit takes back what Go did when the process started: it raises
+// the soft limit on open files, and puts the user's own back only before an
+// exec. So an exec that cannot succeed is asked for.
+func restoreFileLimit() {
+	_ = syscall.Exec("", []string{""}, nil)
+}
+
+// directory is the absolute directory to run in. It need not exist here: the
+// nodes tell if it is missing there.
+func (p Process) directory(wanted string) (string, error) {
+	switch {
+	case filepath.IsAbs(wanted):
+		return filepath.Clean(wanted), nil
+	case p.Dir == "":
+		return "", errors.New("the present directory does not exist any more: give one with -D")
+	default:
+		return filepath.Join(p.Dir, wanted), nil
+	}
+}

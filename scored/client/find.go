@@ -1,0 +1,141 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"syscall"
+)
+
+const (
+	// SystemSocket is where the daemon of a host's cluster listens.
+	SystemSocket = "/run/score/scored.sock"
+
+	// Embedded, given as a cluster, asks for none of the daemons.
+	Embedded = "embedded"
+
+	// SocketVariable names the environment variable that chooses a daemon.
+	SocketVariable = "SCORE_SOCKET"
+
+	devSocketName = "dev.sock"
+)
+
+// ErrNoCluster says that no daemon was chosen and none was found.
+var ErrNoCluster = errors.New("no cluster is configured on this host: start one with 'scored server' or 'scored dev'")
+
+// Choice is what the user said about the cluster, if anything.
+type Choice struct {
+	// Socket is a path, or Embedded, or empty for the usual places.
+	Socket string
+	// Origin names where Socket was given, for errors: "--cluster".
+	Origin string
+
+	// System and Dev replace the usual places where not empty.
+	System string
+	Dev    string
+}
+
+// ChoiceFrom is the choice of a user who gave flag (which wins) and whose
+// environment getenv looks into.
+func ChoiceFrom(flag string, getenv func(string) string) Choice {
+	if flag != "" {
+		return Choice{Socket: flag, Origin: "--cluster"}
+	}
+	if value := getenv(SocketVariable); value != "" {
+		return Choice{Socket: value, Origin: SocketVariable}
+	}
+	return Choice{}
+}
+
+// Dial connects to the chosen daemon, else to the host's, else to the user's
+// own (of scored dev). It returns ErrNoCluster where there is none of them. A
+// daemon that should be there and does not answer is an error, so that nobody
+// gets a cluster other than the one he expects.
+func Dial(ctx context.Context, choice Choice) (*Client, error) {
+	if choice.Socket == Embedded {
+		return nil, ErrNoCluster
+	}
+	if choice.Socket != "" {
+		return dialChosen(ctx, choice)
+	}
+	return dialUsual(ctx, choice)
+}
+
+func dialChosen(ctx context.Context, choice Choice) (*Client, error) {
+	conn, err := dialSocket(ctx, choice.Socket)
+	if err != nil {
+		return nil, fmt.Errorf("no daemon answers at %s, which %s names: %w; start it, or give another socket", choice.Socket, choice.Origin, cause(err))
+	}
+	return newClient(choice.Socket, conn), nil
+}
+
+func dialUsual(ctx context.Context, choice Choice) (*Client, error) {
+	system := choice.System
+	if system == "" {
+		system = SystemSocket
+	}
+	conn, err := dialSocket(ctx, system)
+	if err == nil {
+		return newClient(system, conn), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the daemon of this host does not answer at %s: %w; start it with 'scored server', or run on this machine alone with --cluster=%s", system, cause(err), Embedded)
+	}
+	return dialDev(ctx, choice)
+}
+
+// dialDev treats a socket that nobody listens on as absent: a development
+// cluster that was killed leaves it behind, and its user knows.
+func dialDev(ctx context.Context, choice Choice) (*Client, error) {
+	dev, err := devSocket(choice)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoCluster
+	}
+	if err != nil {
+		return nil, err
+	}
+	conn, err := dialSocket(ctx, dev)
+	if err == nil {
+		return newClient(dev, conn), nil
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, ErrNoCluster
+	}
+	return nil, fmt.Errorf("the development cluster does not answer at %s: %w", dev, cause(err))
+}
+
+func devSocket(choice Choice) (string, error) {
+	if choice.Dev != "" {
+		return choice.Dev, nil
+	}
+	dir, err := UserDir(false)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, devSocketName), nil
+}
+
+// DevSocket is where the user's development cluster listens; its directory is
+// made if it is not there.
+func DevSocket() (string, error) {
+	dir, err := UserDir(true)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, devSocketName), nil
+}
+
+// cause is the errno of a failed dial, since the rest of net's text repeats
+// the path that our sentence has already.
+func cause(err error) error {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno
+	}
+	if operation, ok := errors.AsType[*net.OpError](err); ok {
+		return operation.Err
+	}
+	return err
+}

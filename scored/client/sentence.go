@@ -1,0 +1,60 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+
+	"connectrpc.com/connect"
+)
+
+// ErrLost says that the connection to the daemon broke.
+var ErrLost = errors.New("the connection to the cluster's daemon was lost; 'scored job list' tells whether the job goes on")
+
+// Sentence is what a user shall read about an error of a call: the daemon's
+// own sentence where it sent one, else what happened to the connection.
+func Sentence(err error) string {
+	if err == nil {
+		return ""
+	}
+	if isLost(err) {
+		return ErrLost.Error()
+	}
+	failure, ok := errors.AsType[*connect.Error](err)
+	if !ok {
+		return oneLine(err.Error())
+	}
+	switch failure.Code() {
+	case connect.CodeUnavailable:
+		return unavailable(failure)
+	case connect.CodeUnimplemented:
+		return "the cluster's daemon does not know this request: it is of another version than this program"
+	case connect.CodeDeadlineExceeded:
+		return "the cluster's daemon did not answer in time"
+	default:
+		return oneLine(failure.Message())
+	}
+}
+
+// unavailable tells a daemon that says so from one that is not there.
+func unavailable(failure *connect.Error) string {
+	if errno, ok := errors.AsType[syscall.Errno](failure); ok {
+		return "the cluster's daemon does not answer (" + errno.Error() + "): start it with 'scored server' or 'scored dev'"
+	}
+	return oneLine(failure.Message())
+}
+
+func isLost(err error) bool {
+	if errors.Is(err, context.Canceled) {
+		return false
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// oneLine keeps a sentence on its line, whatever a message brings along.
+func oneLine(text string) string {
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,56 @@
+package client
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// maxUserDir keeps the socket paths below UserDir within sun_path, which holds
+// 108 bytes (unix(7)): a directory and a name of a cluster come after it.
+const maxUserDir = 60
+
+// UserDir is the user's own directory for sockets: $XDG_RUNTIME_DIR/score, or
+// /tmp/score-UID where that is not usable. With create it is made if missing,
+// without, a missing one is fs.ErrNotExist. Others could listen in his name in a
+// directory that is not his alone, so such a one is an error.
+func UserDir(create bool) (string, error) {
+	return userDir(os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), os.Getuid(), create)
+}
+
+func userDir(runtimeDir, tempDir string, uid int, create bool) (string, error) {
+	dir := filepath.Join(tempDir, "score-"+strconv.Itoa(uid))
+	if usableRuntimeDir(runtimeDir, uid) {
+		dir = filepath.Join(runtimeDir, "score")
+	}
+	if create {
+		if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
+			return "", fmt.Errorf("cannot make the directory for sockets: %w", err)
+		}
+	}
+	return dir, checkOwn(dir, uid)
+}
+
+// usableRuntimeDir refuses what sudo leaves in the environment: another user's
+// directory.
+func usableRuntimeDir(dir string, uid int) bool {
+	if !filepath.IsAbs(dir) || len(dir) > maxUserDir {
+		return false
+	}
+	return checkOwn(dir, uid) == nil
+}
+
+// checkOwn demands a directory, no link, of this user and closed to others.
+func checkOwn(dir string, uid int) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(stat.Uid) != uid || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s is not a directory of yours alone (mode 0700), so its sockets cannot be trusted: remove it", dir)
+	}
+	return nil
+}
