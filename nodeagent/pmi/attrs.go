@@ -1,0 +1,88 @@
+package pmi
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// JobAttr returns an attribute of the job (PMI-2 info-getjobattr).
+func (e *Engine) JobAttr(key []byte) (value string, ok bool) {
+	switch string(key) {
+	case mappingKey:
+		return e.store.committed(givenRank, key)
+	case "universeSize":
+		return strconv.Itoa(e.info.universe()), true
+	case "hasNameServ":
+		return "yes", true
+	}
+	return "", false
+}
+
+// PutNodeAttr sets an attribute of the node and answers who waits for it.
+func (e *Engine) PutNodeAttr(rank int, key, value []byte) error {
+	if err := checkPair(key, value); err != nil {
+		return err
+	}
+	old, has := e.attrs[string(key)]
+	s := e.state(rank)
+	if err := s.account(rank, !has, len(key), max(0, len(value)-len(old))); err != nil {
+		return err
+	}
+	name, text := string(key), string(value)
+	e.attrs[name] = text
+	for _, w := range e.waiters[name] {
+		e.state(w.rank).held--
+		e.emit(Event{Kind: EventAttr, Rank: w.rank, Tag: w.tag, Value: text})
+	}
+	delete(e.waiters, name)
+	return nil
+}
+
+// NodeAttr returns an attribute of the node. If it is not there and wait is
+// set, the request is held: the answer comes as EventAttr when some rank of
+// the node puts it.
+func (e *Engine) NodeAttr(rank int, tag Tag, key []byte, wait bool) (value string, ok, held bool, err error) {
+	if value, ok = e.attrs[string(key)]; ok {
+		return value, true, false, nil
+	}
+	if string(key) == "localRanks" {
+		value, ok = e.localRanksText()
+		return value, ok, false, nil
+	}
+	if !wait {
+		return "", false, false, nil
+	}
+	if err := checkPair(key, nil); err != nil {
+		return "", false, false, err
+	}
+	if err := e.hold(rank); err != nil {
+		return "", false, false, err
+	}
+	name := string(key)
+	e.waiters[name] = append(e.waiters[name], waiter{rank: rank, tag: tag})
+	return "", false, true, nil
+}
+
+// hold counts one more open request of a rank.
+func (e *Engine) hold(rank int) error {
+	s := e.state(rank)
+	if s.held == MaxHeld {
+		return fmt.Errorf("%w: more than %d requests wait for an answer", ErrFull, MaxHeld)
+	}
+	s.held++
+	return nil
+}
+
+// localRanksText lists the ranks of the node as PMI-2 writes arrays. A list
+// that is longer than a value can be is not told.
+func (e *Engine) localRanksText() (string, bool) {
+	var text []byte
+	for _, rank := range e.local {
+		text = strconv.AppendInt(text, int64(rank), 10)
+		text = append(text, ',')
+		if len(text) > MaxValue+1 {
+			return "", false
+		}
+	}
+	return string(text[:len(text)-1]), true
+}

@@ -1,0 +1,255 @@
+package pmi
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Phase is how far a rank has come in its life with PMI.
+type Phase uint8
+
+const (
+	// PhaseSilent: the rank has not spoken; many programs never do.
+	PhaseSilent Phase = iota
+	// PhaseContacted: it has sent something, and no valid init yet.
+	PhaseContacted
+	// PhaseActive: between init and finalize. A rank that goes away in this
+	// phase has failed, whatever its exit status.
+	PhaseActive
+	// PhaseFinalized: it has said goodbye.
+	PhaseFinalized
+)
+
+// rankState is what the engine keeps of a rank of its own node.
+type rankState struct {
+	phase Phase
+	// gone is set when the connection has ended; nothing comes any more.
+	gone bool
+	// inFence is set from FenceIn or RingIn to the release; fenceTag and ring
+	// are of that request.
+	inFence  bool
+	fenceTag Tag
+	ring     Ring
+	// staged are the keys put since the last fence.
+	staged []string
+	// keys and bytes count what the rank has stored, held its open requests.
+	keys, bytes, held int
+}
+
+// Engine is the PMI state of one job on one node.
+type Engine struct {
+	info JobInfo
+	// nodes is the number of nodes of the job, local its ranks on this one in
+	// ascending order; ranks[i] is the state of local[i].
+	nodes int
+	local []int
+	ranks []rankState
+
+	store   store
+	fence   fenceState
+	attrs   map[string]string
+	waiters map[string][]waiter
+	// asked are the requests to name table and scheduler, by id.
+	asked  map[uint64]waiter
+	lastID uint64
+	// departed counts ranks here that can enter no fence any more.
+	departed int
+
+	events []Event
+	stats  Stats
+}
+
+// waiter is a request that is held.
+type waiter struct {
+	rank int
+	tag  Tag
+	op   NameOp
+}
+
+// Stats counts the engine's exchanges since the job began.
+type Stats struct {
+	// Fences completed.
+	Fences uint64
+	// RawBytes is what the keys and values put into fences by this node would
+	// take as text lines, EncodedBytes what was sent for them.
+	RawBytes, EncodedBytes uint64
+}
+
+// NewEngine returns the engine for one node of a job. The error wraps
+// ErrJobInfo.
+func NewEngine(info JobInfo) (*Engine, error) {
+	if err := info.check(); err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		info:    info,
+		nodes:   info.nodes(),
+		store:   newStore(),
+		attrs:   make(map[string]string),
+		waiters: make(map[string][]waiter),
+		asked:   make(map[uint64]waiter),
+	}
+	for rank, node := range info.RankNode {
+		if int(node) == info.NodeIndex {
+			e.local = append(e.local, rank)
+		}
+	}
+	e.ranks = make([]rankState, len(e.local))
+	e.fence.seq = 1
+	if mapping, ok := Mapping(info.RankNode); ok {
+		e.store.give(mappingKey, mapping)
+	}
+	for key, value := range info.Preput {
+		e.store.give(key, value)
+	}
+	return e, nil
+}
+
+// Size returns the number of ranks of the job.
+func (e *Engine) Size() int { return e.info.Size() }
+
+// Nodes returns the number of nodes of the job.
+func (e *Engine) Nodes() int { return e.nodes }
+
+// KVSName returns the name of the job among its ranks.
+func (e *Engine) KVSName() string { return e.info.KVSName }
+
+// Spawner returns the KVSName of the job that spawned this one, or "".
+func (e *Engine) Spawner() string { return e.info.SpawnerJob }
+
+// UniverseSize returns what MPI_UNIVERSE_SIZE tells.
+func (e *Engine) UniverseSize() int { return e.info.universe() }
+
+// AppNum returns the index of the rank's command.
+func (e *Engine) AppNum(rank int) int {
+	if e.info.RankApp == nil {
+		return 0
+	}
+	return int(e.info.RankApp[rank])
+}
+
+// LocalRanks returns the ranks on this node, ascending. The caller must not
+// change the slice.
+func (e *Engine) LocalRanks() []int { return e.local }
+
+// Stats returns the counts so far.
+func (e *Engine) Stats() Stats { return e.stats }
+
+// Slot returns the position of a rank among LocalRanks; ok is false for a rank
+// of another node.
+func (e *Engine) Slot(rank int) (slot int, ok bool) {
+	// Ranks are usually placed in blocks, then the slot is a difference.
+	if slot = rank - e.local[0]; slot >= 0 && slot < len(e.local) && e.local[slot] == rank {
+		return slot, true
+	}
+	return slices.BinarySearch(e.local, rank)
+}
+
+// state returns the state of a local rank. Asking for another is a mistake of
+// the caller, not of a rank, hence the panic.
+func (e *Engine) state(rank int) *rankState {
+	slot, ok := e.Slot(rank)
+	if !ok {
+		panic(fmt.Sprintf("pmi: rank %d is not on node %d", rank, e.info.NodeIndex))
+	}
+	return &e.ranks[slot]
+}
+
+// Phase returns how far a rank of this node has come.
+func (e *Engine) Phase(rank int) Phase { return e.state(rank).phase }
+
+// Events returns what has happened since the last call. The slice is reused by
+// the next call of any method that makes events.
+func (e *Engine) Events() []Event {
+	events := e.events
+	e.events = e.events[:0]
+	return events
+}
+
+func (e *Engine) emit(event Event) { e.events = append(e.events, event) }
+
+// Contact notes that a rank has sent something.
+func (e *Engine) Contact(rank int) {
+	s := e.state(rank)
+	if s.phase != PhaseSilent {
+		return
+	}
+	s.phase = PhaseContacted
+	e.emit(Event{Kind: EventContact, Rank: rank})
+}
+
+// Init begins a rank's use of PMI.
+func (e *Engine) Init(rank int) error {
+	e.Contact(rank)
+	s := e.state(rank)
+	switch s.phase {
+	case PhaseActive:
+		return fmt.Errorf("%w: a second init", ErrOrder)
+	case PhaseFinalized:
+		return fmt.Errorf("%w: init after finalize; run one MPI program per rank, and a second one as a job of its own", ErrOrder)
+	case PhaseSilent, PhaseContacted:
+	}
+	s.phase = PhaseActive
+	return nil
+}
+
+// Active returns an error unless the rank is between init and finalize. what
+// names the request in the sentence.
+func (e *Engine) Active(rank int, what []byte) error {
+	switch e.state(rank).phase {
+	case PhaseActive:
+		return nil
+	case PhaseFinalized:
+		return fmt.Errorf("%w: %.32q after finalize", ErrOrder, what)
+	case PhaseSilent, PhaseContacted:
+	}
+	return fmt.Errorf("%w: %.32q before init", ErrOrder, what)
+}
+
+// Abort ends the job on behalf of a rank, which may do so at any time. The
+// event's code is a valid exit status of a failure: the low eight bits, or 1.
+func (e *Engine) Abort(rank, code int, message string) {
+	if code &= 0xff; code == 0 {
+		code = 1
+	}
+	e.emit(Event{Kind: EventAbort, Rank: rank, Code: code, Value: message})
+}
+
+// Finalize ends a rank's use of PMI.
+func (e *Engine) Finalize(rank int) error {
+	if err := e.Active(rank, []byte("finalize")); err != nil {
+		return err
+	}
+	s := e.state(rank)
+	if s.inFence {
+		return fmt.Errorf("%w: finalize inside a fence", ErrOrder)
+	}
+	s.phase = PhaseFinalized
+	e.emit(Event{Kind: EventFinalized, Rank: rank})
+	return e.depart(rank, "finalized")
+}
+
+// Gone notes that a rank's connection has ended and returns the phase it was
+// in: PhaseActive means that the rank failed. The error says that other ranks
+// wait for this one in a fence that can no longer complete.
+func (e *Engine) Gone(rank int) (Phase, error) {
+	s := e.state(rank)
+	if s.gone {
+		return s.phase, nil
+	}
+	s.gone = true
+	if s.phase == PhaseFinalized {
+		return s.phase, nil
+	}
+	return s.phase, e.depart(rank, "has ended")
+}
+
+// depart notes that a rank will enter no fence any more.
+func (e *Engine) depart(rank int, how string) error {
+	e.departed++
+	if e.fence.arrived == 0 || e.fence.exchanging {
+		return nil
+	}
+	return fmt.Errorf("%w: rank %d %s while rank %d waits for all ranks in a fence",
+		ErrOrder, rank, how, e.firstInFence())
+}

@@ -1,0 +1,82 @@
+package pmi
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Environ appends the variables through which a rank finds its PMI server. fd
+// is the number of the connected stream socket in the rank's process. Both
+// protocol versions use the same variables; MPI_LOCALNRANKS and MPI_LOCALRANKID
+// are hydra's, which scripts read to pick a device.
+func (e *Engine) Environ(dst []string, rank, fd int) []string {
+	slot, ok := e.Slot(rank)
+	if !ok {
+		return dst
+	}
+	dst = append(dst,
+		"PMI_FD="+strconv.Itoa(fd),
+		"PMI_RANK="+strconv.Itoa(rank),
+		"PMI_SIZE="+strconv.Itoa(e.Size()),
+		"PMI_JOBID="+e.info.KVSName,
+		"MPI_LOCALNRANKS="+strconv.Itoa(len(e.local)),
+		"MPI_LOCALRANKID="+strconv.Itoa(slot),
+	)
+	if e.info.SpawnerJob != "" {
+		dst = append(dst, "PMI_SPAWNED=1")
+	}
+	return dst
+}
+
+// inheritedPrefixes begin variables that another launcher gave to the shell or
+// batch script in which the user typed the command. A program that sees them
+// talks to that launcher, or believes to be one of its ranks.
+var inheritedPrefixes = []string{
+	"PMI_", "PMI2_", "PMIX_",
+	"PRTE_", "PRRTE_",
+	"HYDI_", "HYDRA_LAUNCHER",
+	"SLURM_PMI", "SLURM_MPI_",
+	"OMPI_COMM_WORLD_", "OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix_", "OMPI_MCA_prte_",
+	"PALS_", "ALPS_APP_",
+}
+
+// inheritedNames are such variables without a common beginning.
+var inheritedNames = map[string]bool{
+	"MPI_LOCALNRANKS": true, "MPI_LOCALRANKID": true,
+	"MPIR_CVAR_CH3_INTERFACE_HOSTNAME": true,
+	"OMPI_ARGV":                        true, "OMPI_COMMAND": true, "OMPI_APP_CTX_NUM_PROCS": true,
+	"OMPI_FIRST_RANKS": true, "OMPI_NUM_APP_CTX": true, "OMPI_UNIVERSE_SIZE": true,
+	"OMPI_FILE_LOCATION": true, "OMPI_MCA_initial_wdir": true, "OMPI_MCA_schizo": true,
+}
+
+// keptNames begin like inherited ones and are the user's own settings.
+var keptNames = map[string]bool{
+	"OMPI_MCA_pmix_base_async_modex": true, "OMPI_MCA_pmix_base_collect_data": true,
+}
+
+// Inherited reports whether a variable is one launcher's word to its own ranks.
+func Inherited(name string) bool {
+	if keptNames[name] {
+		return false
+	}
+	if inheritedNames[name] {
+		return true
+	}
+	for _, prefix := range inheritedPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// Scrub appends to dst the variables of env that a new job may inherit.
+func Scrub(dst, env []string) []string {
+	for _, variable := range env {
+		name, _, _ := strings.Cut(variable, "=")
+		if !Inherited(name) {
+			dst = append(dst, variable)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,38 @@
+package pmi
+
+// The maxima told to PMI-1 clients. They are exactly hydra's: MPICH 4.0 splits
+// and joins long values by arithmetic on VALLen that fails for odd numbers, and
+// lowers it itself when the sum of the three passes its line of 1024 bytes.
+const (
+	MaxKVSName = 256
+	MaxKey     = 64
+	MaxValue   = 1024
+)
+
+// Bounds on what ranks can make a server keep. A hostile rank may fill its own
+// share and end its job, never the memory of the node.
+const (
+	// MaxRanks bounds the size of a job; the per-rank tables stay below 100 MB.
+	MaxRanks = 1 << 20
+	// MaxRankKeys bounds the distinct keys of one rank. MPICH puts two in its
+	// init and a few per dynamic connection.
+	MaxRankKeys = 1 << 16
+	// MaxRankBytes bounds keys and values of one rank. A UCX address card takes
+	// about 1 KB.
+	MaxRankBytes = 16 << 20
+	// MaxJobBytes bounds keys and values of all ranks together, and the data of
+	// one fence: 256 MiB are cards of 1 KB from 250,000 ranks.
+	MaxJobBytes = 256 << 20
+	// MaxHeld bounds the requests of one rank that wait for an answer. A client
+	// has one per thread.
+	MaxHeld = 256
+	// MaxSpawnApps bounds the commands of one spawn request.
+	MaxSpawnApps = 1024
+	// MaxSpawnBytes bounds the text of one spawn request; it is the longest
+	// argument list that execve takes by default.
+	MaxSpawnBytes = 2 << 20
+)
+
+// maxMapping bounds PMI_process_mapping. MPICH 4.0 reads it into a buffer of
+// 1024-256-64-30 bytes with a closing zero, and fails on a value that was cut.
+const maxMapping = MaxValue - MaxKVSName - MaxKey - 30 - 1

@@ -1,0 +1,91 @@
+package pmi
+
+import "fmt"
+
+// Name passes a request on to the name table, as EventNameOp. The answer comes
+// with NameResult.
+func (e *Engine) Name(rank int, tag Tag, kind NameKind, service, port []byte) error {
+	if len(service) == 0 {
+		return fmt.Errorf("%w: an empty service name", ErrMalformed)
+	}
+	if len(service) > MaxValue || len(port) > MaxValue {
+		return fmt.Errorf("%w: a service name or port above %d bytes", ErrTooLong, MaxValue)
+	}
+	op := NameOp{Kind: kind, Service: string(service), Port: string(port)}
+	id, err := e.ask(rank, tag, op)
+	if err != nil {
+		return err
+	}
+	op.ID = id
+	e.emit(Event{Kind: EventNameOp, Rank: rank, Name: op})
+	return nil
+}
+
+// NameResult answers a NameOp: ok is false when the name is taken (publish) or
+// unknown (lookup, unpublish); port is what lookup found. An id that nobody
+// waits for is ignored, since results can cross with the end of a rank.
+func (e *Engine) NameResult(id uint64, ok bool, port string) {
+	w, found := e.answered(id)
+	if !found || w.op.Kind == 0 {
+		return
+	}
+	if len(port) > MaxValue {
+		ok, port = false, ""
+	}
+	e.emit(Event{Kind: EventNameAnswer, Rank: w.rank, Tag: w.tag, Name: w.op, OK: ok, Value: port})
+}
+
+// Spawn passes a request for new processes on, as EventSpawn. The answer comes
+// with SpawnResult.
+func (e *Engine) Spawn(rank int, tag Tag, request *SpawnRequest) error {
+	if len(request.Apps) == 0 {
+		return fmt.Errorf("%w: a spawn of no command", ErrMalformed)
+	}
+	for i := range request.Apps {
+		if app := &request.Apps[i]; app.Command == "" || app.MaxProcs < 1 {
+			return fmt.Errorf("%w: a spawn of %d processes of %q", ErrMalformed, app.MaxProcs, app.Command)
+		}
+	}
+	for key, value := range request.Preput {
+		if err := checkPair([]byte(key), []byte(value)); err != nil {
+			return err
+		}
+	}
+	id, err := e.ask(rank, tag, NameOp{})
+	if err != nil {
+		return err
+	}
+	request.ID = id
+	e.emit(Event{Kind: EventSpawn, Rank: rank, Spawn: request})
+	return nil
+}
+
+// SpawnResult answers a SpawnRequest. An unknown id is ignored.
+func (e *Engine) SpawnResult(id uint64, result SpawnResult) {
+	w, found := e.answered(id)
+	if !found || w.op.Kind != 0 {
+		return
+	}
+	e.emit(Event{Kind: EventSpawnAnswer, Rank: w.rank, Tag: w.tag, Result: &result})
+}
+
+// ask notes a request whose answer comes from outside.
+func (e *Engine) ask(rank int, tag Tag, op NameOp) (uint64, error) {
+	if err := e.hold(rank); err != nil {
+		return 0, err
+	}
+	e.lastID++
+	e.asked[e.lastID] = waiter{rank: rank, tag: tag, op: op}
+	return e.lastID, nil
+}
+
+// answered takes a request off the list.
+func (e *Engine) answered(id uint64) (waiter, bool) {
+	w, ok := e.asked[id]
+	if !ok {
+		return waiter{}, false
+	}
+	delete(e.asked, id)
+	e.state(w.rank).held--
+	return w, true
+}

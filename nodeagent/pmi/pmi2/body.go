@@ -1,0 +1,117 @@
+package pmi2
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"score/nodeagent/pmi"
+)
+
+type pair struct{ key, value []byte }
+
+// Body is the parsed body of a frame. It refers to the frame, which parsing
+// changes, and is reused.
+type Body struct{ pairs []pair }
+
+// Parse splits a body into pairs. Doubled ';' are undone in place.
+func (b *Body) Parse(text []byte) error {
+	b.pairs = b.pairs[:0]
+	for len(text) > 0 {
+		at := bytes.IndexByte(text, '=')
+		if at < 1 || bytes.IndexByte(text[:at], ';') >= 0 {
+			return fmt.Errorf("%w: %.64q does not begin with key=", pmi.ErrMalformed, text)
+		}
+		value, rest, ok := cutValue(text[at+1:])
+		if !ok {
+			return fmt.Errorf("%w: the value of %.64q is not closed by ';'", pmi.ErrMalformed, text[:at])
+		}
+		b.pairs = append(b.pairs, pair{text[:at], value})
+		text = rest
+	}
+	if len(b.pairs) == 0 || string(b.pairs[0].key) != "cmd" {
+		return fmt.Errorf("%w: a frame that does not begin with cmd=", pmi.ErrMalformed)
+	}
+	return nil
+}
+
+// cutValue takes the value up to its single ';' off the text.
+func cutValue(text []byte) (value, rest []byte, ok bool) {
+	end := bytes.IndexByte(text, ';')
+	for write := end; end >= 0; {
+		if end+1 == len(text) || text[end+1] != ';' {
+			return text[:write], text[end+1:], true
+		}
+		text[write] = ';'
+		write++
+		end += 2
+		next := bytes.IndexByte(text[end:], ';')
+		if next < 0 {
+			return nil, nil, false
+		}
+		write += copy(text[write:], text[end:end+next])
+		end += next
+	}
+	return nil, nil, false
+}
+
+// Command returns the value of cmd.
+func (b *Body) Command() []byte { return b.pairs[0].value }
+
+// Get returns the value of the first pair with that key.
+func (b *Body) Get(key string) (value []byte, ok bool) {
+	for i := range b.pairs {
+		if string(b.pairs[i].key) == key {
+			return b.pairs[i].value, true
+		}
+	}
+	return nil, false
+}
+
+// Need returns a value that the command cannot be without.
+func (b *Body) Need(key string) ([]byte, error) {
+	value, ok := b.Get(key)
+	if !ok {
+		return nil, fmt.Errorf("%w: %.64q without %s=", pmi.ErrMalformed, b.Command(), key)
+	}
+	return value, nil
+}
+
+// Int returns a value that must be a number, or the default when it is absent.
+func (b *Body) Int(key string, absent int) (int, error) {
+	value, ok := b.Get(key)
+	if !ok {
+		return absent, nil
+	}
+	return parseInt(key, string(value))
+}
+
+func parseInt(key, text string) (int, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s=%.32q is not a number", pmi.ErrMalformed, key, text)
+	}
+	return int(n), nil
+}
+
+// StaleBytes is how much too long MPICH 4.0 and older make their frames: the
+// length counts the header, and what follows the last pair is left from the
+// frame before.
+const StaleBytes = 6
+
+// Stale returns how many bytes a client appends to each of its frames, told
+// from its fullinit, whose last pair is always threaded=.
+func Stale(fullinit []byte) int {
+	if endsWell(fullinit) || len(fullinit) < StaleBytes {
+		return 0
+	}
+	if endsWell(fullinit[:len(fullinit)-StaleBytes]) {
+		return StaleBytes
+	}
+	return 0
+}
+
+func endsWell(fullinit []byte) bool {
+	return bytes.HasSuffix(fullinit, []byte("threaded=TRUE;")) ||
+		bytes.HasSuffix(fullinit, []byte("threaded=FALSE;"))
+}

@@ -1,0 +1,81 @@
+package pmi2
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"score/nodeagent/pmi"
+)
+
+// Length reads a frame's header: decimal digits, filled up with blanks.
+func Length(header []byte) (int, error) {
+	digits := bytes.TrimRight(header, " ")
+	if len(header) != HeaderLen || len(digits) == 0 {
+		return 0, fmt.Errorf("%w: %.16q is not the length of a PMI-2 frame", pmi.ErrMalformed, header)
+	}
+	n := 0
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, fmt.Errorf("%w: %.16q is not the length of a PMI-2 frame", pmi.ErrMalformed, header)
+		}
+		n = n*10 + int(c-'0')
+	}
+	if n > MaxFrame {
+		return 0, fmt.Errorf("%w: a frame of %d bytes, the most is %d", pmi.ErrTooLong, n, MaxFrame)
+	}
+	return n, nil
+}
+
+// Frame writes a frame: Begin, pairs, End.
+type Frame struct {
+	dst   []byte
+	start int
+}
+
+// Begin starts a frame at the end of dst. thread is echoed where the request
+// had one.
+func Begin(dst []byte, command, thread string) Frame {
+	f := Frame{dst: append(dst, "      "...), start: len(dst)}
+	f.raw("cmd", command)
+	if thread != "" {
+		f.Pair("thrid", thread)
+	}
+	return f
+}
+
+// raw appends a pair whose value has no ';'.
+func (f *Frame) raw(key, value string) {
+	f.dst = append(f.dst, key...)
+	f.dst = append(f.dst, '=')
+	f.dst = append(f.dst, value...)
+	f.dst = append(f.dst, ';')
+}
+
+// Pair appends a pair.
+func (f *Frame) Pair(key, value string) {
+	f.dst = append(f.dst, key...)
+	f.dst = append(f.dst, '=')
+	for i := range len(value) {
+		if value[i] == ';' {
+			f.dst = append(f.dst, ';')
+		}
+		f.dst = append(f.dst, value[i])
+	}
+	f.dst = append(f.dst, ';')
+}
+
+// Int appends a pair with a number.
+func (f *Frame) Int(key string, n int64) {
+	f.dst = append(f.dst, key...)
+	f.dst = append(f.dst, '=')
+	f.dst = strconv.AppendInt(f.dst, n, 10)
+	f.dst = append(f.dst, ';')
+}
+
+// End writes the length in front and returns the extended dst.
+func (f *Frame) End() []byte {
+	length := len(f.dst) - f.start - HeaderLen
+	strconv.AppendInt(f.dst[f.start:f.start], int64(length), 10)
+	return f.dst
+}

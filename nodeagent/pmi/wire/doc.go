@@ -1,0 +1,27 @@
+// Package wire serves the ranks of one node over PMI-1 and PMI-2: bytes of
+// ranks in, bytes to ranks and tasks for the surroundings out. It joins the
+// engine of package pmi with the formats of pmi1 and pmi2, and has no sockets,
+// goroutines or clocks; the caller reads, writes and locks.
+//
+// One connection serves both protocols: a client's first line names the version
+// it wants. The caller gives each rank a connection of its own, a socketpair
+// whose number goes to the rank as PMI_FD, or a listening port of its own as
+// PMI_PORT, so who speaks is known before anything is said, and a rank that
+// claims to be another is found out.
+//
+//	server := wire.NewServer(engine)
+//	for _, effect := range server.Feed(rank, buffer[:n]) {
+//		switch effect.Kind {
+//		case wire.Reply:
+//			connections[effect.Rank].Write(effect.Bytes)
+//		case wire.FenceReady:
+//			collective.Add(fence.Op{Kind: fence.KindFence, Seq: effect.Seq}, effect.Bytes)
+//		case wire.Abort, wire.Violation:
+//			endJob(effect)
+//		...
+//		}
+//	}
+//
+// After Abort or Violation the job must end; the server takes no more input and
+// makes no more effects.
+package wire

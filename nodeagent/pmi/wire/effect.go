@@ -1,0 +1,49 @@
+package wire
+
+import "score/nodeagent/pmi"
+
+// Kind says what an Effect asks for.
+type Kind uint8
+
+const (
+	// Reply: write Bytes to Rank. Bytes are valid until the next call of the
+	// server.
+	Reply Kind = iota + 1
+	// FenceReady: exchange Bytes with the other nodes of the job under number
+	// Seq and give the data of all of them to FenceDone. Jobs of one node have
+	// none. The caller may keep Bytes.
+	FenceReady
+	// NameOp: carry out Name on the name table and answer with NameResult.
+	NameOp
+	// SpawnRequest: start a job for Rank as Spawn says and answer with
+	// SpawnResult.
+	SpawnRequest
+	// Abort: Rank ends the job with exit code Code, for the reason Message,
+	// which may be empty. It gets no reply.
+	Abort
+	// Contact: Rank has spoken for the first time.
+	Contact
+	// Finalized: Rank has finished with PMI and may close its connection.
+	Finalized
+	// Violation: Rank broke the protocol, or with Rank -1 the data of a fence
+	// was wrong. Err is the sentence for the user. The job must end: a client
+	// that is refused mostly hangs.
+	Violation
+)
+
+// Effect is something for the caller to do. Only the fields named at its kind
+// are set.
+type Effect struct {
+	Kind    Kind
+	Rank    int
+	Bytes   []byte
+	Seq     uint64
+	Name    pmi.NameOp
+	Spawn   *pmi.SpawnRequest
+	Code    int
+	Message string
+	Err     error
+}
+
+// NoRank is the rank of a Violation that is not one rank's.
+const NoRank = -1

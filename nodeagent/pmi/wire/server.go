@@ -1,0 +1,170 @@
+package wire
+
+import (
+	"fmt"
+
+	"score/nodeagent/pmi"
+	"score/nodeagent/pmi/pmi1"
+	"score/nodeagent/pmi/pmi2"
+)
+
+// Server speaks with all ranks of one job on one node.
+type Server struct {
+	engine   *pmi.Engine
+	sessions []session
+	effects  []Effect
+	// out holds the replies of one call.
+	out []byte
+	// line and body are scratch for the request being read.
+	line pmi1.Line
+	body pmi2.Body
+	// ended is set after Abort or Violation.
+	ended bool
+}
+
+// NewServer returns the server of an engine, which then belongs to it.
+func NewServer(engine *pmi.Engine) *Server {
+	s := &Server{engine: engine, sessions: make([]session, len(engine.LocalRanks()))}
+	for i, rank := range engine.LocalRanks() {
+		s.sessions[i].rank = rank
+	}
+	return s
+}
+
+// Engine returns the engine, for questions.
+func (s *Server) Engine() *pmi.Engine { return s.engine }
+
+// Ended reports whether the job must end or has been told to.
+func (s *Server) Ended() bool { return s.ended }
+
+// Feed takes bytes that a rank of this node has sent, in pieces of any size. It
+// may change them and does not keep them. The effects are for any rank, since
+// one arrival releases a whole fence; they are valid until the next call.
+func (s *Server) Feed(rank int, data []byte) []Effect {
+	s.begin()
+	session := s.session(rank)
+	if s.ended || session.gone || len(data) == 0 {
+		return nil
+	}
+	s.engine.Contact(rank)
+	err := session.feed(s, data)
+	s.deliver()
+	if err != nil {
+		s.violate(rank, err)
+	}
+	return s.effects
+}
+
+// RankGone takes the end of a rank's connection. The phase is the one the rank
+// was in: pmi.PhaseActive means that it failed, whatever its exit status.
+func (s *Server) RankGone(rank int) (pmi.Phase, []Effect) {
+	s.begin()
+	phase, err := s.engine.Gone(rank)
+	s.session(rank).drop()
+	// A rank that failed is reported by its phase; that others wait for it is
+	// then only a consequence.
+	if err != nil && phase != pmi.PhaseActive && !s.ended {
+		s.violate(NoRank, err)
+	}
+	return phase, s.effects
+}
+
+// FenceDone takes the data of all nodes for the fence that FenceReady began,
+// this node's included, in any order, and releases the ranks. A repeated call
+// does nothing.
+func (s *Server) FenceDone(seq uint64, data []byte) []Effect {
+	s.begin()
+	if s.ended {
+		return nil
+	}
+	if err := s.engine.FenceDone(seq, data); err != nil {
+		s.violate(NoRank, err)
+		return s.effects
+	}
+	s.deliver()
+	return s.effects
+}
+
+// NameResult takes the answer to a NameOp: ok is false when the name is taken
+// (publish) or unknown (lookup, unpublish); port is what a lookup found.
+func (s *Server) NameResult(id uint64, ok bool, port string) []Effect {
+	s.begin()
+	if s.ended {
+		return nil
+	}
+	s.engine.NameResult(id, ok, port)
+	s.deliver()
+	return s.effects
+}
+
+// SpawnResult takes the answer to a SpawnRequest.
+func (s *Server) SpawnResult(id uint64, result pmi.SpawnResult) []Effect {
+	s.begin()
+	if s.ended {
+		return nil
+	}
+	s.engine.SpawnResult(id, result)
+	s.deliver()
+	return s.effects
+}
+
+func (s *Server) begin() {
+	clear(s.effects)
+	s.effects, s.out = s.effects[:0], s.out[:0]
+}
+
+func (s *Server) session(rank int) *session {
+	slot, ok := s.engine.Slot(rank)
+	if !ok {
+		panic(fmt.Sprintf("wire: rank %d is not on this node", rank))
+	}
+	return &s.sessions[slot]
+}
+
+func (s *Server) violate(rank int, err error) {
+	s.ended = true
+	if rank != NoRank {
+		err = fmt.Errorf("rank %d: %w", rank, err)
+	}
+	s.effects = append(s.effects, Effect{Kind: Violation, Rank: rank, Err: err})
+}
+
+// reply adds what has been appended to out since start. Should out move to a
+// larger array later, the old one keeps the bytes.
+func (s *Server) reply(rank, start int) {
+	s.effects = append(s.effects, Effect{Kind: Reply, Rank: rank, Bytes: s.out[start:len(s.out):len(s.out)]})
+}
+
+// deliver turns the engine's events into effects.
+func (s *Server) deliver() {
+	events := s.engine.Events()
+	for i := range events {
+		s.deliverOne(&events[i])
+	}
+}
+
+func (s *Server) deliverOne(event *pmi.Event) {
+	switch event.Kind {
+	case pmi.EventReleased, pmi.EventRing, pmi.EventAttr, pmi.EventNameAnswer, pmi.EventSpawnAnswer:
+		session := s.session(event.Rank)
+		if session.gone {
+			return
+		}
+		start := len(s.out)
+		s.out = session.answer(s.out, event)
+		s.reply(event.Rank, start)
+	case pmi.EventContact:
+		s.effects = append(s.effects, Effect{Kind: Contact, Rank: event.Rank})
+	case pmi.EventFenceReady:
+		s.effects = append(s.effects, Effect{Kind: FenceReady, Seq: event.Seq, Bytes: event.Data})
+	case pmi.EventNameOp:
+		s.effects = append(s.effects, Effect{Kind: NameOp, Rank: event.Rank, Name: event.Name})
+	case pmi.EventSpawn:
+		s.effects = append(s.effects, Effect{Kind: SpawnRequest, Rank: event.Rank, Spawn: event.Spawn})
+	case pmi.EventAbort:
+		s.ended = true
+		s.effects = append(s.effects, Effect{Kind: Abort, Rank: event.Rank, Code: event.Code, Message: event.Value})
+	case pmi.EventFinalized:
+		s.effects = append(s.effects, Effect{Kind: Finalized, Rank: event.Rank})
+	}
+}

@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+
+	"score/nodeagent/pmi"
+	"score/nodeagent/pmi/pmi1"
+	"score/nodeagent/pmi/pmi2"
+)
+
+// mode is how a session reads its input.
+type mode uint8
+
+const (
+	// modeLines: lines of PMI-1, and the greeting of every client.
+	modeLines mode = iota
+	// modeFrames: PMI-2, from the answer to its greeting on.
+	modeFrames
+)
+
+// session is the conversation with one rank.
+type session struct {
+	rank int
+	mode mode
+	// rest is input that is not a whole line or frame yet.
+	rest []byte
+	// busy is the PMI-1 command that is held; its clients ask one at a time.
+	busy string
+	// gone is set when the connection has ended.
+	gone bool
+	// spoken is set after the first line; only that can be a handshake.
+	spoken bool
+	spawn  pmi1.Spawn
+	// full is set after fullinit, which says how many stale bytes follow in
+	// each frame of this client.
+	full  bool
+	stale int
+	// tag numbers the held requests of PMI-2, threads holds the marks of those
+	// whose client has threads.
+	tag     pmi.Tag
+	threads map[pmi.Tag]string
+}
+
+// drop ends the session of a rank that has gone.
+func (x *session) drop() {
+	x.gone = true
+	x.rest, x.threads, x.spawn = nil, nil, pmi1.Spawn{}
+}
+
+// feed handles all whole lines and frames and keeps the rest.
+func (x *session) feed(s *Server, data []byte) error {
+	if len(x.rest) > 0 {
+		x.rest = append(x.rest, data...)
+		data = x.rest
+	}
+	whole := len(data)
+	for !s.ended {
+		part, size, err := x.next(data)
+		if err != nil {
+			return err
+		}
+		if size == 0 {
+			break
+		}
+		data = data[size:]
+		if err := x.request(s, part); err != nil {
+			return err
+		}
+		// Effects keep the order in which they were caused.
+		s.deliver()
+	}
+	// A frame that comes byte by byte must not be moved for each of them.
+	if len(x.rest) > 0 && len(data) == whole {
+		return nil
+	}
+	// rest may overlap data; append moves the bytes down.
+	x.rest = append(x.rest[:0], data...)
+	return nil
+}
+
+// next returns the first line or frame of the input and how many bytes it takes
+// there, 0 if it is not whole.
+func (x *session) next(data []byte) (part []byte, size int, err error) {
+	if x.mode == modeFrames {
+		return nextFrame(data)
+	}
+	return nextLine(data)
+}
+
+func nextLine(data []byte) (line []byte, size int, err error) {
+	end := bytes.IndexByte(data, '\n')
+	if end >= pmi1.MaxLine || end < 0 && len(data) >= pmi1.MaxLine {
+		return nil, 0, fmt.Errorf("%w: a line of more than %d bytes", pmi.ErrTooLong, pmi1.MaxLine-1)
+	}
+	if end < 0 {
+		return nil, 0, nil
+	}
+	return data[:end], end + 1, nil
+}
+
+func nextFrame(data []byte) (body []byte, size int, err error) {
+	if len(data) < pmi2.HeaderLen {
+		return nil, 0, nil
+	}
+	length, err := pmi2.Length(data[:pmi2.HeaderLen])
+	if err != nil {
+		return nil, 0, err
+	}
+	size = pmi2.HeaderLen + length
+	if len(data) < size {
+		return nil, 0, nil
+	}
+	return data[pmi2.HeaderLen:size], size, nil
+}
+
+func (x *session) request(s *Server, part []byte) error {
+	if x.mode == modeFrames {
+		return x.frame(s, part)
+	}
+	return x.line(s, part)
+}
+
+// answer appends the reply to a held request.
+func (x *session) answer(dst []byte, event *pmi.Event) []byte {
+	if x.mode == modeFrames {
+		return x.answer2(dst, event)
+	}
+	return x.answer1(dst, event)
+}
