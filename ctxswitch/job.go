@@ -88,7 +88,7 @@ func (j *job) due(s Step) bool {
 	case Load:
 		return j.want && j.contexts > 0 && j.bound != live
 	case Go:
-		return j.want && j.phase != PhaseRunning
+		return j.want && (j.phase == PhaseStopping || j.phase == PhaseStopped)
 	case Steady, stepCount:
 	}
 	return false

@@ -182,6 +182,9 @@ func (m *Machine) enter(now int64, s Step) {
 			m.order(now, j, s)
 		}
 	}
+	if s == Go {
+		m.launch(now)
+	}
 }
 
 // order gives the order of step s to a job, and makes the step wait for it.
@@ -189,10 +192,6 @@ func (m *Machine) order(now int64, j *job, s Step) {
 	if s == Stop && j.phase == PhaseStopping {
 		// Ordered by a switch that was broken off; the answer is still to come.
 		m.await(j)
-		return
-	}
-	if s == Go && j.phase == PhasePrepared {
-		m.launch(now, j)
 		return
 	}
 	m.seq++
@@ -217,13 +216,20 @@ func (m *Machine) order(now int64, j *job, s Step) {
 	}
 }
 
-// launch orders a job's first go. Starting processes takes longer than a
-// switch may, so it is not waited for.
-func (m *Machine) launch(now int64, j *job) {
-	m.effects = append(m.effects, Effect{Kind: EffectLaunch, Job: j.id})
-	m.counters[CountLaunches]++
-	m.run(now, j)
-	m.record.Launched = append(m.record.Launched, j.id)
+// launch orders the first go of the jobs whose row is on for the first time,
+// after the thaws: starting processes takes longer than a switch may, so
+// nothing waits for it.
+func (m *Machine) launch(now int64) {
+	for i := range m.jobs {
+		j := &m.jobs[i]
+		if !j.want || j.phase != PhasePrepared {
+			continue
+		}
+		m.effects = append(m.effects, Effect{Kind: EffectLaunch, Job: j.id})
+		m.counters[CountLaunches]++
+		m.run(now, j)
+		m.record.Launched = append(m.record.Launched, j.id)
+	}
 }
 
 // run notes that a job has been let go.

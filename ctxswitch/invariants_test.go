@@ -1,0 +1,137 @@
+package ctxswitch
+
+import "testing"
+
+// fataler is a *testing.T, a *testing.B or a *rapid.T.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+var _ fataler = (*testing.T)(nil)
+
+// checkInvariants checks what must hold after every Handle at the instant now.
+func checkInvariants(t fataler, m *Machine, now int64) {
+	t.Helper()
+	checkTable(t, m)
+	checkTarget(t, m)
+	checkProgress(t, m)
+	checkRecord(t, m)
+	if d := m.Deadline(); d <= now {
+		t.Fatalf("deadline %d is not after %d: the caller would spin", d, now)
+	}
+}
+
+// checkTable: the table is in order, each job once, the derived counts right.
+func checkTable(t fataler, m *Machine) {
+	t.Helper()
+	pending, networked := 0, 0
+	for i, j := range m.jobs {
+		if i > 0 && m.jobs[i-1].id >= j.id {
+			t.Fatalf("jobs %d and %d are out of order", m.jobs[i-1].id, j.id)
+		}
+		if j.waiting {
+			pending++
+		}
+		if j.contexts > 0 {
+			networked++
+		}
+		if j.contexts == 0 && j.bound != saved {
+			t.Fatalf("job %d has no contexts, yet they are bound", j.id)
+		}
+		if j.launched && j.phase == PhasePrepared {
+			t.Fatalf("job %d has processes and is called prepared", j.id)
+		}
+		if j.late && j.phase != PhaseStopping {
+			t.Fatalf("job %d is late to stop and %v", j.id, j.phase)
+		}
+		if j.slices == 0 && !j.launched && j.phase != PhasePrepared {
+			t.Fatalf("job %d is %v and was never launched", j.id, j.phase)
+		}
+		if j.ran < 0 {
+			t.Fatalf("job %d has run for %v", j.id, j.ran)
+		}
+	}
+	if pending != m.pending || networked != m.networked {
+		t.Fatalf("pending %d, counted %d; networked %d, counted %d", m.pending, pending, m.networked, networked)
+	}
+}
+
+// checkTarget: want is what the row says, for every job.
+func checkTarget(t fataler, m *Machine) {
+	t.Helper()
+	for _, j := range m.jobs {
+		if j.want != m.wants(j.id) {
+			t.Fatalf("job %d: want is %v, the row says %v", j.id, j.want, m.wants(j.id))
+		}
+	}
+}
+
+// checkProgress: what may run, run, and in which step.
+func checkProgress(t fataler, m *Machine) {
+	t.Helper()
+	if m.state == Steady != (m.record == nil) || m.state == Steady && m.pending != 0 {
+		t.Fatalf("steady %v, record %v, pending %d", m.state == Steady, m.record, m.pending)
+	}
+	if m.state != Steady && m.pending == 0 {
+		t.Fatalf("%v waits for nobody", m.state)
+	}
+	if !m.cur.present {
+		return
+	}
+	for i := range m.jobs {
+		j := &m.jobs[i]
+		if m.state == Steady && !j.settled() {
+			t.Fatalf("steady, but job %d is %v, want %v", j.id, j.phase, j.want)
+		}
+		if m.state >= Stop && j.phase == PhaseRunning && !j.want {
+			t.Fatalf("in %v job %d runs against the row", m.state, j.id)
+		}
+		if m.state > Stop && j.phase == PhaseStopping && !j.late && !j.want {
+			t.Fatalf("in %v job %d was not waited for", m.state, j.id)
+		}
+		if m.state < Go && m.state != Steady && j.want && j.phase == PhasePrepared && j.launched {
+			t.Fatalf("job %d was launched before go", j.id)
+		}
+		if m.state > Load && j.want && j.contexts > 0 && j.bound != live {
+			t.Fatalf("in %v job %d has no network", m.state, j.id)
+		}
+		if m.state > Save && !j.want && j.bound != saved {
+			t.Fatalf("in %v the contexts of job %d are on their channels", m.state, j.id)
+		}
+	}
+}
+
+// checkRecord: the open record's steps are in order and none is ahead of the
+// state.
+func checkRecord(t fataler, m *Machine) {
+	t.Helper()
+	if r := m.record; r != nil {
+		checkSteps(t, r, m.state)
+	}
+}
+
+// checkSteps checks the instants of a record whose switch has come to upTo.
+func checkSteps(t fataler, r *Record, upTo Step) {
+	t.Helper()
+	last := r.Planned
+	for s := Revoke; s < stepCount; s++ {
+		if !r.Steps.Has(s) {
+			if r.Begin[s] != 0 || r.End[s] != 0 || r.LateSteps.Has(s) {
+				t.Fatalf("%v had no part and has times: %+v", s, r)
+			}
+			continue
+		}
+		if s > upTo {
+			t.Fatalf("%v is before %v, which has begun", upTo, s)
+		}
+		if r.Begin[s] < last || s < upTo && r.End[s] < r.Begin[s] {
+			t.Fatalf("%v goes from %d to %d, planned or before %d", s, r.Begin[s], r.End[s], last)
+		}
+		last = max(r.Begin[s], r.End[s])
+	}
+	late := len(r.Late) > 0
+	if late != r.LateSteps.Has(Stop) {
+		t.Fatalf("late jobs %v, late stop %v", r.Late, r.LateSteps.Has(Stop))
+	}
+}
