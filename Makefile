@@ -26,7 +26,7 @@ build: ## build bin/scored and bin/scrun
 demo: ## two MPI programs share two nodes in time, and the same without coordination
 	@.ci/setup build demo
 	@$(MAKE) --no-print-directory build
-	@examples/demo
+	@go run ./examples/demo
 
 .PHONY: test
 test: ## set up, then unit and whole-system tests, with a closing count

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os/exec"
 )
 
@@ -77,10 +76,3 @@ func launchAgainstSlurm(ctx context.Context, b *bench, c *cluster, s *slurm, n i
 
 var errNaN = errors.New("nothing was measured")
 
-// finite guards figures taken from the system's own metrics.
-func finite(x float64) error {
-	if math.IsNaN(x) || x == 0 {
-		return errNaN
-	}
-	return nil
-}

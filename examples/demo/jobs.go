@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+)
+
+// result is how one program fared.
+type result struct {
+	name    string
+	elapsed time.Duration
+	job     *scorev1.Job // nil for a program that mpiexec ran
+}
+
+// waitUp waits until every node of the cluster is there.
+func (c *cluster) waitUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		if c.nodesUp(ctx) == nodes {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("the cluster did not come up")
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *cluster) nodesUp(ctx context.Context) int {
+	reply, err := c.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
+	if err != nil {
+		return 0
+	}
+	up := 0
+	for _, n := range reply.Msg.GetNodes() {
+		if n.GetUp() {
+			up++
+		}
+	}
+	return up
+}
+
+// runJobs runs one program per name at the same time and waits for all.
+func (c *cluster) runJobs(ctx context.Context, p program, names []string) ([]result, error) {
+	return atOnce(names, func(name string, out io.Writer) (result, error) {
+		args := append([]string{"-N", fmt.Sprint(nodes), "-n", fmt.Sprint(nodes), "-J", name}, p.args(name)...)
+		say("$ scrun -N %d -n %d -J %s ./bsp %d %d %s", nodes, nodes, name, grainMicros, soloSteps, name)
+		cmd := c.command(ctx, "bin/scrun", args...)
+		cmd.Env = append(p.env, "SCORE_SOCKET="+c.socket)
+		r, err := timed(cmd, name, out)
+		if err != nil {
+			return r, err
+		}
+		r.job, err = c.newestJob(ctx, name)
+		return r, err
+	})
+}
+
+// newestJob finds the finished job of a name.
+func (c *cluster) newestJob(ctx context.Context, name string) (*scorev1.Job, error) {
+	reply, err := c.Jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{All: true}))
+	if err != nil {
+		return nil, err
+	}
+	var newest *scorev1.Job
+	for _, j := range reply.Msg.GetJobs() {
+		if j.GetSpec().GetName() == name && j.GetId() >= newest.GetId() {
+			newest = j
+		}
+	}
+	if newest == nil {
+		return nil, fmt.Errorf("the cluster knows no job %q", name)
+	}
+	return newest, nil
+}
+
+func (c *cluster) switchMetrics(ctx context.Context) (*scorev1.SwitchMetricsResponse, error) {
+	reply, err := c.Cluster.SwitchMetrics(ctx, connect.NewRequest(&scorev1.SwitchMetricsRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	return reply.Msg, nil
+}
+
+// runPlain starts the two programs with mpiexec, a rank of each on each CPU.
+func runPlain(ctx context.Context, p program) ([]result, error) {
+	return atOnce(names, func(name string, out io.Writer) (result, error) {
+		say("$ mpiexec -n %d ./bsp %d %d %s", nodes, grainMicros, soloSteps, name)
+		cmd := exec.CommandContext(ctx, "mpiexec.hydra", append([]string{"-bind-to", "user:0,1", "-n", fmt.Sprint(nodes)}, p.args(name)...)...)
+		cmd.Env = p.env
+		return timed(cmd, name, out)
+	})
+}
+
+// atOnce runs f for every name at the same time.
+func atOnce(names []string, f func(name string, out io.Writer) (result, error)) ([]result, error) {
+	results, errs := make([]result, len(names)), make([]error, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() { results[i], errs[i] = f(name, progress{}) })
+	}
+	all.Wait()
+	return results, errors.Join(errs...)
+}
+
+func timed(cmd *exec.Cmd, name string, out io.Writer) (result, error) {
+	var stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = out, &stderr
+	begin := time.Now()
+	err := cmd.Run()
+	r := result{name: name, elapsed: time.Since(begin)}
+	if err != nil {
+		return r, fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(stderr.String()))
+	}
+	return r, nil
+}
+
+// progress prints a program's lines, indented. Each Write is whole lines,
+// since the programs flush after each.
+type progress struct{}
+
+func (progress) Write(data []byte) (int, error) {
+	for s := bufio.NewScanner(strings.NewReader(string(data))); s.Scan(); {
+		say("    %s", s.Text())
+	}
+	return len(data), nil
+}

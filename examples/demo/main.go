@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"score/scored/client"
+)
+
+const (
+	nodes = 2
+	// grainMicros is the work between two exchanges: fine enough that a rank
+	// which waits for a partner that does not run loses most of its time.
+	grainMicros = 100
+	// soloSteps make one job run some four seconds.
+	soloSteps = 32000
+	slice     = "20ms"
+)
+
+// names of the two programs, also their jobs'.
+var names = []string{"east", "west"}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := demo(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func demo(ctx context.Context) error {
+	work, err := os.MkdirTemp("", "score-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	p, err := build(ctx, work)
+	if err != nil {
+		return err
+	}
+	cluster, err := start(ctx, work)
+	if err != nil {
+		return err
+	}
+	defer cluster.stop()
+	return compare(ctx, cluster, p)
+}
+
+// program is the compiled example and the environment that fixes its work.
+type program struct {
+	path string
+	env  []string
+}
+
+func build(ctx context.Context, work string) (program, error) {
+	p := program{path: filepath.Join(work, "bsp")}
+	say("$ mpicc.mpich -O2 -o bsp examples/mpi/bsp.c")
+	out, err := exec.CommandContext(ctx, "mpicc.mpich", "-O2", "-w", "-o", p.path, "examples/mpi/bsp.c", "-lm").CombinedOutput()
+	if err != nil {
+		return p, fmt.Errorf("mpicc.mpich: %w: %s", err, out)
+	}
+	rate, err := exec.CommandContext(ctx, p.path, "calibrate").Output()
+	if err != nil {
+		return p, fmt.Errorf("calibrating: %w", err)
+	}
+	p.env = append(os.Environ(), "BSP_LOOPS_PER_US="+strings.TrimSpace(string(rate)))
+	return p, nil
+}
+
+func (p program) args(name string) []string {
+	return []string{p.path, fmt.Sprint(grainMicros), fmt.Sprint(soloSteps), name}
+}
+
+// compare runs the three ways and prints the table.
+func compare(ctx context.Context, c *cluster, p program) error {
+	say("\nOne program alone, %d us of work between exchanges, one rank on each of %d nodes:", grainMicros, nodes)
+	alone, err := c.runJobs(ctx, p, names[:1])
+	if err != nil {
+		return err
+	}
+	say("\nTwo programs at the same time, gang-scheduled, slices of %s:", slice)
+	gang, err := c.runJobs(ctx, p, names)
+	if err != nil {
+		return err
+	}
+	switches, err := c.switchMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	say("\nThe same two at the same time, without coordination (mpiexec, plain Linux time sharing):")
+	plain, err := runPlain(ctx, p)
+	if err != nil {
+		return err
+	}
+	printTables(os.Stdout, alone, gang, plain, switches)
+	return nil
+}
+
+// cluster is a running `scored dev`.
+type cluster struct {
+	*client.Client
+	socket string
+	daemon *exec.Cmd
+}
+
+const (
+	startLimit   = 20 * time.Second
+	stopLimit    = 20 * time.Second
+	pollInterval = 50 * time.Millisecond
+)
+
+func start(ctx context.Context, work string) (*cluster, error) {
+	c := &cluster{socket: filepath.Join(work, "scored.sock")}
+	say("$ scored dev --nodes %d", nodes)
+	c.daemon = exec.Command("bin/scored", "dev", "--nodes", fmt.Sprint(nodes), "--socket", c.socket)
+	c.daemon.Stderr = os.Stderr
+	c.daemon.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := c.daemon.Start(); err != nil {
+		return nil, fmt.Errorf("scored dev: %w (run make build first)", err)
+	}
+	c.Client = client.New(c.socket)
+	if err := c.waitUp(ctx); err != nil {
+		c.stop()
+		return nil, err
+	}
+	say("$ scored config set slice %s", slice)
+	out, err := c.command(ctx, "bin/scored", "config", "set", "slice", slice).CombinedOutput()
+	if err != nil {
+		c.stop()
+		return nil, fmt.Errorf("scored config set: %w: %s", err, out)
+	}
+	return c, nil
+}
+
+func (c *cluster) stop() {
+	c.Close()
+	stopped := make(chan struct{})
+	go func() {
+		_ = c.daemon.Wait() // only that it ended matters
+		close(stopped)
+	}()
+	_ = c.daemon.Process.Signal(syscall.SIGTERM) // may have ended by itself
+	select {
+	case <-stopped:
+	case <-time.After(stopLimit):
+		_ = c.daemon.Process.Kill() // may have ended by itself
+		<-stopped
+	}
+}
+
+func (c *cluster) command(ctx context.Context, path string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = append(os.Environ(), "SCORE_SOCKET="+c.socket)
+	return cmd
+}
+
+func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
