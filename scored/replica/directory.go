@@ -1,0 +1,117 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a data directory may be refused for; the wrapping sentence says what to
+// do.
+var (
+	ErrInUse     = errors.New("data directory in use")
+	ErrDirectory = errors.New("data directory")
+)
+
+const (
+	lockName   = "lock"
+	formatName = "format"
+	// freshSuffix marks a file that was being written when the power went.
+	freshSuffix = ".new"
+	// format is the version of the files' meaning. A program refuses what it
+	// does not know, instead of guessing.
+	format = "1"
+	// privateMode: environments of users' jobs are in the log.
+	privateMode = 0o700
+)
+
+// lockDirectory makes the directory if need be and takes its lock, which goes
+// when the file is closed or the process dies.
+func lockDirectory(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, privateMode); err != nil {
+		return nil, fmt.Errorf("%w: cannot make it: %w", ErrDirectory, err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fmt.Errorf("%w %q is open to other users (mode %o); make it private: chmod 700 %s", ErrDirectory, dir, mode, dir)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("%w: cannot lock it: %w", ErrDirectory, err)
+	}
+	if err := takeLock(file, dir); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+func takeLock(file *os.File, dir string) error {
+	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		holder, _ := os.ReadFile(file.Name()) // only to tell; may be empty
+		return fmt.Errorf("%w: another server%s uses %q; stop it, or give this one another data_dir", ErrInUse, processNote(holder), dir)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: cannot lock %q: %w", ErrDirectory, dir, err)
+	}
+	if err := file.Truncate(0); err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	if _, err := fmt.Fprintf(file, "%d\n", os.Getpid()); err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	return nil
+}
+
+func processNote(holder []byte) string {
+	pid := strings.TrimSpace(string(holder))
+	if pid == "" {
+		return ""
+	}
+	return " (process " + pid + ")"
+}
+
+// checkFormat writes the format into a new directory, and refuses one that
+// another program, or another version of this one, has filled.
+func checkFormat(dir string) error {
+	path := filepath.Join(dir, formatName)
+	data, err := os.ReadFile(path)
+	switch found := strings.TrimSpace(string(data)); {
+	case err == nil && found == format:
+		return nil
+	case err == nil:
+		return fmt.Errorf("%w %q has format %q, and this program reads %q; use the program that wrote it", ErrDirectory, dir, found, format)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	for _, entry := range entries {
+		if name := entry.Name(); name != lockName && name != formatName+freshSuffix && name != "lost+found" {
+			return fmt.Errorf("%w %q holds other files (%s); choose one that is empty or does not exist", ErrDirectory, dir, name)
+		}
+	}
+	return writeFormat(path)
+}
+
+// writeFormat is all or nothing: a half-written format would lock the user out.
+func writeFormat(path string) error {
+	fresh := path + freshSuffix
+	if err := os.WriteFile(fresh, []byte(format+"\n"), 0o600); err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package replica
+
+import (
+	"fmt"
+	"io"
+	"log"
+
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// raftLogger passes Raft's lines on to zap. What Raft calls information is
+// about its own workings, which nobody reads unless they search a fault.
+type raftLogger struct {
+	zap     *zap.Logger
+	name    string
+	implied []any
+}
+
+var _ hclog.Logger = (*raftLogger)(nil)
+
+func newRaftLogger(logger *zap.Logger) *raftLogger {
+	return &raftLogger{zap: logger.WithOptions(zap.AddCallerSkip(2)), name: "raft"}
+}
+
+func zapLevel(level hclog.Level) zapcore.Level {
+	switch {
+	case level >= hclog.Error:
+		return zapcore.ErrorLevel
+	case level == hclog.Warn:
+		return zapcore.WarnLevel
+	default:
+		return zapcore.DebugLevel
+	}
+}
+
+// Log writes one line. Arguments come in pairs of key and value.
+func (l *raftLogger) Log(level hclog.Level, message string, args ...any) {
+	line := l.zap.Check(zapLevel(level), l.name+": "+message)
+	if line == nil {
+		return
+	}
+	fields := make([]zap.Field, 0, len(args)/2)
+	for i := 0; i+1 < len(args); i += 2 {
+		fields = append(fields, field(fmt.Sprint(args[i]), args[i+1]))
+	}
+	line.Write(fields...)
+}
+
+func field(key string, value any) zap.Field {
+	if formatted, ok := value.(hclog.Format); ok && len(formatted) > 0 {
+		return zap.String(key, fmt.Sprintf(fmt.Sprint(formatted[0]), formatted[1:]...))
+	}
+	return zap.String(key, fmt.Sprint(value))
+}
+
+func (l *raftLogger) Trace(message string, args ...any) { l.Log(hclog.Trace, message, args...) }
+func (l *raftLogger) Debug(message string, args ...any) { l.Log(hclog.Debug, message, args...) }
+func (l *raftLogger) Info(message string, args ...any)  { l.Log(hclog.Info, message, args...) }
+func (l *raftLogger) Warn(message string, args ...any)  { l.Log(hclog.Warn, message, args...) }
+func (l *raftLogger) Error(message string, args ...any) { l.Log(hclog.Error, message, args...) }
+
+func (l *raftLogger) enabled(level hclog.Level) bool { return l.zap.Core().Enabled(zapLevel(level)) }
+
+func (l *raftLogger) IsTrace() bool { return l.enabled(hclog.Trace) }
+func (l *raftLogger) IsDebug() bool { return l.enabled(hclog.Debug) }
+func (l *raftLogger) IsInfo() bool  { return l.enabled(hclog.Info) }
+func (l *raftLogger) IsWarn() bool  { return l.enabled(hclog.Warn) }
+func (l *raftLogger) IsError() bool { return l.enabled(hclog.Error) }
+
+func (l *raftLogger) ImpliedArgs() []any { return l.implied }
+
+// With gives a logger whose every line has these pairs.
+func (l *raftLogger) With(args ...any) hclog.Logger {
+	fields := make([]zap.Field, 0, len(args)/2)
+	for i := 0; i+1 < len(args); i += 2 {
+		fields = append(fields, field(fmt.Sprint(args[i]), args[i+1]))
+	}
+	return &raftLogger{zap: l.zap.With(fields...), name: l.name, implied: append(l.implied[:len(l.implied):len(l.implied)], args...)}
+}
+
+func (l *raftLogger) Name() string { return l.name }
+
+// Named gives a logger with a longer name.
+func (l *raftLogger) Named(name string) hclog.Logger { return l.ResetNamed(l.name + "." + name) }
+
+// ResetNamed gives a logger with another name.
+func (l *raftLogger) ResetNamed(name string) hclog.Logger {
+	return &raftLogger{zap: l.zap, name: name, implied: l.implied}
+}
+
+// SetLevel does nothing: the level is zap's.
+func (l *raftLogger) SetLevel(hclog.Level) {}
+
+// GetLevel is the lowest level whose lines are kept.
+func (l *raftLogger) GetLevel() hclog.Level {
+	for _, level := range []hclog.Level{hclog.Debug, hclog.Warn} {
+		if l.enabled(level) {
+			return level
+		}
+	}
+	return hclog.Error
+}
+
+// StandardLogger gives one of package log that writes at debug level.
+func (l *raftLogger) StandardLogger(*hclog.StandardLoggerOptions) *log.Logger {
+	return zap.NewStdLog(l.zap)
+}
+
+// StandardWriter gives a writer whose writes become lines.
+func (l *raftLogger) StandardWriter(options *hclog.StandardLoggerOptions) io.Writer {
+	return l.StandardLogger(options).Writer()
+}

@@ -1,0 +1,80 @@
+package replica
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// maxSnapshotBytes bounds what is read back: the bounds of package state, with
+// the largest environments, stay far below.
+const maxSnapshotBytes = 4 << 30
+
+// machine is the replica as Raft sees it.
+type machine Replica
+
+// Apply implements raft.FSM.
+func (m *machine) Apply(log *raft.Log) any {
+	entry := new(statepb.Entry)
+	if err := proto.Unmarshal(log.Data, entry); err != nil {
+		m.logger.Error("an entry of the log is damaged", zap.Uint64("index", log.Index), zap.Error(err))
+		return fmt.Errorf("entry %d is damaged: %w", log.Index, err)
+	}
+	if entry.GetTerm() != log.Term {
+		return ErrStale
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.state.Apply(entry); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Snapshot implements raft.FSM.
+func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return snapshot{m.state.Image()}, nil
+}
+
+// Restore implements raft.FSM.
+func (m *machine) Restore(from io.ReadCloser) error {
+	defer from.Close()
+	data, err := io.ReadAll(io.LimitReader(from, maxSnapshotBytes))
+	if err != nil {
+		return err
+	}
+	restored, err := state.Restore(data)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state = restored
+	return nil
+}
+
+type snapshot struct{ image *state.Image }
+
+// Persist implements raft.FSMSnapshot.
+func (s snapshot) Persist(sink raft.SnapshotSink) error {
+	data, err := s.image.Encode()
+	if err == nil {
+		_, err = sink.Write(data)
+	}
+	if err != nil {
+		_ = sink.Cancel() // the first error is the one that tells
+		return err
+	}
+	return sink.Close()
+}
+
+// Release implements raft.FSMSnapshot.
+func (s snapshot) Release() {}
