@@ -29,9 +29,9 @@ const exitCodes = `The highest exit code of the ranks, or 128 plus the number of
 ended one. 125: scrun or the cluster failed. 126: the program cannot be
 executed. 127: it was not found.`
 
-const example = `  scrun -n 4 ./a.out
+const example = `  scrun -n 4 ./a.out                    four ranks
   scrun -N 2 -n 8 -l ./a.out            two nodes, lines labelled with ranks
-  scrun -n 4 -t 10:00 -o out.%t ./a.out   ten minutes at most, a file per rank
+  scrun -n 4 -t 10:00 -o out.%t ./a.out ten minutes at most, a file per rank
   scrun -d -n 4 ./a.out                 detached: prints the job's number`
 
 // ExitCodes tells programs that make manual pages what scrun's exit codes mean.
@@ -60,7 +60,7 @@ func Command(run func(*Options) error) *cobra.Command {
 		},
 	}
 	command.CompletionOptions.DisableDefaultCmd = true
-	command.SetHelpTemplate(helpTemplate)
+	command.SetHelpFunc(func(command *cobra.Command, _ []string) { printHelp(command) })
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	flags := command.Flags()
 	flags.SetInterspersed(false)
@@ -72,20 +72,16 @@ func Command(run func(*Options) error) *cobra.Command {
 	return command
 }
 
-const helpTemplate = `{{.Long}}
+// helpWidth is the narrowest terminal in use.
+const helpWidth = 80
 
-Usage:
-  {{.Use}}
-
-Examples:
-{{.Example}}
-
-Options:
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
-
-Exit code:
-  ` + exitCodes + `
-`
+// printHelp does without cobra's templates, which would wrap no line.
+func printHelp(command *cobra.Command) {
+	fmt.Fprintf(command.OutOrStdout(), "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n\nOptions:\n%s\nExit code:\n  %s\n",
+		command.Long, command.Use, command.Example,
+		command.LocalFlags().FlagUsagesWrapped(helpWidth),
+		strings.ReplaceAll(exitCodes, "\n", "\n  "))
+}
 
 func (o *Options) addSize(flags *pflag.FlagSet) {
 	flags.VarP(newParsed(&o.Tasks, "number", ParseCount), "ntasks", "n", "ranks to run (default: one, or one per node of -N)")
@@ -116,12 +112,11 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.Name, "job-name", "J", "", "the job's `name` (default: the program's)")
 	flags.StringVarP(&o.Dir, "chdir", "D", "", "run in this `directory` (default: the present one)")
 	flags.Var(newParsed(&o.Export, "variables", ParseExport), "export", "environment of the ranks: ALL (the default), NONE, or names and NAME=value with commas between them")
-	kill := flags.VarPF(newParsed(&o.KillOnBadExit, "0|1", parseKill), "kill-on-bad-exit", "K", "end the job when a rank exits with a code other than 0")
+	kill := flags.VarPF(newParsed(&o.KillOnBadExit, "0 or 1", parseKill), "kill-on-bad-exit", "K", "end the job when a rank exits with a code other than 0")
 	kill.NoOptDefVal = "1"
 	flags.Var(newParsed(&o.MPI, "kind", parseMPI), "mpi", "process management: pmi2 or pmi1 (both are served), none (default: found out from the program)")
 	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
-	flags.CountVarP(&o.Verbose, "verbose", "v", "tell what happens")
-	flags.Lookup("verbose").NoOptDefVal = "+1"
+	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell what happens")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "show no warnings")
 	flags.BoolVar(&o.Version, "version", false, "print the version")
 	flags.BoolP("help", "h", false, "print this")

@@ -45,7 +45,7 @@ type Options struct {
 	Detach     bool
 
 	Cluster string
-	Verbose int
+	Verbose bool
 	Quiet   bool
 	Version bool
 

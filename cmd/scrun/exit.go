@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Exit codes of scrun's own. A job that cannot be executed or is not found has
+// 126 and 127 from its nodes, as a shell has.
+const (
+	exitCluster   = 125
+	exitInterrupt = 128 + 2  // left by the third ^C
+	exitPipe      = 128 + 13 // the reader of the output went away
+)
+
+// voice is all that scrun says by itself, on standard error.
+type voice struct {
+	out     io.Writer
+	quiet   bool
+	verbose bool
+}
+
+// fail says why scrun cannot go on, and returns the exit code for it.
+func (v voice) fail(sentence string) int {
+	v.print(sentence)
+	return exitCluster
+}
+
+// warn says what the user should know although the job goes on.
+func (v voice) warn(sentence string) {
+	if !v.quiet {
+		v.print("warning: " + sentence)
+	}
+}
+
+// tell says what -v asks for.
+func (v voice) tell(format string, arguments ...any) {
+	if v.verbose {
+		v.print(fmt.Sprintf(format, arguments...))
+	}
+}
+
+// print writes one line in one write, so that lines of ranks do not mix in.
+func (v voice) print(sentence string) {
+	fmt.Fprintf(v.out, "scrun: %s\n", strings.TrimRight(sentence, "\n"))
+}

@@ -1,0 +1,38 @@
+package main
+
+import "time"
+
+// confirmTime is within which a second ^C ends the job, as with srun.
+const confirmTime = time.Second
+
+// interruptAction is what a ^C asks for.
+type interruptAction int
+
+const (
+	// interruptShow tells the state of the ranks and what the next ^C does.
+	interruptShow interruptAction = iota
+	// interruptKill ends the job and goes on waiting for its end.
+	interruptKill
+	// interruptLeave leaves without waiting.
+	interruptLeave
+)
+
+// interrupts remembers the ^Cs so far. It is a machine: press gets the time.
+type interrupts struct {
+	last   time.Time // of the last one that only showed; zero: none yet
+	killed bool      // the job's end was asked for
+}
+
+// press is one ^C at now.
+func (i *interrupts) press(now time.Time) interruptAction {
+	switch {
+	case i.killed:
+		return interruptLeave
+	case !i.last.IsZero() && now.Sub(i.last) <= confirmTime:
+		i.killed = true
+		return interruptKill
+	default:
+		i.last = now
+		return interruptShow
+	}
+}

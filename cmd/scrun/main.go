@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"connectrpc.com/connect"
+
+	"score/cmd/scrun/options"
+	"score/scored/api"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+// run is scrun with its arguments; it returns the exit code.
+func run(arguments []string) int {
+	code := 0
+	command := options.Command(func(o *options.Options) error {
+		code = perform(o)
+		return nil
+	})
+	command.SetArgs(arguments)
+	if err := command.Execute(); err != nil {
+		return voice{out: os.Stderr}.fail(err.Error())
+	}
+	return code
+}
+
+// perform does what a command line without a mistake asks for.
+func perform(o *options.Options) int {
+	if o.Version {
+		fmt.Println("scrun", api.Version())
+		return 0
+	}
+	speak := voice{out: os.Stderr, quiet: o.Quiet, verbose: o.Verbose}
+	here := options.Here()
+	signals := catchSignals()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cluster, err := reach(ctx, o, signals)
+	if err != nil {
+		return speak.fail(client.Sentence(err))
+	}
+	defer cluster.Close()
+	if cluster.own != nil {
+		o.ForEmbedded()
+	}
+	spec, err := o.Spec(here)
+	if err != nil {
+		return speak.fail(err.Error())
+	}
+	if o.Detach {
+		return detach(ctx, speak, cluster, spec)
+	}
+	s, err := newSession(o, speak, cluster, signals)
+	if err != nil {
+		return speak.fail(err.Error())
+	}
+	if s.jobID, err = submit(ctx, cluster, spec); err != nil {
+		return speak.fail(client.Sentence(err))
+	}
+	s.display.jobID = s.jobID
+	speak.tell("job %d was submitted at %s", s.jobID, cluster.Socket())
+	return s.run(ctx)
+}
+
+// reach finds the cluster that is meant, or makes one for this job.
+func reach(ctx context.Context, o *options.Options, signals <-chan os.Signal) (*reached, error) {
+	daemon, err := client.Dial(ctx, client.ChoiceFrom(o.Cluster, os.Getenv))
+	if err == nil {
+		return &reached{Client: daemon}, nil
+	}
+	if !errors.Is(err, client.ErrNoCluster) {
+		return nil, err
+	}
+	if o.Detach {
+		return nil, errors.New("a detached job needs a cluster that stays, and none is configured on this host: start one with 'scored dev'")
+	}
+	return embed(ctx)
+}
+
+func newSession(o *options.Options, speak voice, cluster *reached, signals <-chan os.Signal) (*session, error) {
+	shown, err := newDisplay(o, os.Stdout, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{options: o, voice: speak, client: cluster.Client, display: shown, signals: signals}
+	switch {
+	case o.Stdin.Mode == options.StreamNone || o.InputByNodes():
+	case o.Stdin.Mode == options.StreamFile:
+		s.input, err = inputFile(o.Stdin.Pattern)
+	default:
+		s.input = os.Stdin
+	}
+	return s, err
+}
+
+func submit(ctx context.Context, cluster *reached, spec *scorev1.JobSpec) (uint64, error) {
+	request := &scorev1.SubmitRequest{Spec: spec, Version: api.Version()}
+	reply, err := cluster.Jobs.Submit(ctx, connect.NewRequest(request))
+	if err != nil {
+		return 0, err
+	}
+	return reply.Msg.GetJobId(), nil
+}
+
+// detach leaves the job to the cluster.
+func detach(ctx context.Context, speak voice, cluster *reached, spec *scorev1.JobSpec) int {
+	id, err := submit(ctx, cluster, spec)
+	if err != nil {
+		return speak.fail(client.Sentence(err))
+	}
+	fmt.Println(id)
+	return 0
+}

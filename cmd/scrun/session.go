@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sys/unix"
+
+	"score/cmd/scrun/options"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+// orderTimeout bounds the wait for the daemon's answer to a signal or a
+// question of ours; the user sees the next ^C work meanwhile.
+const orderTimeout = 5 * time.Second
+
+// attachment is a stream of a job's input, output and end.
+type attachment = connect.BidiStreamForClient[scorev1.AttachRequest, scorev1.AttachEvent]
+
+// session is one job that scrun is attached to.
+type session struct {
+	options *options.Options
+	voice   voice
+	jobID   uint64
+	client  *client.Client
+	display *display
+	input   *os.File // carried to the ranks; nil: none
+	signals <-chan os.Signal
+
+	// orders has connections of its own: the stream's may be full of input
+	// that the ranks do not read.
+	orders     *client.Client
+	interrupts interrupts
+	answers    chan string // sentences of orders under way
+	pending    int         // orders under way
+}
+
+// outcome is how the attachment ended.
+type outcome struct {
+	verdict *scorev1.Verdict // nil when the attachment broke
+	broken  error            // why it did
+	trouble error            // why output could not be shown
+}
+
+// run follows the job to its end and returns scrun's exit code.
+func (s *session) run(ctx context.Context) int {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.orders = s.client.Another()
+	defer s.orders.Close()
+	s.answers = make(chan string)
+	stream := s.client.Jobs.Attach(ctx)
+	open := &scorev1.AttachRequest_Open{JobId: s.jobID, Owner: true}
+	err := stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: open}})
+	if err != nil {
+		_, err = stream.Receive() // it knows the daemon's reason
+		return s.voice.fail(client.Sentence(err))
+	}
+	stopInput, err := s.startInput(stream, cancel)
+	if err != nil {
+		return s.voice.fail(err.Error())
+	}
+	defer stopInput()
+	ended := make(chan outcome, 1)
+	mute := make(chan struct{}, 1)
+	go func() { ended <- s.receive(stream, mute) }()
+	code := s.wait(ctx, ended, mute)
+	cancel()
+	s.drainAnswers()
+	return code
+}
+
+// startInput begins to carry standard input, if the job takes any.
+func (s *session) startInput(stream *attachment, cancel context.CancelFunc) (stop func(), err error) {
+	if s.input == nil {
+		return func() {}, nil
+	}
+	pump, err := startPump(s.input, func(input *scorev1.Stdin) error {
+		return stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Stdin{Stdin: input}})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		cancel() // frees a send that waits for the ranks to read
+		pump.Stop()
+	}, nil
+}
+
+// wait is scrun's one loop: signals, output that nobody takes, the job's end.
+func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan struct{}) int {
+	for {
+		select {
+		case received := <-s.signals:
+			if s.onSignal(ctx, received) == interruptLeave {
+				return exitInterrupt
+			}
+		case <-mute:
+			s.order(ctx, s.cancelJob)
+		case sentence := <-s.answers:
+			s.pending--
+			if sentence != "" {
+				s.voice.print(sentence)
+			}
+		case how := <-ended:
+			return s.finish(how)
+		}
+	}
+}
+
+// receive handles the daemon's events until the last. Output is written here,
+// so that a terminal or pipe that takes nothing holds the ranks back. Once
+// output cannot be written it says so on mute and drops the rest.
+func (s *session) receive(stream *attachment, mute chan<- struct{}) outcome {
+	var how outcome
+	for how.verdict == nil && how.broken == nil {
+		event, err := stream.Receive()
+		if err != nil {
+			how.broken = err
+			break
+		}
+		switch event := event.GetEvent().(type) {
+		case *scorev1.AttachEvent_Output:
+			if err := s.display.show(event.Output); err != nil {
+				how.trouble = err
+				mute <- struct{}{} // display fails once
+			}
+		case *scorev1.AttachEvent_State:
+			s.display.place(event.State.GetPlaces())
+			s.tellState(event.State)
+		case *scorev1.AttachEvent_Warning:
+			s.voice.warn(event.Warning)
+		case *scorev1.AttachEvent_Ended:
+			how.verdict = event.Ended
+		}
+	}
+	if err := s.display.close(); how.trouble == nil {
+		how.trouble = err
+	}
+	return how
+}
+
+func (s *session) tellState(change *scorev1.AttachEvent_StateChange) {
+	if !s.voice.verbose {
+		return
+	}
+	job := &scorev1.Job{Id: s.jobID, State: change.GetState(), Places: change.GetPlaces(), WaitingFor: change.GetMessage()}
+	s.voice.tell("%s", describeJob(job, nil)[0])
+}
+
+// finish turns the job's end into scrun's.
+func (s *session) finish(how outcome) int {
+	switch {
+	case errors.Is(how.trouble, syscall.EPIPE):
+		return exitPipe // as quiet as any program in front of head
+	case how.trouble != nil:
+		return s.voice.fail(how.trouble.Error())
+	case how.broken != nil:
+		return s.voice.fail(client.Sentence(how.broken))
+	}
+	if message := how.verdict.GetMessage(); message != "" {
+		s.voice.print(message)
+	}
+	return int(how.verdict.GetExitCode())
+}
+
+// onSignal acts on one signal to scrun.
+func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAction {
+	number, _ := received.(syscall.Signal)
+	if number != unix.SIGINT {
+		s.order(ctx, func(ctx context.Context) string { return s.signalJob(ctx, number) })
+		return interruptShow
+	}
+	action := s.interrupts.press(time.Now())
+	switch action {
+	case interruptShow:
+		s.order(ctx, s.showRanks)
+	case interruptKill:
+		s.voice.print("ending the job; ^C once more leaves without waiting for its end")
+		s.order(ctx, s.cancelJob)
+	case interruptLeave:
+	}
+	return action
+}
+
+// order asks the daemon for something beside the loop, which gets the answer.
+func (s *session) order(ctx context.Context, ask func(context.Context) string) {
+	s.pending++
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, orderTimeout)
+		defer cancel()
+		s.answers <- ask(ctx)
+	}()
+}
+
+// drainAnswers waits for orders under way; their answers are of no use now.
+func (s *session) drainAnswers() {
+	for ; s.pending > 0; s.pending-- {
+		<-s.answers
+	}
+}
+
+func (s *session) showRanks(ctx context.Context) string {
+	reply, err := s.orders.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
+	if err != nil {
+		return client.Sentence(err) + "; ^C again within a second ends the job"
+	}
+	for _, line := range describeJob(reply.Msg.GetJob(), reply.Msg.GetRanks()) {
+		s.voice.print(line)
+	}
+	return fmt.Sprintf("^C again within %v ends the job", confirmTime)
+}
+
+func (s *session) cancelJob(ctx context.Context) string {
+	_, err := s.orders.Jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: s.jobID}))
+	return client.Sentence(err)
+}
+
+func (s *session) signalJob(ctx context.Context, number syscall.Signal) string {
+	request := &scorev1.SignalJobRequest{JobId: s.jobID, Signal: int32(number)}
+	_, err := s.orders.Jobs.SignalJob(ctx, connect.NewRequest(request))
+	if err != nil {
+		return fmt.Sprintf("signal %d did not reach the ranks: %s", int(number), client.Sentence(err))
+	}
+	return ""
+}

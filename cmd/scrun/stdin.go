@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"score/scored/api/scorev1"
+)
+
+const (
+	// inputChunk is one message of input: as large as the stewards take.
+	inputChunk = 32 << 10
+
+	// foregroundCheck is how often a scrun in the background looks whether the
+	// terminal is its own again. The shell's SIGCONT tells that only where
+	// scrun had been stopped, so there is nothing else to wait for.
+	foregroundCheck = 500 * time.Millisecond
+)
+
+// pump carries a file to the ranks' standard input until it ends, its reader
+// does, or Stop.
+type pump struct {
+	file   *os.File
+	send   func(*scorev1.Stdin) error
+	wake   int // eventfd that ends waiting
+	done   chan struct{}
+	isTerm bool
+}
+
+// startPump starts carrying file to send, which may block: that is how a job
+// that does not read slows its source down.
+func startPump(file *os.File, send func(*scorev1.Stdin) error) (*pump, error) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("cannot watch the input: %w", err)
+	}
+	_, err = unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
+	if err == nil {
+		// A read from the background shall fail instead of stopping scrun, and
+		// the ranks' output with it.
+		signal.Ignore(unix.SIGTTIN)
+	}
+	p := &pump{file: file, send: send, wake: wake, done: make(chan struct{}), isTerm: err == nil}
+	go p.run()
+	return p, nil
+}
+
+// Stop ends the pump and waits for it. A send under way must have been ended
+// before, by its own context.
+func (p *pump) Stop() {
+	_, _ = unix.Write(p.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // an eventfd takes it
+	<-p.done
+	unix.Close(p.wake)
+}
+
+func (p *pump) run() {
+	defer close(p.done)
+	buffer := make([]byte, inputChunk)
+	for p.ready() {
+		n, err := unix.Read(int(p.file.Fd()), buffer)
+		if errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN) {
+			continue
+		}
+		if p.isTerm && errors.Is(err, unix.EIO) {
+			continue // sent to the background between the look and the read
+		}
+		if err != nil || n == 0 {
+			_ = p.send(&scorev1.Stdin{Eof: true}) // who no longer listens needs no end
+			return
+		}
+		if err := p.send(&scorev1.Stdin{Data: buffer[:n]}); err != nil {
+			return
+		}
+	}
+}
+
+// ready waits until there is something to read; false means Stop. A process in
+// the background must leave the terminal alone, so it waits for the foreground,
+// and looks now and then whether it was lost while waiting for a key.
+func (p *pump) ready() bool {
+	limit := -1
+	if p.isTerm {
+		limit = int(foregroundCheck.Milliseconds())
+	}
+	for {
+		watched := p.file
+		if p.isTerm && !p.inForeground() {
+			watched = nil
+		}
+		readable, stopped := p.wait(watched, limit)
+		if stopped || readable {
+			return !stopped
+		}
+	}
+}
+
+// wait polls for Stop and, unless nil, for the file to be readable, at most
+// limit milliseconds (negative: for ever).
+func (p *pump) wait(file *os.File, limit int) (readable, stopped bool) {
+	fds := []unix.PollFd{{Fd: int32(p.wake), Events: unix.POLLIN}}
+	if file != nil {
+		fds = append(fds, unix.PollFd{Fd: int32(file.Fd()), Events: unix.POLLIN})
+	}
+	if _, err := unix.Poll(fds, limit); err != nil {
+		return false, false // interrupted: look again
+	}
+	return file != nil && fds[1].Revents != 0, fds[0].Revents != 0
+}
+
+// inForeground tells whether the terminal's input is for this process group.
+func (p *pump) inForeground() bool {
+	group, err := unix.IoctlGetInt(int(p.file.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// inputFile opens what -i names; nil means the ranks get none from here.
+func inputFile(path string) (*os.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the input: %w", err)
+	}
+	if info, err := file.Stat(); err != nil || info.IsDir() {
+		file.Close()
+		return nil, fmt.Errorf("cannot read the input: %s is a directory", path)
+	}
+	return file, nil
+}
