@@ -90,10 +90,7 @@ func checkProgress(t fataler, m *Machine) {
 		if m.state > Stop && j.phase == PhaseStopping && !j.late && !j.want {
 			t.Fatalf("in %v job %d was not waited for", m.state, j.id)
 		}
-		if m.state < Go && m.state != Steady && j.want && j.phase == PhasePrepared && j.launched {
-			t.Fatalf("job %d was launched before go", j.id)
-		}
-		if m.state > Load && j.want && j.contexts > 0 && j.bound != live {
+		if m.state > Load && j.phase == PhaseRunning && !j.connected() {
 			t.Fatalf("in %v job %d has no network", m.state, j.id)
 		}
 		if m.state > Save && !j.want && j.bound != saved {

@@ -61,11 +61,12 @@ type job struct {
 	bound    binding
 	want     bool // the row that is on has the job
 
-	// waiting says that the present step waits for this job's answer, until by
-	// at the latest. Never true in Steady.
+	// waiting says that the present step waits for this job's answer. Never
+	// true in Steady.
 	waiting bool
-	by      int64
-	seq     uint64 // of the last order to the job
+	seq     uint64 // of the last order to the job, freezes apart
+	stopSeq uint64 // of the last freeze; it may outlast its switch
+	stopBy  int64  // until when its answer is waited for
 
 	late        bool   // stopping, and no longer waited for
 	lateStreak  int    // late freezes since the last one in time
@@ -86,18 +87,22 @@ func (j *job) due(s Step) bool {
 	case Flush, Save:
 		return !j.want && j.bound == revoked
 	case Load:
-		return j.want && j.contexts > 0 && j.bound != live
+		return j.want && !j.connected()
 	case Go:
-		return j.want && (j.phase == PhaseStopping || j.phase == PhaseStopped)
+		return j.want && j.connected() && (j.phase == PhaseStopping || j.phase == PhaseStopped)
 	case Steady, stepCount:
 	}
 	return false
 }
 
+// connected says that the job finds its contexts on their channels, if it has
+// any. One that came after the load step does not, and waits for the next.
+func (j *job) connected() bool { return j.contexts == 0 || j.bound == live }
+
 // settled says that the job is as the row wants it: no step has work with it.
 func (j *job) settled() bool {
 	if j.want {
-		return j.phase == PhaseRunning && (j.contexts == 0 || j.bound == live)
+		return j.phase == PhaseRunning && j.connected()
 	}
 	return j.bound == saved && !j.due(Stop)
 }
@@ -117,15 +122,16 @@ func (m *Machine) lookup(id JobID) *job {
 }
 
 // add puts a job into the table, unless it is there.
-func (m *Machine) add(j job) {
+func (m *Machine) add(j job) bool {
 	i, ok := m.find(j.id)
 	if ok {
-		return
+		return false
 	}
 	m.jobs = slices.Insert(m.jobs, i, j)
 	if j.contexts > 0 {
 		m.networked++
 	}
+	return true
 }
 
 // remove takes a job from the table; a step that waited for it no longer does.

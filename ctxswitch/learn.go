@@ -79,8 +79,7 @@ func (m *Machine) learnAdopted(now int64, ev *Event) {
 		}
 	}
 	j.want = m.wants(ev.Job)
-	m.add(j)
-	m.disturbed = !j.want && !ev.Frozen
+	m.disturbed = m.add(j) && !j.want && !j.settled()
 }
 
 // learnLaunched notes that no further process of the job is going to be born.
@@ -107,7 +106,11 @@ func (m *Machine) learnDone(ev *Event) {
 	if j == nil {
 		return
 	}
-	if ev.Seq != j.seq {
+	last := j.seq
+	if ev.Step == Stop {
+		last = j.stopSeq
+	}
+	if ev.Seq != last {
 		m.counters[CountStaleAnswers]++
 		return
 	}
@@ -117,7 +120,9 @@ func (m *Machine) learnDone(ev *Event) {
 		}
 		j.phase, j.late = PhaseStopped, false
 	}
-	m.answered(j)
+	if ev.Step == m.state {
+		m.answered(j)
+	}
 }
 
 // wants says whether the row that is on has the job.

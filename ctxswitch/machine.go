@@ -47,8 +47,8 @@ type Machine struct {
 	cause   Cause
 	planned int64
 
-	// disturbed says that a job which the row does not want was found running,
-	// so that a switch that is past its stop has to go back.
+	// disturbed says that a job which the row does not want was found running or
+	// on the network, so that a switch in progress has to begin anew.
 	disturbed bool
 
 	seq      uint64

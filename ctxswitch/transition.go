@@ -191,18 +191,21 @@ func (m *Machine) enter(now int64, s Step) {
 func (m *Machine) order(now int64, j *job, s Step) {
 	if s == Stop && j.phase == PhaseStopping {
 		// Ordered by a switch that was broken off; the answer is still to come.
-		m.await(j)
+		m.await(j, j.stopBy)
 		return
 	}
 	m.seq++
-	j.seq, j.by = m.seq, now+int64(steps[s].timeout)
-	m.await(j)
-	m.effects = append(m.effects, Effect{Kind: steps[s].effect, Step: s, Job: j.id, Seq: j.seq, By: j.by})
+	by := now + int64(steps[s].timeout)
+	m.await(j, by)
+	m.effects = append(m.effects, Effect{Kind: steps[s].effect, Step: s, Job: j.id, Seq: m.seq, By: by})
+	if s != Stop {
+		j.seq = m.seq
+	}
 	switch s {
 	case Revoke:
 		j.bound = revoked
 	case Stop:
-		j.phase = PhaseStopping
+		j.phase, j.stopSeq, j.stopBy = PhaseStopping, m.seq, by
 		j.ran += time.Duration(now - j.since)
 		m.record.Out = append(m.record.Out, j.id)
 	case Save:
@@ -222,7 +225,7 @@ func (m *Machine) order(now int64, j *job, s Step) {
 func (m *Machine) launch(now int64) {
 	for i := range m.jobs {
 		j := &m.jobs[i]
-		if !j.want || j.phase != PhasePrepared {
+		if !j.want || !j.connected() || j.phase != PhasePrepared {
 			continue
 		}
 		m.effects = append(m.effects, Effect{Kind: EffectLaunch, Job: j.id})
@@ -238,11 +241,11 @@ func (m *Machine) run(now int64, j *job) {
 	j.slices++
 }
 
-// await makes the present step wait for the job.
-func (m *Machine) await(j *job) {
+// await makes the present step wait for the job, until by at the latest.
+func (m *Machine) await(j *job, by int64) {
 	j.waiting = true
 	m.pending++
-	m.by = max(m.by, j.by)
+	m.by = max(m.by, by)
 }
 
 // waits says whether the present step is still to be waited for. When its time

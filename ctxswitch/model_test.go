@@ -1,0 +1,320 @@
+package ctxswitch
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// world stands for the node: what its processes really do, and what a reader
+// of the effects alone can know. It does not look into the machine.
+type world struct {
+	t   *rapid.T
+	m   *Machine
+	now int64
+
+	jobs   map[JobID]*proc
+	orders []Effect // not answered yet
+	freed  int      // freezes ordered, in no record yet
+	thawed int
+
+	plan, next *Plan
+	version    uint64
+}
+
+// proc is a job's processes.
+type proc struct {
+	contexts   int
+	born       bool  // launch ordered, or adopted
+	launched   bool  // confirmed
+	frozen     bool  // stands still
+	freezing   bool  // a freeze is ordered and the last order
+	frozenFrom int64 // when it was ordered
+	freezeSeq  uint64
+	onNetwork  bool
+}
+
+// TestModel plays against the machine whatever may happen on a node, in any
+// order: answers that are late, lost, twice or of another order; jobs that
+// come, go and are killed at any moment; plans; time that jumps.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{t: t, m: New(), now: int64(time.Second), jobs: map[JobID]*proc{}}
+		w.tell(OffsetLearnt(1, 0))
+		t.Repeat(map[string]func(*rapid.T){
+			"":         func(t *rapid.T) { w.t = t },
+			"wait":     w.wait,
+			"answer":   w.answer,
+			"lose":     w.lose,
+			"add":      w.add,
+			"adopt":    w.adopt,
+			"launched": w.launched,
+			"remove":   w.remove,
+			"plan":     w.newPlan,
+		})
+		w.comeToRest()
+	})
+}
+
+// wait lets time pass: to the deadline, or to anywhere.
+func (w *world) wait(t *rapid.T) {
+	w.now += rapid.Int64Range(0, int64(50*time.Microsecond)).Draw(t, "latency")
+	deadline := w.m.Deadline()
+	switch rapid.SampledFrom([]string{"deadline", "short", "long"}).Draw(t, "until") {
+	case "deadline":
+		if deadline != Never {
+			w.now = max(w.now, deadline)
+		}
+	case "long":
+		w.now += rapid.Int64Range(0, int64(40*time.Millisecond)).Draw(t, "nanos")
+	}
+	w.tell(Tick())
+}
+
+// answer carries out an order and says so.
+func (w *world) answer(t *rapid.T) {
+	if len(w.orders) == 0 {
+		t.Skip("nothing ordered")
+	}
+	i := rapid.IntRange(0, len(w.orders)-1).Draw(t, "order")
+	e := w.orders[i]
+	if rapid.IntRange(0, 9).Draw(t, "again") > 0 {
+		w.orders = slices.Delete(w.orders, i, i+1)
+	}
+	w.carryOut(e)
+	w.tell(Done(e))
+}
+
+// carryOut notes what the answer to an order means for the processes.
+func (w *world) carryOut(e Effect) {
+	p := w.jobs[e.Job]
+	if p != nil && e.Step == Stop && p.freezing && e.Seq == p.freezeSeq {
+		p.frozen = true
+	}
+}
+
+func (w *world) lose(t *rapid.T) {
+	if len(w.orders) == 0 {
+		t.Skip("nothing ordered")
+	}
+	i := rapid.IntRange(0, len(w.orders)-1).Draw(t, "order")
+	w.orders = slices.Delete(w.orders, i, i+1)
+}
+
+var (
+	anyJob   = rapid.Custom(func(t *rapid.T) JobID { return JobID(rapid.IntRange(1, 6).Draw(t, "job")) })
+	contexts = rapid.SampledFrom([]int{0, 0, 0, 2})
+)
+
+func (w *world) add(t *rapid.T) {
+	id := anyJob.Draw(t, "id")
+	if w.jobs[id] == nil {
+		w.jobs[id] = &proc{contexts: contexts.Draw(t, "contexts")}
+	}
+	w.tell(JobAdded(id, w.jobs[id].contexts))
+}
+
+func (w *world) adopt(t *rapid.T) {
+	id := anyJob.Draw(t, "id")
+	if w.jobs[id] != nil {
+		t.Skip("known")
+	}
+	frozen := rapid.Bool().Draw(t, "frozen")
+	p := &proc{contexts: contexts.Draw(t, "contexts"), born: true, launched: true, frozen: frozen}
+	p.onNetwork = p.contexts > 0
+	w.jobs[id] = p
+	w.tell(JobAdopted(id, p.contexts, frozen))
+}
+
+// launched ends a launch. Without cgroups its last process may not have been
+// reached by a freeze, so the job runs again whatever it did before.
+func (w *world) launched(t *rapid.T) {
+	id := anyJob.Draw(t, "id")
+	p := w.jobs[id]
+	if p == nil || !p.born || p.launched {
+		t.Skip("not being launched")
+	}
+	p.launched, p.frozen, p.freezing = true, false, false
+	w.tell(JobLaunched(id))
+}
+
+func (w *world) remove(t *rapid.T) {
+	id := anyJob.Draw(t, "id")
+	delete(w.jobs, id)
+	w.orders = slices.DeleteFunc(w.orders, func(e Effect) bool { return e.Job == id })
+	w.tell(JobRemoved(id))
+}
+
+func (w *world) newPlan(t *rapid.T) {
+	p := &Plan{
+		Term:    1,
+		Version: max(1, w.version+uint64(rapid.IntRange(0, 1).Draw(t, "newer"))),
+		Origin:  w.now + rapid.Int64Range(-int64(20*time.Millisecond), int64(20*time.Millisecond)).Draw(t, "origin"),
+	}
+	for i := range rapid.IntRange(0, 4).Draw(t, "rows") {
+		slice := time.Duration(rapid.Int64Range(int64(MinSlice), int64(12*time.Millisecond)).Draw(t, "slice"))
+		jobs := rapid.SliceOfN(anyJob, 0, 3).Draw(t, "jobs")
+		p.Rows = append(p.Rows, Row{Index: i, Slice: slice, Jobs: jobs})
+	}
+	if p.Version > w.version {
+		w.version, w.next = p.Version, p
+	}
+	w.tell(PlanArrived(p))
+}
+
+// row gives the jobs that are to run now, and whether there is a plan at all.
+func (w *world) row() (jobs []JobID, ok bool) {
+	if w.next != nil && w.next.Origin <= w.now {
+		w.plan, w.next = w.next, nil
+	}
+	if w.plan == nil {
+		return nil, false
+	}
+	if len(w.plan.Rows) == 0 {
+		return nil, true
+	}
+	return w.plan.Rows[w.plan.At(w.now).Pos].Jobs, true
+}
+
+// tell tells the machine something and checks all that comes of it.
+func (w *world) tell(ev Event) {
+	w.t.Helper()
+	for _, e := range w.m.Handle(w.now, ev) {
+		w.check(e)
+	}
+	w.row() // a plan comes into force when its origin has come, effects or none
+	checkInvariants(w.t, w.m, w.now)
+	if w.m.Jobs() != len(w.jobs) {
+		w.t.Fatalf("the machine knows %d jobs, there are %d", w.m.Jobs(), len(w.jobs))
+	}
+}
+
+// check takes one effect to the processes.
+func (w *world) check(e Effect) {
+	w.t.Helper()
+	if e.Kind == EffectRecord {
+		w.checkRecord(e.Record)
+		return
+	}
+	p := w.jobs[e.Job]
+	if p == nil {
+		w.t.Fatalf("%v for job %d, which does not exist", e.Kind, e.Job)
+	}
+	row, planned := w.row()
+	if !planned {
+		w.t.Fatalf("%v for job %d without a plan", e.Kind, e.Job)
+	}
+	on := slices.Contains(row, e.Job)
+	if e.Step != Steady {
+		w.orders = append(w.orders, e)
+		if e.By <= w.now {
+			w.t.Fatalf("%v is to be answered by %d, it is %d", e.Kind, e.By, w.now)
+		}
+	}
+	switch e.Kind {
+	case EffectLaunch:
+		w.mayRun(e, on)
+		if p.born {
+			w.t.Fatalf("job %d is launched twice", e.Job)
+		}
+		p.born = true
+	case EffectThaw:
+		w.mayRun(e, on)
+		p.frozen, p.freezing = false, false
+		w.thawed++
+	case EffectFreeze:
+		if on || p.contexts > 0 && p.onNetwork && !w.revoked(e.Job) {
+			w.t.Fatalf("job %d is frozen: on %v", e.Job, on)
+		}
+		p.freezing, p.frozenFrom, p.freezeSeq = true, w.now, e.Seq
+		w.freed++
+	case EffectSave:
+		p.onNetwork = false
+	case EffectLoad:
+		p.onNetwork = true
+	}
+	if !p.born && e.Kind != EffectLoad && e.Kind != EffectSave && e.Kind != EffectFlush && e.Kind != EffectRevoke {
+		w.t.Fatalf("%v for job %d, which has no process", e.Kind, e.Job)
+	}
+}
+
+// mayRun checks that a job is let go by right: its row is on, its network is
+// there, and every job of another row stands still or has been given up.
+func (w *world) mayRun(e Effect, on bool) {
+	w.t.Helper()
+	if !on {
+		w.t.Fatalf("%v for job %d, whose row is not on", e.Kind, e.Job)
+	}
+	if p := w.jobs[e.Job]; p.contexts > 0 && !p.onNetwork {
+		w.t.Fatalf("%v for job %d, whose contexts are on no channel", e.Kind, e.Job)
+	}
+	row, _ := w.row()
+	for id, p := range w.jobs {
+		if slices.Contains(row, id) || !p.born || p.frozen {
+			continue
+		}
+		if !p.freezing || w.now < p.frozenFrom+int64(StopTimeout) {
+			w.t.Fatalf("%v for job %d, but job %d of another row runs (freeze ordered: %v)",
+				e.Kind, e.Job, id, p.freezing)
+		}
+		if p.onNetwork {
+			w.t.Fatalf("%v for job %d, but the contexts of job %d are on their channels", e.Kind, e.Job, id)
+		}
+	}
+}
+
+// revoked says whether the last order to the job's contexts took them away.
+func (w *world) revoked(id JobID) bool {
+	j := w.m.lookup(id)
+	return j != nil && j.bound != live
+}
+
+// checkRecord checks that what was ordered since the last record is in it.
+func (w *world) checkRecord(r *Record) {
+	w.t.Helper()
+	checkSteps(w.t, r, Go)
+	if len(r.Out) != w.freed || len(r.In) != w.thawed {
+		w.t.Fatalf("ordered %d freezes and %d thaws, the record has %v and %v", w.freed, w.thawed, r.Out, r.In)
+	}
+	if r.Planned > w.now || r.Finished != w.now {
+		w.t.Fatalf("it is %d, the record says planned %d, finished %d", w.now, r.Planned, r.Finished)
+	}
+	w.freed, w.thawed = 0, 0
+}
+
+// comeToRest answers everything until the machine is steady: then exactly the
+// jobs of the row run.
+func (w *world) comeToRest() {
+	for range 1000 {
+		if len(w.orders) == 0 && w.m.State() == Steady {
+			break
+		}
+		if len(w.orders) == 0 {
+			w.now = w.m.Deadline() // answers were lost
+			w.tell(Tick())
+			continue
+		}
+		e := w.orders[0]
+		w.orders = w.orders[1:]
+		w.carryOut(e)
+		w.tell(Done(e))
+	}
+	if w.m.State() != Steady {
+		w.t.Fatalf("everything is answered, still %v", w.m.State())
+	}
+	row, planned := w.row()
+	if !planned {
+		return
+	}
+	for id, p := range w.jobs {
+		on := slices.Contains(row, id)
+		if on && (!p.born || p.freezing) {
+			w.t.Fatalf("job %d is on and does not run: %+v", id, p)
+		}
+		if !on && p.born && !p.frozen && !p.freezing {
+			w.t.Fatalf("job %d is not on and runs: %+v", id, p)
+		}
+	}
+}
