@@ -1,0 +1,151 @@
+// Package leadertest has a leader for tests of agents: it speaks AgentService
+// over HTTP/2 on loopback as a server does, and decides nothing by itself.
+//
+//	leader := leadertest.Start(t, leadertest.Options{})
+//	... an agent connects to leader.URL() ...
+//	session := leader.Next(t)       // its stream, welcomed
+//	session.Send(&scorev1.ServerMessage{...})
+//	message := session.Receive(t)   // all but pings, which are answered
+//
+// It is no model of the real leader's decisions; see scored/leader for those.
+package leadertest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+// Patience bounds every wait of a test for something that must happen.
+const Patience = 20 * time.Second
+
+// Options say how the leader greets.
+type Options struct {
+	// Refuse, if not nil, gives the sentence by which a node is refused, or "".
+	Refuse func(*scorev1.Hello) string
+	// Keep, if not nil, lists the jobs in the Welcome.
+	Keep func(*scorev1.Hello) []uint64
+	// Now is the cluster's clock; default: Unix nanoseconds.
+	Now func() int64
+	// Mute leaves pings unanswered while it is true.
+	Mute *atomic.Bool
+	// HandlerOptions are for what stands before the service, such as the check
+	// of credentials.
+	HandlerOptions []connect.HandlerOption
+}
+
+// Leader serves until the test ends.
+type Leader struct {
+	options  Options
+	term     atomic.Uint64
+	listener net.Listener
+	server   *http.Server
+	sessions chan *Session
+	done     chan struct{}
+	stop     sync.Once
+}
+
+// Start begins to serve, in term 1.
+func Start(t testing.TB, options Options) *Leader {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.Now == nil {
+		options.Now = func() int64 { return time.Now().UnixNano() }
+	}
+	leader := &Leader{
+		options:  options,
+		listener: listener,
+		sessions: make(chan *Session, 64),
+		done:     make(chan struct{}),
+	}
+	leader.term.Store(1)
+	leader.serve(listener)
+	t.Cleanup(leader.Stop)
+	return leader
+}
+
+func (l *Leader) serve(listener net.Listener) {
+	mux := http.NewServeMux()
+	mux.Handle(scorev1connect.NewAgentServiceHandler(l, l.options.HandlerOptions...))
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	l.server = &http.Server{Handler: mux, Protocols: protocols}
+	go l.server.Serve(listener)
+}
+
+// URL is the base URL to give to an agent.
+func (l *Leader) URL() string { return "http://" + l.listener.Addr().String() }
+
+// SetTerm changes the term of later Welcomes and Pongs.
+func (l *Leader) SetTerm(term uint64) { l.term.Store(term) }
+
+// Stop ends all streams and the service.
+func (l *Leader) Stop() {
+	l.stop.Do(func() {
+		close(l.done)
+		l.server.Close()
+	})
+}
+
+// Next waits for the next stream.
+func (l *Leader) Next(t testing.TB) *Session {
+	t.Helper()
+	select {
+	case session := <-l.sessions:
+		return session
+	case <-time.After(Patience):
+		t.Fatal("no agent connected")
+		return nil
+	}
+}
+
+// Connect implements scorev1connect.AgentServiceHandler.
+func (l *Leader) Connect(ctx context.Context, stream *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) error {
+	first, err := stream.Receive()
+	if err != nil {
+		return err
+	}
+	hello := first.GetHello()
+	if l.options.Refuse != nil {
+		if sentence := l.options.Refuse(hello); sentence != "" {
+			return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Refused{Refused: sentence}})
+		}
+	}
+	session := newSession(hello, stream)
+	defer session.end()
+	welcome := &scorev1.Welcome{Term: l.term.Load(), Cluster: hello.GetCluster(), Version: hello.GetVersion()}
+	if l.options.Keep != nil {
+		welcome.KeepJobs = l.options.Keep(hello)
+	}
+	session.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Welcome{Welcome: welcome}})
+	l.sessions <- session
+	go session.receive(l)
+	select {
+	case <-l.done:
+	case <-session.drop:
+	case <-session.gone:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (l *Leader) pong(ping *scorev1.Ping) *scorev1.ServerMessage {
+	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Pong{Pong: &scorev1.Pong{
+		Sequence:     ping.GetSequence(),
+		AgentNanos:   ping.GetAgentNanos(),
+		ClusterNanos: l.options.Now(),
+		Term:         l.term.Load(),
+	}}}
+}

@@ -1,0 +1,125 @@
+package leadertest
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+)
+
+// maxUnread is how many messages a test may leave unread.
+const maxUnread = 1 << 16
+
+// Session is one stream of one agent.
+type Session struct {
+	// Hello is how the agent introduced itself.
+	Hello *scorev1.Hello
+
+	stream   *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]
+	sending  sync.Mutex // guards ended and sending
+	ended    bool
+	messages chan *scorev1.AgentMessage
+	pings    chan *scorev1.Ping
+	drop     chan struct{}
+	gone     chan struct{}
+	dropOnce sync.Once
+}
+
+func newSession(hello *scorev1.Hello, stream *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) *Session {
+	return &Session{
+		Hello:    hello,
+		stream:   stream,
+		messages: make(chan *scorev1.AgentMessage, maxUnread),
+		pings:    make(chan *scorev1.Ping, maxUnread),
+		drop:     make(chan struct{}),
+		gone:     make(chan struct{}),
+	}
+}
+
+func (s *Session) receive(l *Leader) {
+	defer close(s.gone)
+	for {
+		message, err := s.stream.Receive()
+		if err != nil {
+			return
+		}
+		ping := message.GetPing()
+		if ping == nil {
+			s.messages <- message
+			continue
+		}
+		if l.options.Mute == nil || !l.options.Mute.Load() {
+			s.Send(l.pong(ping))
+		}
+		select {
+		case s.pings <- ping:
+		default:
+		}
+	}
+}
+
+// Send sends; a broken stream shows in what does not come back.
+func (s *Session) Send(message *scorev1.ServerMessage) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	if !s.ended {
+		_ = s.stream.Send(message)
+	}
+}
+
+// end keeps later calls of Send off a stream whose handler returns.
+func (s *Session) end() {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	s.ended = true
+}
+
+// Receive waits for the next message but pings.
+func (s *Session) Receive(t testing.TB) *scorev1.AgentMessage {
+	t.Helper()
+	select {
+	case message := <-s.messages:
+		return message
+	case <-time.After(Patience):
+		t.Fatal("the agent sent nothing")
+		return nil
+	}
+}
+
+// Until receives until pick returns true, and returns that message; what came
+// before is lost.
+func (s *Session) Until(t testing.TB, what string, pick func(*scorev1.AgentMessage) bool) *scorev1.AgentMessage {
+	t.Helper()
+	limit := time.After(Patience)
+	for {
+		select {
+		case message := <-s.messages:
+			if pick(message) {
+				return message
+			}
+		case <-limit:
+			t.Fatalf("the agent did not send: %s", what)
+		}
+	}
+}
+
+// Ping waits for the next ping.
+func (s *Session) Ping(t testing.TB) *scorev1.Ping {
+	t.Helper()
+	select {
+	case ping := <-s.pings:
+		return ping
+	case <-time.After(Patience):
+		t.Fatal("the agent did not ping")
+		return nil
+	}
+}
+
+// Drop breaks the stream from the leader's side.
+func (s *Session) Drop() { s.dropOnce.Do(func() { close(s.drop) }) }
+
+// Gone is closed when the agent has left the stream.
+func (s *Session) Gone() <-chan struct{} { return s.gone }

@@ -1,0 +1,89 @@
+package uplink
+
+import (
+	"testing"
+	"time"
+
+	"score/scored/api/scorev1"
+)
+
+func TestQueueWithoutStreamHoldsNothing(t *testing.T) {
+	q := newQueue()
+	q.push(&scorev1.AgentMessage{})
+	q.open(func() {})
+	if got := q.take(); len(got) != 0 {
+		t.Errorf("took %d messages", len(got))
+	}
+	q.push(&scorev1.AgentMessage{})
+	q.close()
+	q.open(func() {})
+	if got := q.take(); len(got) != 0 {
+		t.Errorf("took %d messages of the stream before", len(got))
+	}
+}
+
+func TestQueueKeepsOrder(t *testing.T) {
+	q := newQueue()
+	q.open(func() { t.Error("overflow") })
+	var pushed, taken []*scorev1.AgentMessage
+	for round := range 5 {
+		for range round + 1 {
+			m := &scorev1.AgentMessage{}
+			pushed = append(pushed, m)
+			q.push(m)
+		}
+		<-q.ready
+		taken = append(taken, q.take()...)
+	}
+	for i := range pushed {
+		if pushed[i] != taken[i] {
+			t.Fatalf("message %d is out of order", i)
+		}
+	}
+}
+
+func TestQueueOverflowsOnce(t *testing.T) {
+	q := newQueue()
+	overflows := 0
+	q.open(func() { overflows++ })
+	m := &scorev1.AgentMessage{}
+	for range MaxQueued {
+		q.push(m)
+	}
+	if overflows != 0 {
+		t.Fatal("overflow before the bound")
+	}
+	q.push(m)
+	q.push(m)
+	if overflows != 1 {
+		t.Errorf("%d overflows", overflows)
+	}
+	if got := len(q.take()); got != MaxQueued {
+		t.Errorf("took %d", got)
+	}
+}
+
+func TestBackoffGrowsAndIsBounded(t *testing.T) {
+	var b backoff
+	ceiling := firstPause
+	for range 20 {
+		got := b.next()
+		if got < ceiling/2 || got >= ceiling {
+			t.Errorf("pause %v is not within [%v, %v)", got, ceiling/2, ceiling)
+		}
+		ceiling = min(2*ceiling, maxPause)
+	}
+}
+
+func TestHeartbeatSchedule(t *testing.T) {
+	h := newHeartbeat()
+	defer h.stop()
+	start := time.Now()
+	for range quickPings {
+		<-h.C()
+		h.next()
+	}
+	if took := time.Since(start); took < (quickPings-1)*quickPingEvery {
+		t.Errorf("%d quick pings took only %v", quickPings, took)
+	}
+}

@@ -1,0 +1,244 @@
+package uplink_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/nodeagent/leadertest"
+	"score/nodeagent/uplink"
+	"score/scored/api/scorev1"
+)
+
+// node records what a link tells it.
+type node struct {
+	welcomes chan *scorev1.Welcome
+	messages chan *scorev1.ServerMessage
+	lost     chan struct{}
+	samples  chan uint64 // terms
+}
+
+func newNode() *node {
+	return &node{
+		welcomes: make(chan *scorev1.Welcome, 16),
+		messages: make(chan *scorev1.ServerMessage, 16),
+		lost:     make(chan struct{}, 16),
+		samples:  make(chan uint64, 1024),
+	}
+}
+
+func (n *node) Welcome(w *scorev1.Welcome)       { n.welcomes <- w }
+func (n *node) Message(m *scorev1.ServerMessage) { n.messages <- m }
+func (n *node) Lost()                            { n.lost <- struct{}{} }
+
+func (n *node) Sample(term uint64, sent, cluster, received int64) {
+	if received >= sent && cluster != 0 {
+		n.samples <- term
+	}
+}
+func (n *node) Reading() (offset, errorBound, roundTrip int64) { return 1, 2, 3 }
+
+var began = time.Now()
+
+func h2c() *http.Client {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Client{Transport: &http.Transport{Protocols: protocols}}
+}
+
+// run runs a link until the test ends; the result of Run comes by the channel.
+func run(t *testing.T, n *node, servers ...string) (*uplink.Link, <-chan error) {
+	t.Helper()
+	link := uplink.New(uplink.Options{
+		Servers: servers,
+		Client:  h2c(),
+		Hello:   func() *scorev1.Hello { return &scorev1.Hello{Node: "n1", Cluster: "lab", Version: "1"} },
+		Handler: n,
+		Clock:   n,
+		Now:     func() int64 { return time.Since(began).Nanoseconds() },
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan error, 1)
+	var ended sync.WaitGroup
+	ended.Go(func() { result <- link.Run(ctx) })
+	t.Cleanup(func() { cancel(); ended.Wait() })
+	return link, result
+}
+
+func await[T any](t *testing.T, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(leadertest.Patience):
+		t.Fatalf("no %s", what)
+		panic("unreachable")
+	}
+}
+
+func note(text string) *scorev1.AgentMessage {
+	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{Text: text}}}
+}
+
+func kill(job uint64) *scorev1.ServerMessage {
+	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Kill{Kill: &scorev1.Kill{JobId: job}}}
+}
+
+func TestMessagesPassBothWays(t *testing.T) {
+	leader := leadertest.Start(t, leadertest.Options{})
+	n := newNode()
+	link, _ := run(t, n, leader.URL())
+	session := leader.Next(t)
+	if session.Hello.GetNode() != "n1" {
+		t.Errorf("Hello = %v", session.Hello)
+	}
+	if w := await(t, "welcome", n.welcomes); w.GetTerm() != 1 {
+		t.Errorf("Welcome = %v", w)
+	}
+	session.Send(kill(7))
+	if m := await(t, "message", n.messages); m.GetKill().GetJobId() != 7 {
+		t.Errorf("received %v", m)
+	}
+	for _, text := range []string{"a", "b", "c"} {
+		link.Send(note(text))
+	}
+	for _, want := range []string{"a", "b", "c"} {
+		if got := session.Receive(t).GetNote().GetText(); got != want {
+			t.Errorf("received %q, want %q", got, want)
+		}
+	}
+}
+
+func TestHeartbeatIsQuickAtFirst(t *testing.T) {
+	leader := leadertest.Start(t, leadertest.Options{})
+	n := newNode()
+	run(t, n, leader.URL())
+	session := leader.Next(t)
+	start := time.Now()
+	for i := range uint64(5) {
+		ping := session.Ping(t)
+		if ping.GetSequence() != i+1 || ping.GetOffsetNanos() != 1 || ping.GetErrorNanos() != 2 || ping.GetRoundTripNanos() != 3 {
+			t.Errorf("ping %d = %v", i+1, ping)
+		}
+		if term := await(t, "sample", n.samples); term != 1 {
+			t.Errorf("sample of term %d", term)
+		}
+	}
+	if took := time.Since(start); took > 400*time.Millisecond {
+		t.Errorf("five pings took %v", took)
+	}
+	session.Ping(t)
+	if took := time.Since(start); took < 400*time.Millisecond {
+		t.Errorf("the sixth ping came after %v", took)
+	}
+}
+
+func TestBrokenStreamIsReplaced(t *testing.T) {
+	leader := leadertest.Start(t, leadertest.Options{})
+	n := newNode()
+	link, _ := run(t, n, leader.URL())
+	first := leader.Next(t)
+	await(t, "welcome", n.welcomes)
+	first.Drop()
+	await(t, "loss", n.lost)
+	link.Send(note("lost")) // no stream: dropped
+
+	second := leader.Next(t)
+	await(t, "welcome", n.welcomes)
+	link.Send(note("kept"))
+	if got := second.Receive(t).GetNote().GetText(); got != "kept" {
+		t.Errorf("received %q", got)
+	}
+}
+
+func TestSilentLeaderIsLeft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for the silence timeout")
+	}
+	var mute atomic.Bool
+	mute.Store(true)
+	leader := leadertest.Start(t, leadertest.Options{Mute: &mute})
+	n := newNode()
+	run(t, n, leader.URL())
+	first := leader.Next(t)
+	await(t, "loss", n.lost)
+	await(t, "end of the first stream", first.Gone())
+	mute.Store(false)
+	leader.Next(t)
+}
+
+func TestRefusalEndsRun(t *testing.T) {
+	const sentence = "a node named n1 is connected already"
+	leader := leadertest.Start(t, leadertest.Options{Refuse: func(*scorev1.Hello) string { return sentence }})
+	_, result := run(t, newNode(), leader.URL())
+	err := await(t, "end of Run", result)
+	if !errors.Is(err, uplink.ErrRefused) || !strings.Contains(err.Error(), sentence) {
+		t.Errorf("Run = %v", err)
+	}
+}
+
+func TestWrongKeyEndsRun(t *testing.T) {
+	leader := leadertest.Start(t, leadertest.Options{HandlerOptions: []connect.HandlerOption{
+		connect.WithInterceptors(rejecting{}),
+	}})
+	_, result := run(t, newNode(), leader.URL())
+	err := await(t, "end of Run", result)
+	if !errors.Is(err, uplink.ErrRefused) || !strings.Contains(err.Error(), "key_file") {
+		t.Errorf("Run = %v", err)
+	}
+}
+
+// rejecting lets nobody in.
+type rejecting struct{}
+
+func (rejecting) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
+func (rejecting) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+func (rejecting) WrapStreamingHandler(connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(context.Context, connect.StreamingHandlerConn) error {
+		return connect.NewError(connect.CodeUnauthenticated, errors.New("wrong key"))
+	}
+}
+
+func TestNextServerIsTried(t *testing.T) {
+	dead := leadertest.Start(t, leadertest.Options{})
+	dead.Stop()
+	leader := leadertest.Start(t, leadertest.Options{})
+	n := newNode()
+	run(t, n, dead.URL(), leader.URL())
+	leader.Next(t)
+	await(t, "welcome", n.welcomes)
+}
+
+func TestEndOfContextIsNoError(t *testing.T) {
+	dead := leadertest.Start(t, leadertest.Options{})
+	dead.Stop()
+	for name, url := range map[string]string{
+		"no server":   dead.URL(),
+		"with stream": leadertest.Start(t, leadertest.Options{}).URL(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			link := uplink.New(uplink.Options{
+				Servers: []string{url},
+				Client:  h2c(),
+				Hello:   func() *scorev1.Hello { return &scorev1.Hello{} },
+				Handler: newNode(),
+				Clock:   newNode(),
+				Now:     func() int64 { return 0 },
+			})
+			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+			defer cancel()
+			if err := link.Run(ctx); err != nil {
+				t.Errorf("Run = %v", err)
+			}
+		})
+	}
+}
