@@ -152,7 +152,7 @@ func (s *State) allocate(c *statepb.Allocate) error {
 		return err
 	}
 	next := *job
-	next.Phase, next.Row, next.Places = Allocated, c.GetRow(), places
+	next.Phase, next.Row, next.Places, next.Gang = Allocated, c.GetRow(), places, c.GetGang()
 	next.Attempts++
 	put(s, s.jobs, job.ID, &next)
 	return nil
@@ -220,7 +220,7 @@ func (s *State) requeue(c *statepb.Requeue) error {
 		return err
 	}
 	next := *job
-	next.Phase, next.Row, next.Places = Queued, -1, nil
+	next.Phase, next.Row, next.Places, next.Gang = Queued, -1, nil, 0
 	put(s, s.jobs, job.ID, &next)
 	return nil
 }

@@ -28,7 +28,7 @@ func jobFromProto(j *statepb.Job) *Job {
 	job := &Job{
 		ID: j.GetId(), Spec: j.GetSpec(), User: j.GetUser(), Parent: j.GetParentJob(), Preput: pairsFromProto(j.GetPreput()),
 		Phase: j.GetPhase(), Submitted: j.GetSubmittedNanos(), Started: j.GetStartedNanos(), Ended: j.GetEndedNanos(),
-		Row: j.GetRow(), Attempts: j.GetAttempts(), Verdict: j.GetVerdict(), Usage: j.GetUsage(),
+		Row: j.GetRow(), Gang: j.GetGang(), Attempts: j.GetAttempts(), Verdict: j.GetVerdict(), Usage: j.GetUsage(),
 	}
 	for i, p := range j.GetPlaces() {
 		place := Place{Node: p.GetNode(), Ranks: p.GetRanks(), CPUs: p.GetCpus()}
@@ -44,7 +44,7 @@ func (j *Job) proto() *statepb.Job {
 	record := &statepb.Job{
 		Id: j.ID, Spec: j.Spec, User: j.User, ParentJob: j.Parent,
 		Phase: j.Phase, SubmittedNanos: j.Submitted, StartedNanos: j.Started, EndedNanos: j.Ended,
-		Row: j.Row, Attempts: j.Attempts, Verdict: j.Verdict, Usage: j.Usage,
+		Row: j.Row, Gang: j.Gang, Attempts: j.Attempts, Verdict: j.Verdict, Usage: j.Usage,
 	}
 	for _, p := range j.Places {
 		record.Places = append(record.Places, &statepb.Place{Node: p.Node, Ranks: p.Ranks, Cpus: p.CPUs})

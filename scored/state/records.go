@@ -51,6 +51,7 @@ type Job struct {
 	Ended     int64 // 0: not yet
 
 	Row      int32   // -1: none
+	Gang     JobID   // the job that founded its gang; 0: no places yet
 	Places   []Place // by rank of the first of them; kept after the end
 	Attempts uint32  // how often it was given places
 

@@ -36,7 +36,7 @@ func place(node string, ranks, cpus []uint32) *statepb.Place {
 }
 
 func allocate(id JobID, row int32, places ...*statepb.Place) *statepb.Command {
-	return &statepb.Command{Command: &statepb.Command_Allocate{Allocate: &statepb.Allocate{JobId: id, Row: row, Places: places}}}
+	return &statepb.Command{Command: &statepb.Command_Allocate{Allocate: &statepb.Allocate{JobId: id, Row: row, Places: places, Gang: id}}}
 }
 
 func moveRow(id JobID, row int32) *statepb.Command {
@@ -109,7 +109,7 @@ func TestLifeOfAJob(t *testing.T) {
 	mustApply(t, s, node("n1", 2))
 	mustApply(t, s, submit(1, 2), allocate(1, 3, place("n1", []uint32{0, 1}, []uint32{0, 1})))
 	job := s.Job(1)
-	if job.Phase != Allocated || job.Row != 3 || job.Attempts != 1 || job.Places[0].BootID != "boot-n1" {
+	if job.Phase != Allocated || job.Row != 3 || job.Attempts != 1 || job.Gang != 1 || job.Places[0].BootID != "boot-n1" {
 		t.Fatalf("after Allocate: %+v", job)
 	}
 	mustApply(t, s, moveRow(1, 0))

@@ -540,6 +540,7 @@ type Allocate struct {
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Row           int32                  `protobuf:"varint,2,opt,name=row,proto3" json:"row,omitempty"`
 	Places        []*Place               `protobuf:"bytes,3,rep,name=places,proto3" json:"places,omitempty"`
+	Gang          uint64                 `protobuf:"varint,4,opt,name=gang,proto3" json:"gang,omitempty"` // the job that founded its gang; itself, or an ancestor
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -593,6 +594,13 @@ func (x *Allocate) GetPlaces() []*Place {
 		return x.Places
 	}
 	return nil
+}
+
+func (x *Allocate) GetGang() uint64 {
+	if x != nil {
+		return x.Gang
+	}
+	return 0
 }
 
 // MoveRow changes the row of a job that has places; nothing else moves.
@@ -1193,6 +1201,7 @@ type Job struct {
 	ParentJob      uint64                 `protobuf:"varint,13,opt,name=parent_job,json=parentJob,proto3" json:"parent_job,omitempty"`
 	Preput         []*Pair                `protobuf:"bytes,14,rep,name=preput,proto3" json:"preput,omitempty"`
 	Attempts       uint32                 `protobuf:"varint,15,opt,name=attempts,proto3" json:"attempts,omitempty"` // how often it was given places
+	Gang           uint64                 `protobuf:"varint,16,opt,name=gang,proto3" json:"gang,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1328,6 +1337,13 @@ func (x *Job) GetPreput() []*Pair {
 func (x *Job) GetAttempts() uint32 {
 	if x != nil {
 		return x.Attempts
+	}
+	return 0
+}
+
+func (x *Job) GetGang() uint64 {
+	if x != nil {
+		return x.Gang
 	}
 	return 0
 }
@@ -1536,11 +1552,12 @@ const file_state_proto_rawDesc = "" +
 	"\x04user\x18\x03 \x01(\v2\x12.score.v1.IdentityR\x04user\x12\x1d\n" +
 	"\n" +
 	"parent_job\x18\x04 \x01(\x04R\tparentJob\x12)\n" +
-	"\x06preput\x18\x05 \x03(\v2\x11.score.state.PairR\x06preput\"_\n" +
+	"\x06preput\x18\x05 \x03(\v2\x11.score.state.PairR\x06preput\"s\n" +
 	"\bAllocate\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x10\n" +
 	"\x03row\x18\x02 \x01(\x05R\x03row\x12*\n" +
-	"\x06places\x18\x03 \x03(\v2\x12.score.state.PlaceR\x06places\"2\n" +
+	"\x06places\x18\x03 \x03(\v2\x12.score.state.PlaceR\x06places\x12\x12\n" +
+	"\x04gang\x18\x04 \x01(\x04R\x04gang\"2\n" +
 	"\aMoveRow\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x10\n" +
 	"\x03row\x18\x02 \x01(\x05R\x03row\" \n" +
@@ -1578,7 +1595,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04cpus\x18\x03 \x03(\rR\x04cpus\".\n" +
 	"\x04Pair\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x90\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xa4\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -1597,7 +1614,8 @@ const file_state_proto_rawDesc = "" +
 	"\n" +
 	"parent_job\x18\r \x01(\x04R\tparentJob\x12)\n" +
 	"\x06preput\x18\x0e \x03(\v2\x11.score.state.PairR\x06preput\x12\x1a\n" +
-	"\battempts\x18\x0f \x01(\rR\battempts\"]\n" +
+	"\battempts\x18\x0f \x01(\rR\battempts\x12\x12\n" +
+	"\x04gang\x18\x10 \x01(\x04R\x04gang\"]\n" +
 	"\x04Name\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x12\n" +
