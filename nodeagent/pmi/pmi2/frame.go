@@ -37,19 +37,11 @@ type Frame struct {
 // had one.
 func Begin(dst []byte, command, thread string) Frame {
 	f := Frame{dst: append(dst, "      "...), start: len(dst)}
-	f.raw("cmd", command)
+	f.Pair("cmd", command)
 	if thread != "" {
 		f.Pair("thrid", thread)
 	}
 	return f
-}
-
-// raw appends a pair whose value has no ';'.
-func (f *Frame) raw(key, value string) {
-	f.dst = append(f.dst, key...)
-	f.dst = append(f.dst, '=')
-	f.dst = append(f.dst, value...)
-	f.dst = append(f.dst, ';')
 }
 
 // Pair appends a pair.

@@ -47,6 +47,7 @@ func (s *Server) Feed(rank int, data []byte) []Effect {
 		return nil
 	}
 	s.engine.Contact(rank)
+	s.deliver()
 	err := session.feed(s, data)
 	s.deliver()
 	if err != nil {
