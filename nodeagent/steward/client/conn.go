@@ -1,0 +1,207 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/nodeagent/steward/stewardpb"
+	"score/nodeagent/steward/wire"
+	"score/scored/api"
+	"score/scored/api/scorev1"
+)
+
+const (
+	// answerWait is how long a steward may take to say what it has, and to take
+	// an order. Its loop never waits for anything else.
+	answerWait = 10 * time.Second
+)
+
+// ErrGone means that the steward has ended the connection or does not react.
+var ErrGone = errors.New("steward is gone")
+
+// Events are how a connection tells what it hears.
+type Events struct {
+	// Message takes one message; the next comes when it returns.
+	Message func(*stewardpb.FromSteward)
+	// Closed is called once, last, with the reason; nil after Close.
+	Closed func(error)
+}
+
+// Conn is a control connection. Its methods may be called from any goroutine,
+// also from Events.Message; Close not from there.
+type Conn struct {
+	stream stream
+	events Events
+	done   chan struct{}
+	mu     sync.Mutex
+	closed bool // by Close
+}
+
+// Dial connects to the steward that listens at socket and takes over its
+// control from any other agent. What the former one may have missed comes as
+// messages right away.
+func Dial(ctx context.Context, socket string, events Events) (*Conn, *stewardpb.Status, error) {
+	c := &Conn{events: events, done: make(chan struct{})}
+	if err := c.stream.dial(ctx, socket, false); err != nil {
+		return nil, nil, err
+	}
+	var first stewardpb.FromSteward
+	_ = c.stream.conn.SetReadDeadline(time.Now().Add(answerWait))
+	err := c.stream.receive(&first)
+	if err == nil && first.GetStatus() == nil {
+		err = fmt.Errorf("%w: it does not say what it has", ErrGone)
+	}
+	if err != nil {
+		c.stream.conn.Close()
+		return nil, nil, err
+	}
+	_ = c.stream.conn.SetReadDeadline(time.Time{})
+	go c.listen()
+	return c, first.GetStatus(), nil
+}
+
+func (c *Conn) listen() {
+	defer close(c.done)
+	for {
+		m := new(stewardpb.FromSteward)
+		if err := c.stream.receive(m); err != nil {
+			c.mu.Lock()
+			if c.closed {
+				err = nil
+			}
+			c.mu.Unlock()
+			c.stream.conn.Close()
+			c.events.Closed(err)
+			return
+		}
+		c.events.Message(m)
+	}
+}
+
+// Close ends the connection and waits until no event is under way.
+func (c *Conn) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stream.conn.Close()
+	<-c.done
+}
+
+// Prepare has the steward make a job ready; Prepared answers.
+func (c *Conn) Prepare(order *stewardpb.PrepareJob) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Prepare{Prepare: order}})
+}
+
+// Launch starts the ranks. Launched answers, or Abort.
+func (c *Conn) Launch() error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Launch{Launch: true}})
+}
+
+// Signal sends a signal to every rank's process group.
+func (c *Conn) Signal(signal int32) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Signal{Signal: signal}})
+}
+
+// Kill ends the job here, whatever it is doing; NodeDone answers.
+func (c *Conn) Kill() error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Kill{Kill: true}})
+}
+
+// Collective answers a Collective.
+func (c *Conn) Collective(result *stewardpb.CollectiveResult) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Collective{Collective: result}})
+}
+
+// Name answers a NameRequest.
+func (c *Conn) Name(reply *scorev1.NameReply) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Name{Name: reply}})
+}
+
+// Spawn answers a SpawnRequest.
+func (c *Conn) Spawn(reply *scorev1.SpawnReply) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Spawn{Spawn: reply}})
+}
+
+// AskRankStates asks how the ranks are; RankStatesReply answers with the number.
+func (c *Conn) AskRankStates(number uint64) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_AskRankStates{AskRankStates: number}})
+}
+
+// Forget tells that the job's end is known for good: the steward exits, once
+// its output has been read.
+func (c *Conn) Forget() error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Forget{Forget: true}})
+}
+
+func (c *Conn) send(m *stewardpb.ToSteward) error {
+	return c.stream.send(m, time.Now().Add(answerWait))
+}
+
+// stream is a framed connection; one may send while another receives.
+type stream struct {
+	conn net.Conn
+	in   wire.Decoder
+
+	mu  sync.Mutex
+	out []byte // guarded by mu
+}
+
+func (s *stream) dial(ctx context.Context, socket string, stdio bool) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	s.conn = conn
+	open := &stewardpb.Open{Stdio: stdio, Version: api.Version()}
+	err = s.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Open{Open: open}}, time.Now().Add(answerWait))
+	if err != nil {
+		conn.Close()
+	}
+	return err
+}
+
+// send writes a message. The zero deadline waits for as long as it takes.
+func (s *stream) send(m *stewardpb.ToSteward, deadline time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.out, err = wire.Append(s.out[:0], m); err != nil {
+		return err
+	}
+	_ = s.conn.SetWriteDeadline(deadline)
+	if _, err := s.conn.Write(s.out); err != nil {
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	return nil
+}
+
+func (s *stream) receive(m proto.Message) error {
+	for {
+		body, err := s.in.Next()
+		if err != nil {
+			return err
+		}
+		if body != nil {
+			if err := proto.Unmarshal(body, m); err != nil {
+				return fmt.Errorf("reading from a steward: %w", err)
+			}
+			return nil
+		}
+		n, err := s.conn.Read(s.in.Space())
+		s.in.Filled(n)
+		if n == 0 && err != nil {
+			if errors.Is(err, io.EOF) {
+				return ErrGone
+			}
+			return fmt.Errorf("%w: %w", ErrGone, err)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Slot is where a steward lives.
+type Slot struct {
+	// Exe is the program that runs as steward when its first argument is
+	// "steward".
+	Exe string
+	// RunDir holds the sockets; it must be the agent's own, mode 0700.
+	RunDir string
+	// Number tells the slots of a node apart; that of its control group, too.
+	Number int
+	// Cluster and Node name the control group's parent (package cgroup).
+	Cluster, Node string
+	// Cgroups says that the slot has a control group, which must exist.
+	Cgroups bool
+	// Grace is how long a job goes on without an agent; 0: it ends at once.
+	Grace time.Duration
+	// Stderr takes the steward's own complaints, which are rare; nil: dropped.
+	Stderr *os.File
+}
+
+// Process is a steward that was started here. One that an earlier agent started
+// has none: its connection tells of its end.
+type Process struct {
+	// Socket is where it listens.
+	Socket string
+	// Pid is its process id.
+	Pid  int
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+const (
+	socketPrefix = "s-"
+	socketSuffix = ".sock"
+)
+
+// Socket is the path of a slot's socket.
+func Socket(runDir string, number int) string {
+	return filepath.Join(runDir, socketPrefix+strconv.Itoa(number)+socketSuffix)
+}
+
+// Slots lists the slots that have a socket in runDir: an agent that was
+// restarted finds its stewards so. Some may have ended.
+func Slots(runDir string) ([]int, error) {
+	entries, err := os.ReadDir(runDir)
+	if err != nil {
+		return nil, fmt.Errorf("looking for stewards: %w", err)
+	}
+	var numbers []int
+	for _, e := range entries {
+		digits, ok := strings.CutSuffix(e.Name(), socketSuffix)
+		if !ok {
+			continue
+		}
+		if digits, ok = strings.CutPrefix(digits, socketPrefix); !ok {
+			continue
+		}
+		if n, err := strconv.Atoi(digits); err == nil && n >= 0 {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers, nil
+}
+
+// Start starts a warm steward in a slot that is free. It can be dialled at once:
+// its socket listens already.
+func Start(slot Slot) (*Process, error) {
+	p := &Process{Socket: Socket(slot.RunDir, slot.Number), done: make(chan struct{})}
+	listener, err := listen(p.Socket)
+	if err != nil {
+		return nil, err
+	}
+	defer listener.Close()
+	p.cmd = exec.Command(slot.Exe, "steward",
+		"--slot", strconv.Itoa(slot.Number),
+		"--cluster", slot.Cluster,
+		"--node", slot.Node,
+		"--cgroups="+strconv.FormatBool(slot.Cgroups),
+		"--agent-grace", slot.Grace.String())
+	p.cmd.ExtraFiles = []*os.File{listener} // descriptor 3
+	if slot.Stderr != nil {
+		p.cmd.Stderr = slot.Stderr
+	}
+	// A session of its own: ^C on the terminal of an embedded agent is the
+	// agent's to handle.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := p.cmd.Start(); err != nil {
+		_ = os.Remove(p.Socket)
+		return nil, fmt.Errorf("starting a steward: %w", err)
+	}
+	p.Pid = p.cmd.Process.Pid
+	go func() {
+		defer close(p.done)
+		_ = p.cmd.Wait() // how it ended matters to nobody: that it ended does
+	}()
+	return p, nil
+}
+
+// listen makes the socket and returns its descriptor.
+func listen(path string) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("making a steward's socket: %w", err)
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("making a steward's socket: %w", err)
+	}
+	listener.SetUnlinkOnClose(false) // closing this copy must leave the steward's
+	defer listener.Close()
+	file, err := listener.File()
+	if err != nil {
+		return nil, fmt.Errorf("making a steward's socket: %w", err)
+	}
+	return file, nil
+}
+
+// Done is closed when the steward has exited.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Kill ends the steward by force. Its ranks die with it; what they have started
+// is left to the control group. It waits for the end.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // it may have ended by itself
+	<-p.done
+	_ = os.Remove(p.Socket)
+}

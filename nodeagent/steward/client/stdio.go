@@ -1,0 +1,49 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+// Stdio is a connection for the input and output of a job's ranks. One
+// goroutine may send while another receives. Not to receive is how a slow
+// reader makes the ranks wait.
+type Stdio struct{ stream stream }
+
+// DialStdio connects to the steward that listens at socket. A newer connection
+// ends it.
+func DialStdio(ctx context.Context, socket string) (*Stdio, error) {
+	s := new(Stdio)
+	if err := s.stream.dial(ctx, socket, true); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Send hands input on. It waits while the ranks do not read; Close ends that.
+func (s *Stdio) Send(input *scorev1.Stdin) error {
+	return s.stream.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Stdin{Stdin: input}}, time.Time{})
+}
+
+// Receive waits for the next piece of output. Instead of one, drained is true
+// when all has been received.
+func (s *Stdio) Receive() (out *scorev1.Output, drained bool, err error) {
+	for {
+		var m stewardpb.FromSteward
+		if err := s.stream.receive(&m); err != nil {
+			return nil, false, err
+		}
+		if m.GetDrained() {
+			return nil, true, nil
+		}
+		if out := m.GetOutput(); out != nil {
+			return out, false, nil
+		}
+	}
+}
+
+// Close ends the connection; waiting calls return.
+func (s *Stdio) Close() error { return s.stream.conn.Close() }

@@ -1,0 +1,149 @@
+package life
+
+import "time"
+
+// AgentLost tells that the control connection has ended.
+func (m *Machine) AgentLost(now time.Time) {
+	m.lostAt, m.grace = now, m.config.Grace
+	m.Tick(now)
+}
+
+// AgentBack tells that an agent has connected.
+func (m *Machine) AgentBack(time.Time) { m.lostAt = time.Time{} }
+
+// Reader tells whether a reader of the ranks' output is attached.
+func (m *Machine) Reader(now time.Time, attached bool) {
+	if m.reader && !attached {
+		m.lingerFrom = now
+	}
+	m.reader = attached
+	m.Tick(now)
+}
+
+// Drained tells that all output has been delivered to a reader.
+func (m *Machine) Drained(now time.Time) {
+	m.drained = true
+	m.Tick(now)
+}
+
+// Forget tells that the job's end is known to the cluster: nobody will ask for
+// it again. A job that still runs is ended.
+func (m *Machine) Forget(now time.Time) {
+	if m.phase != Over {
+		m.Kill(now)
+	}
+	if !m.forgotten {
+		m.forgotten, m.lingerFrom = true, now
+	}
+	m.Tick(now)
+}
+
+// Tick does what is due at now.
+func (m *Machine) Tick(now time.Time) {
+	if m.phase == Gone {
+		return
+	}
+	m.orphaned(now)
+	m.watchRanks(now)
+	if m.mayLeave(now) {
+		m.phase = Gone
+		m.order(Leave)
+	}
+}
+
+// orphaned ends the job of a steward whose agent has been away too long.
+func (m *Machine) orphaned(now time.Time) {
+	if m.lostAt.IsZero() || now.Before(m.lostAt.Add(m.grace)) {
+		return
+	}
+	if m.phase != Over {
+		m.Kill(now)
+	}
+}
+
+// watchRanks is due for what ranks should have done by now.
+func (m *Machine) watchRanks(now time.Time) {
+	if m.phase != Running || m.killed {
+		return
+	}
+	if !now.Before(m.launchedAt.Add(silenceNote)) {
+		m.noteSilence()
+	}
+	if m.closed == 0 {
+		return
+	}
+	for k := range m.ranks {
+		r := &m.ranks[k]
+		if r.state != Alive || r.closedAt.IsZero() || now.Before(r.closedAt.Add(exitAfterClose)) {
+			continue
+		}
+		m.Abort(now, Abort{Rank: k, ExitCode: 1, Message: "closed its PMI connection without finalize"})
+	}
+}
+
+func (m *Machine) mayLeave(now time.Time) bool {
+	if m.phase != Free && m.phase != Over {
+		return false
+	}
+	at, ok := m.leaveAt()
+	return ok && !now.Before(at)
+}
+
+// leaveAt is when the steward of no job, or of a job that is over, has nobody
+// left to wait for.
+func (m *Machine) leaveAt() (time.Time, bool) {
+	if !m.lostAt.IsZero() {
+		return m.lostAt.Add(m.grace), true
+	}
+	if m.phase == Free {
+		return time.Time{}, m.forgotten
+	}
+	if !m.forgotten {
+		return m.overAt.Add(forgetWait), true
+	}
+	switch {
+	case m.drained:
+		return time.Time{}, true
+	case m.reader: // its hanging up is the way out
+		return time.Time{}, false
+	case m.rules.Detached || !m.started:
+		return time.Time{}, true
+	}
+	return m.lingerFrom.Add(drainLinger), true
+}
+
+// Deadline is when Tick must be called next; the zero time: not by the clock.
+func (m *Machine) Deadline() time.Time {
+	var next time.Time
+	earliest := func(at time.Time) {
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	switch m.phase {
+	case Free, Over:
+		if at, ok := m.leaveAt(); ok {
+			earliest(at)
+		}
+	case Preparing, Ready, Starting, Running:
+		if !m.lostAt.IsZero() && !m.killed {
+			earliest(m.lostAt.Add(m.grace))
+		}
+	case Sweeping, Gone:
+	}
+	if m.phase != Running || m.killed {
+		return next
+	}
+	if m.rules.Silent && !m.spoken && !m.noted {
+		earliest(m.launchedAt.Add(silenceNote))
+	}
+	if m.closed == 0 {
+		return next
+	}
+	for k := range m.ranks {
+		if r := &m.ranks[k]; r.state == Alive && !r.closedAt.IsZero() {
+			earliest(r.closedAt.Add(exitAfterClose))
+		}
+	}
+	return next
+}

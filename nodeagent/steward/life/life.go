@@ -1,0 +1,250 @@
+package life
+
+import "time"
+
+// Machine is the life of one job on one node. It has one caller; it takes
+// every instant as an input.
+type Machine struct {
+	config Config
+	rules  Rules
+	phase  Phase
+	ranks  []rank
+	unborn int // ranks that may still be forked: all until Start is over
+	alive  int // forked and not reaped
+	closed int // alive ranks that closed their PMI connection too early
+	orders []Order
+
+	killed  bool // Kill was ordered
+	ended   bool // Kill was the agent's or a lost agent's wish, not a failure's
+	aborted bool // one reason is enough
+	spoken  bool // some rank made contact
+	noted   bool // the note on silence was given
+
+	started   bool // at least one rank was forked
+	drained   bool // every byte of output has reached a reader
+	reader    bool // a reader is attached
+	forgotten bool // the job's end is known to the cluster
+
+	launchedAt time.Time
+	overAt     time.Time
+	lingerFrom time.Time // the last moment something was still to be expected of a reader
+	lostAt     time.Time // since when there is no agent; zero: there is one
+	grace      time.Duration
+}
+
+type rank struct {
+	state     RankState
+	spoken    bool
+	finalized bool
+	exit      Exit
+	closedAt  time.Time // when it closed its PMI connection too early
+}
+
+// New is a free steward's machine; its agent has yet to connect.
+func New(now time.Time, config Config) *Machine {
+	return &Machine{config: config, lostAt: now, grace: max(config.Grace, firstContact)}
+}
+
+// Phase tells where the job is.
+func (m *Machine) Phase() Phase { return m.phase }
+
+// Killed tells whether the ranks were ordered to end.
+func (m *Machine) Killed() bool { return m.killed }
+
+// Rank tells how far local rank k has come and, once dead, how it ended.
+func (m *Machine) Rank(k int) (RankState, Exit) { return m.ranks[k].state, m.ranks[k].exit }
+
+// Take returns the orders given since the last call. The slice is reused.
+func (m *Machine) Take() []Order {
+	taken := m.orders
+	m.orders = m.orders[:0]
+	return taken
+}
+
+func (m *Machine) order(kind OrderKind) { m.orders = append(m.orders, Order{Kind: kind}) }
+
+// Prepare takes a job. It tells whether the steward was free for it.
+func (m *Machine) Prepare(_ time.Time, rules Rules) bool {
+	if m.phase != Free {
+		return false
+	}
+	m.rules = rules
+	m.ranks = make([]rank, rules.Ranks)
+	m.unborn = rules.Ranks
+	m.phase = Preparing
+	return true
+}
+
+// Prepared ends Preparing. A job that cannot start is over, but not done: the
+// failure itself is what the agent is told. silent replaces Rules.Silent.
+func (m *Machine) Prepared(now time.Time, ok, silent bool) {
+	if m.phase != Preparing {
+		return
+	}
+	m.rules.Silent = silent
+	if !ok {
+		m.over(now)
+		return
+	}
+	m.phase = Ready
+}
+
+// Launch starts the ranks of a job that is ready, once.
+func (m *Machine) Launch(time.Time) {
+	if m.phase != Ready {
+		return
+	}
+	m.phase = Starting
+	m.order(Start)
+}
+
+// Started tells that local rank k was forked. A rank born after the kill was
+// ordered is killed as well.
+func (m *Machine) Started(_ time.Time, k int) {
+	if m.phase != Starting || m.ranks[k].state != Unborn {
+		return
+	}
+	m.ranks[k].state = Alive
+	m.unborn--
+	m.alive++
+	m.started = true
+	if m.killed {
+		m.order(Kill)
+	}
+}
+
+// StartFailed tells that a rank could not be forked: no other will be, and
+// those that were must end.
+func (m *Machine) StartFailed(now time.Time, abort Abort) { m.Abort(now, abort) }
+
+// StartEnded tells that no more ranks will be forked.
+func (m *Machine) StartEnded(now time.Time) {
+	if m.phase != Starting {
+		return
+	}
+	complete := m.unborn == 0
+	m.unborn = 0
+	m.phase = Running
+	m.launchedAt = now
+	if complete && !m.aborted {
+		m.order(ReportLaunched)
+	}
+	m.reapedAll(now)
+}
+
+// Spoke tells that rank k used its PMI connection.
+func (m *Machine) Spoke(k int) { m.ranks[k].spoken, m.spoken = true, true }
+
+// Finalized tells that rank k said good-bye on its PMI connection.
+func (m *Machine) Finalized(k int) { m.ranks[k].finalized = true }
+
+// Closed tells that rank k's PMI connection has ended. Without a good-bye that
+// is a failure, though its exit status, if it comes soon, says it better.
+func (m *Machine) Closed(now time.Time, k int) {
+	r := &m.ranks[k]
+	if r.state == Dead || !r.spoken || r.finalized {
+		return
+	}
+	if r.closedAt.IsZero() {
+		r.closedAt = now
+		m.closed++
+	}
+}
+
+// Exited tells that rank k was reaped. What it said on its PMI connection must
+// have been told before.
+func (m *Machine) Exited(now time.Time, k int, exit Exit) {
+	r := &m.ranks[k]
+	if r.state != Alive {
+		return
+	}
+	exit.ByUs = m.killed && exit.Signal == sigkill && !exit.OutOfMemory
+	exit.BeforeFinalize = r.spoken && !r.finalized
+	r.state, r.exit = Dead, exit
+	m.alive--
+	if !r.closedAt.IsZero() {
+		m.closed--
+	}
+	m.orders = append(m.orders, Order{Kind: ReportExit, Rank: k})
+	if !exit.ByUs && m.fails(exit) {
+		m.kill()
+	}
+	m.reapedAll(now)
+}
+
+// fails is the failure rule: whether this end of one rank ends the gang.
+func (m *Machine) fails(exit Exit) bool {
+	return exit.Signal != 0 || exit.BeforeFinalize || m.rules.KillOnBadExit && exit.Code != 0
+}
+
+// reapedAll goes on when no rank lives and none will be born.
+func (m *Machine) reapedAll(time.Time) {
+	if m.phase != Running || m.alive > 0 {
+		return
+	}
+	m.noteSilence()
+	m.phase = Sweeping
+	m.order(Sweep)
+}
+
+// noteSilence tells the user, once, of a program that looks like MPI and never
+// spoke PMI: four times "rank 0 of 1" is what it leads to.
+func (m *Machine) noteSilence() {
+	if !m.rules.Silent || m.spoken || m.noted || m.killed {
+		return
+	}
+	m.noted = true
+	m.order(NoteSilence)
+}
+
+// Abort ends the gang for a reason other than a rank's death. Only the first
+// reason is reported.
+func (m *Machine) Abort(_ time.Time, abort Abort) {
+	if m.phase != Starting && m.phase != Running || m.aborted {
+		return
+	}
+	m.aborted = true
+	if !m.ended {
+		m.orders = append(m.orders, Order{Kind: ReportAbort, Abort: abort})
+	}
+	m.kill()
+}
+
+// Kill is the agent's order to end the job. It is always answered by
+// ReportDone, in the end or, if the job is over, at once.
+func (m *Machine) Kill(now time.Time) {
+	switch m.phase {
+	case Free, Sweeping, Gone:
+	case Preparing, Ready:
+		m.killed, m.ended = true, true
+		m.over(now)
+		m.order(ReportDone)
+	case Starting, Running:
+		m.ended = true
+		m.kill()
+	case Over:
+		m.order(ReportDone)
+	}
+}
+
+func (m *Machine) kill() {
+	if m.killed {
+		return
+	}
+	m.killed = true
+	m.order(Kill)
+}
+
+// Swept tells that no process of the job exists any more.
+func (m *Machine) Swept(now time.Time) {
+	if m.phase != Sweeping {
+		return
+	}
+	m.over(now)
+	m.order(ReportDone)
+}
+
+func (m *Machine) over(now time.Time) {
+	m.phase = Over
+	m.overAt, m.lingerFrom = now, now
+}

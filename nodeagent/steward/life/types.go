@@ -1,0 +1,139 @@
+package life
+
+import "time"
+
+// Phase tells how far the job's part on this node has come.
+type Phase uint8
+
+const (
+	// Free: the steward is warm and waits for a job.
+	Free Phase = iota
+	// Preparing: program, directory and files are being checked, descriptors
+	// made. No process of the job exists.
+	Preparing
+	// Ready: everything that can fail beforehand has succeeded. The job waits
+	// for its first slice. No process of it exists.
+	Ready
+	// Starting: ranks are being forked, one after the other. Some may have
+	// ended already.
+	Starting
+	// Running: all ranks have been forked.
+	Running
+	// Sweeping: every rank has been reaped; what they left behind is killed.
+	Sweeping
+	// Over: no process of the job exists. Output may still wait for a reader,
+	// and the agent may still ask how it ended.
+	Over
+	// Gone: the steward must exit.
+	Gone
+)
+
+var phaseNames = [...]string{"free", "preparing", "ready", "starting", "running", "sweeping", "over", "gone"}
+
+func (p Phase) String() string { return phaseNames[p] }
+
+// RankState tells how far one local rank has come.
+type RankState uint8
+
+const (
+	// Unborn: not forked yet, or never.
+	Unborn RankState = iota
+	// Alive: forked and not reaped.
+	Alive
+	// Dead: reaped.
+	Dead
+)
+
+// Exit is how a rank ended.
+type Exit struct {
+	Code        int // when Signal is 0
+	Signal      int
+	CoreDumped  bool
+	OutOfMemory bool // the kernel killed it for the job's memory limit
+	// The machine fills in what follows.
+	BeforeFinalize bool // had spoken PMI and not said good-bye
+	ByUs           bool // died by the kill that the system ordered
+}
+
+// sigkill is the one signal a kill of ours can show up as.
+const sigkill = 9
+
+// Rules are what the machine must know of a job.
+type Rules struct {
+	Ranks         int  // local ranks
+	KillOnBadExit bool // any exit code but zero ends the gang
+	Detached      bool // no reader is owed the output
+	// Silent is whether it is worth a note that no rank speaks PMI: the program
+	// looks like MPI and the job has more than one rank.
+	Silent bool
+}
+
+// Config is what the machine must know of its steward.
+type Config struct {
+	// Grace is how long the job goes on without an agent; 0: it does not.
+	Grace time.Duration
+}
+
+const (
+	// firstContact is how long a new steward waits for its agent at least: the
+	// agent connects right after starting it, so only a dead agent takes longer.
+	firstContact = 10 * time.Second
+	// silenceNote is when a job that looks like MPI and says nothing is told of:
+	// longer than any MPI_Init takes to reach its first PMI line.
+	silenceNote = 10 * time.Second
+	// exitAfterClose is how long a rank may live on after closing its PMI
+	// connection without finalize. Dying closes it too, a moment before the exit
+	// status is known, and the status is the better reason to report.
+	exitAfterClose = time.Second
+	// forgetWait is how long the end of a job is kept for an agent that is
+	// connected but does not say that the end is committed: longer than the
+	// election of a leader.
+	forgetWait = 10 * time.Minute
+	// drainLinger is how long output is kept for a reader after the job was
+	// forgotten: readers connect when the job starts, so only one that never
+	// will takes longer.
+	drainLinger = 10 * time.Second
+)
+
+// OrderKind says what to do.
+type OrderKind uint8
+
+const (
+	// Start forks the ranks.
+	Start OrderKind = iota
+	// Kill ends all ranks now, and the forking if it is under way.
+	Kill
+	// Sweep ends whatever the ranks left behind; Swept answers it.
+	Sweep
+	// ReportLaunched tells the agent that all ranks run.
+	ReportLaunched
+	// ReportExit tells the agent of the end of rank Order.Rank.
+	ReportExit
+	// ReportAbort tells the agent why the gang must end (Order.Abort).
+	ReportAbort
+	// ReportDone tells the agent that no process of the job is left.
+	ReportDone
+	// NoteSilence tells the user that no rank spoke PMI.
+	NoteSilence
+	// Leave exits the steward.
+	Leave
+)
+
+var orderNames = [...]string{"start", "kill", "sweep", "report-launched", "report-exit",
+	"report-abort", "report-done", "note-silence", "leave"}
+
+func (k OrderKind) String() string { return orderNames[k] }
+
+// Order is one thing to do. Orders must be carried out in turn.
+type Order struct {
+	Kind  OrderKind
+	Rank  int // local index, for ReportExit
+	Abort Abort
+}
+
+// Abort is a reason to end the gang other than a rank's death.
+type Abort struct {
+	Rank     int // local index, or -1
+	ExitCode int // what the job should exit with
+	Message  string
+}
