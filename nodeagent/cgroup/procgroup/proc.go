@@ -41,23 +41,19 @@ func parseStat(text []byte) (stat, error) {
 		return stat{}, errStat
 	}
 	var s stat
-	number := 2
-	for rest := text[at+1:]; ; number++ {
-		rest = bytes.TrimLeft(rest, " \n")
-		if len(rest) == 0 {
-			break
+	rest := text[at+1:]
+	for field := 3; ; field++ {
+		var word []byte
+		word, rest = nextWord(rest)
+		if len(word) == 0 {
+			return stat{}, errStat
 		}
-		word := rest
-		if end := bytes.IndexByte(rest, ' '); end >= 0 {
-			word = rest[:end]
-		}
-		rest = rest[len(word):]
-		if number == 2 {
+		if field == 3 {
 			s.state = word[0]
 			continue
 		}
 		v, ok := atoi(word)
-		switch number + 1 {
+		switch field {
 		case 4:
 			s.ppid = int(v)
 		case 5:
@@ -72,7 +68,16 @@ func parseStat(text []byte) (stat, error) {
 			return s, nil
 		}
 	}
-	return stat{}, errStat
+}
+
+// nextWord splits off the first word; it is empty at the end.
+func nextWord(text []byte) (word, rest []byte) {
+	text = bytes.TrimLeft(text, " \n")
+	end := bytes.IndexByte(text, ' ')
+	if end < 0 {
+		return text, nil
+	}
+	return text[:end], text[end:]
 }
 
 // atoi reads decimal digits without allocating; a sign makes it not ok.

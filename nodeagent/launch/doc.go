@@ -1,0 +1,23 @@
+// Package launch starts the ranks of a job, as the user who submitted it, and
+// tells how each one ended.
+//
+// A Forker owns one operating system thread for as long as it lives: the kernel
+// ties a child's parent-death signal to the thread that forked it, and a child
+// inherits that thread's CPU affinity, no-new-privileges flag, umask, signal
+// mask and (version 1) memory cgroup. A Reaper has one goroutine for all ranks
+// and reports every end once. Resolve finds the program beforehand, with the
+// user's own permissions, so that a mistake is one clear error and no process.
+//
+// It knows nothing of PMI, of standard streams' contents or of gangs: package
+// steward puts those together.
+//
+//	reaper, err := launch.NewReaper(func(e launch.Exit) { ... })
+//	forker, err := launch.NewForker(reaper)
+//	...
+//	path, err := launch.Resolve("./a.out", "/home/ann", "/usr/bin:/bin", user)
+//	proc, err := forker.Start(&launch.Rank{ID: 0, Path: path, Argv: argv, Env: env,
+//		Dir: "/home/ann", Stdin: in, Stdout: out, Stderr: out, User: user,
+//		CPUs: []int{2, 3}, CgroupFD: job.FD()})
+//
+// A process forks for one user and one job only; see Forker.
+package launch

@@ -1,0 +1,216 @@
+package launch
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Forker starts processes from one thread of its own. Its process belongs to
+// one job: resource limits that do not hinder it are set on the process itself,
+// and after a user's rank none of root's can be started.
+//
+// Its methods may be called from any goroutine; they take turns.
+type Forker struct {
+	reaper *Reaper
+	work   chan func()
+	done   chan struct{} // the thread's goroutine has ended
+
+	mu     sync.Mutex // guards closed, and sending on work
+	closed bool
+
+	// Used on the thread only.
+	thread    thread
+	inherited [maxResource + 1]unix.Rlimit
+}
+
+// NewForker starts the thread. Every rank started is handed to the Reaper, which
+// must outlive the Forker.
+func NewForker(reaper *Reaper) (*Forker, error) {
+	f := &Forker{reaper: reaper, work: make(chan func()), done: make(chan struct{})}
+	ready := make(chan error)
+	ownThread(func() { f.run(ready) })
+	if err := <-ready; err != nil {
+		<-f.done
+		return nil, err
+	}
+	return f, nil
+}
+
+// run is the thread's life.
+func (f *Forker) run(ready chan<- error) {
+	defer close(f.done)
+	err := f.thread.setup()
+	if err == nil {
+		err = cleanSignals()
+	}
+	if err == nil {
+		err = sealFiles()
+	}
+	if err == nil {
+		f.inherited, err = inheritedLimits()
+	}
+	ready <- err
+	if err != nil {
+		return
+	}
+	for task := range f.work {
+		task()
+	}
+}
+
+// sealFiles keeps every descriptor of this process from the ranks, but for what
+// each is given: those that Go has opened are closed on exec anyway, those that
+// the process was started with are not.
+func sealFiles() error {
+	const afterStandard, all = 3, ^uint(0) >> 32
+	if err := unix.CloseRange(afterStandard, all, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("keeping files from the ranks: %w; Linux 5.11 or later is needed", err)
+	}
+	return nil
+}
+
+// Do runs task on the Forker's thread and waits for it.
+func (f *Forker) Do(task func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return ErrClosed
+	}
+	result := make(chan error, 1)
+	f.work <- func() { result <- task() }
+	return <-result
+}
+
+// Start starts one rank.
+//
+// A limit that the child would have anyway costs nothing; stack and core size
+// are set on this process, for good. Any other stops the child at its exec for
+// a moment (ptrace), to set it from outside: setting it here would hit the
+// launcher itself.
+func (f *Forker) Start(r *Rank) (*Process, error) {
+	var p *Process
+	err := f.Do(func() (err error) {
+		p, err = f.start(r)
+		return err
+	})
+	return p, err
+}
+
+// StartAll starts ranks in their order, with one handing over to the thread for
+// all. At the first that fails it stops and returns those that it has started,
+// which the caller then kills, with the error.
+func (f *Forker) StartAll(ranks []Rank) ([]*Process, error) {
+	started := make([]*Process, 0, len(ranks))
+	err := f.Do(func() error {
+		for i := range ranks {
+			p, err := f.start(&ranks[i])
+			if err != nil {
+				return err
+			}
+			started = append(started, p)
+		}
+		return f.thread.setCPUs(nil)
+	})
+	return started, err
+}
+
+func (f *Forker) start(r *Rank) (*Process, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	late, err := f.prepare(r)
+	if err != nil {
+		return nil, fmt.Errorf("rank %d: %w", r.ID, err)
+	}
+	f.reaper.starting.Lock()
+	defer f.reaper.starting.Unlock()
+	pidfd := -1
+	pid, err := syscall.ForkExec(r.Path, r.Argv, r.attr(&pidfd, len(late) > 0))
+	if err != nil {
+		return nil, startError(r, err)
+	}
+	if len(late) > 0 {
+		err = giveLimits(pid, late)
+	}
+	if err == nil {
+		var p *Process
+		if p, err = f.reaper.watch(r.ID, pid, pidfd); err == nil {
+			return p, nil
+		}
+	}
+	discard(pid, pidfd)
+	return nil, fmt.Errorf("rank %d: %w", r.ID, err)
+}
+
+// discard ends a process that the Reaper does not know.
+func discard(pid, pidfd int) {
+	if pidfd >= 0 {
+		defer unix.Close(pidfd)
+	}
+	_ = unix.Kill(pid, unix.SIGKILL) // ours and not waited for: it exists
+	for {
+		var ws unix.WaitStatus
+		_, err := wait4(pid, &ws, unix.WALL, nil)
+		if err != nil || ws.Exited() || ws.Signaled() {
+			return
+		}
+	}
+}
+
+// prepare sets what the child inherits from the thread and the process, and
+// returns the limits that it must be given at its exec.
+func (f *Forker) prepare(r *Rank) (late []Limit, err error) {
+	if err := f.thread.seal(r.User); err != nil {
+		return nil, err
+	}
+	if err := f.thread.setCPUs(r.CPUs); err != nil {
+		return nil, err
+	}
+	f.thread.setUmask(r.Umask)
+	for _, l := range r.Limits {
+		if l.Resource < 0 || l.Resource > maxResource || l.Soft > l.Hard {
+			return nil, fmt.Errorf("%w: %v", ErrLimit, l)
+		}
+		inherited := &f.inherited[l.Resource]
+		switch {
+		case inherited.Cur == l.Soft && inherited.Max == l.Hard:
+		case ownLimit(l.Resource):
+			if err := takeOwn(l, inherited); err != nil {
+				return nil, err
+			}
+		default:
+			late = append(late, l)
+		}
+	}
+	return late, nil
+}
+
+// JoinMemory moves the thread into a version 1 memory group, whose limit then
+// holds for the ranks it starts (cgroup.Group.MemoryDir). The thread must leave,
+// by another JoinMemory or Close, before the group can be removed.
+func (f *Forker) JoinMemory(dir string) error {
+	return f.Do(func() error {
+		// 0 is the calling thread; cgroup-v1/cgroups.rst.
+		if err := os.WriteFile(filepath.Join(dir, "tasks"), []byte("0"), 0); err != nil {
+			return fmt.Errorf("joining the memory group: %w", err)
+		}
+		return nil
+	})
+}
+
+// Close ends the thread. The kernel then kills every rank that still runs:
+// their parent-death signal goes by the thread.
+func (f *Forker) Close() {
+	f.mu.Lock()
+	if !f.closed {
+		f.closed = true
+		close(f.work)
+	}
+	f.mu.Unlock()
+	<-f.done
+}

@@ -1,0 +1,40 @@
+package launch
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// endedChild is a child that has ended, whose status it leaves in place. The
+// process id is where waitid(2) puts si_pid, right after the header: x/sys
+// names only the header.
+func endedChild() (pid int, ok bool) {
+	var info unix.Siginfo
+	for {
+		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err == nil {
+			break
+		}
+		if err != unix.EINTR {
+			return 0, false
+		}
+	}
+	const pidOffset = 16 // 12 bytes of header, aligned for the union's pointers
+	pid = int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), pidOffset)))
+	return pid, pid > 0
+}
+
+// setThreadGroups sets the supplementary groups of the calling thread alone;
+// syscall.Setgroups would set those of all threads.
+func setThreadGroups(groups []uint32) error {
+	var first unsafe.Pointer
+	if len(groups) > 0 {
+		first = unsafe.Pointer(&groups[0])
+	}
+	_, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(first), 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package launch
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limit is one resource limit, setrlimit(2): the RLIMIT number and its values.
+type Limit struct {
+	Resource   int
+	Soft, Hard uint64
+}
+
+// maxResource is the number of the last limit that Linux has, RLIMIT_RTTIME.
+const maxResource = 15
+
+// minStack is the least stack: argv, environment and libc's start need about
+// a quarter of this, and the limit holds for this process's first thread too.
+const minStack = 256 << 10
+
+var limitNames = [maxResource + 1]string{"cpu", "fsize", "data", "stack", "core", "rss", "nproc",
+	"nofile", "memlock", "as", "locks", "sigpending", "msgqueue", "nice", "rtprio", "rttime"}
+
+func (l Limit) String() string {
+	name := fmt.Sprintf("limit %d", l.Resource)
+	if l.Resource >= 0 && l.Resource <= maxResource {
+		name = limitNames[l.Resource]
+	}
+	return fmt.Sprintf("%s %s/%s", name, amount(l.Soft), amount(l.Hard))
+}
+
+func amount(v uint64) string {
+	if v == unix.RLIM_INFINITY {
+		return "unlimited"
+	}
+	return fmt.Sprint(v)
+}
+
+// Refused are those of the limits that this process may not give to a rank: an
+// unprivileged one cannot raise a hard limit. The caller leaves them out, and
+// tells the user, or gives up.
+func Refused(limits []Limit) []Limit {
+	if unix.Geteuid() == 0 {
+		return nil
+	}
+	var refused []Limit
+	for _, l := range limits {
+		var now unix.Rlimit
+		if unix.Prlimit(0, l.Resource, nil, &now) != nil || l.Hard > now.Max {
+			refused = append(refused, l)
+		}
+	}
+	return refused
+}
+
+// ownLimit is true for the limits that this process takes on itself, because
+// they do not hinder it: the stack, which must be right at exec already (the
+// kernel lays out the address space by it), and the core size. The Go runtime
+// brings its own stacks.
+func ownLimit(resource int) bool {
+	return resource == unix.RLIMIT_STACK || resource == unix.RLIMIT_CORE
+}
+
+// inheritedLimits are what a child gets without our doing. The Go runtime lifts
+// the soft limit on open files for itself and puts the old one back between
+// fork and exec, without telling which: so that one is read off a child that is
+// stopped at its exec and never runs.
+func inheritedLimits() ([maxResource + 1]unix.Rlimit, error) {
+	var all [maxResource + 1]unix.Rlimit
+	for resource := range all {
+		if err := unix.Prlimit(0, resource, nil, &all[resource]); err != nil {
+			return all, fmt.Errorf("reading %s: %w", limitNames[resource], err)
+		}
+	}
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{"limits"}, &syscall.ProcAttr{
+		Sys: &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL}})
+	if err != nil {
+		// Tracing is forbidden here. A rank's limit on files then counts as
+		// different, and is refused with a sentence if somebody sets one.
+		all[unix.RLIMIT_NOFILE] = unix.Rlimit{}
+		return all, nil
+	}
+	defer discard(pid, -1)
+	return all, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &all[unix.RLIMIT_NOFILE])
+}
+
+// takeOwn sets a limit on this process, from where every later rank has it.
+func takeOwn(l Limit, inherited *unix.Rlimit) error {
+	if l.Resource == unix.RLIMIT_STACK && l.Soft < minStack {
+		return fmt.Errorf("%w: %v; a stack has at least %d bytes", ErrLimit, l, minStack)
+	}
+	wanted := unix.Rlimit{Cur: l.Soft, Max: l.Hard}
+	if err := unix.Prlimit(0, l.Resource, &wanted, nil); err != nil {
+		return limitError(l, err)
+	}
+	*inherited = wanted
+	return nil
+}
+
+// giveLimits sets limits on a child that is stopped at its exec, and lets it go.
+func giveLimits(pid int, limits []Limit) error {
+	if err := waitStopped(pid); err != nil {
+		return err
+	}
+	for _, l := range limits {
+		wanted := unix.Rlimit{Cur: l.Soft, Max: l.Hard}
+		if err := unix.Prlimit(pid, l.Resource, &wanted, nil); err != nil {
+			return limitError(l, err)
+		}
+	}
+	if err := unix.PtraceDetach(pid); err != nil {
+		return fmt.Errorf("letting the process go: %w", err)
+	}
+	return nil
+}
+
+// waitStopped returns when the child has stopped at its exec. It looks without
+// taking the status, so that a child killed before leaves it to the Reaper.
+func waitStopped(pid int) error {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT|unix.WALL, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		return err
+	}
+}
+
+func limitError(l Limit, err error) error {
+	return fmt.Errorf("%w: %v: %w; the agent's own limits are lower, raise them or ask for less", ErrLimit, l, err)
+}

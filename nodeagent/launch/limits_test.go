@@ -1,0 +1,107 @@
+package launch
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// limits are soft and hard of one line of a rank's /proc/self/limits.
+func (b *bench) limits(t *testing.T, name string, set func(*Rank)) (soft, hard string) {
+	t.Helper()
+	for line := range strings.Lines(b.output(t, "exec cat /proc/self/limits", set)) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			f := strings.Fields(rest)
+			return f[0], f[1]
+		}
+	}
+	t.Fatalf("no limit %q", name)
+	return "", ""
+}
+
+func TestLimits(t *testing.T) {
+	b := newBench(t)
+	soft, hard := b.limits(t, "Max open files", nil)
+	own := b.inherited[unix.RLIMIT_NOFILE]
+	if soft != strconv.FormatUint(own.Cur, 10) || hard != strconv.FormatUint(own.Max, 10) {
+		t.Errorf("a rank inherits %s/%s open files, the Forker believes %+v", soft, hard, own)
+	}
+	soft, hard = b.limits(t, "Max open files", func(r *Rank) {
+		r.Limits = []Limit{{unix.RLIMIT_NOFILE, 100, 200}}
+	})
+	if soft != "100" || hard != "200" {
+		t.Errorf("asked for 100/200, the rank has %s/%s", soft, hard)
+	}
+	var mine unix.Rlimit
+	if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &mine); err != nil || mine.Max == 200 {
+		t.Errorf("the launcher's own limit is %+v now, %v", mine, err)
+	}
+	soft, _ = b.limits(t, "Max open files", nil)
+	if soft != strconv.FormatUint(own.Cur, 10) {
+		t.Errorf("the next rank has %s", soft)
+	}
+}
+
+// The kernel leaves a gap of the stack's limit above the mapped files, so a rank
+// whose limit was right at exec has its libraries further down.
+func TestStackIsRightAtExec(t *testing.T) {
+	var before unix.Rlimit
+	if err := unix.Prlimit(0, unix.RLIMIT_STACK, nil, &before); err != nil {
+		t.Fatal(err)
+	}
+	const wanted = 1 << 30
+	if before.Max < wanted {
+		t.Skip("the hard limit on stacks is too low here")
+	}
+	t.Cleanup(func() {
+		if err := unix.Prlimit(0, unix.RLIMIT_STACK, &before, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	b := newBench(t)
+	gap := func(set func(*Rank)) uint64 {
+		var library, stack uint64
+		for line := range strings.Lines(b.output(t, "exec cat /proc/self/maps", set)) {
+			span, _, _ := strings.Cut(line, " ")
+			low, high, _ := strings.Cut(span, "-")
+			switch {
+			case strings.Contains(line, "[stack]"):
+				stack, _ = strconv.ParseUint(low, 16, 64)
+			case strings.Contains(line, "/ld-linux"):
+				library, _ = strconv.ParseUint(high, 16, 64)
+			}
+		}
+		if library == 0 || stack < library {
+			t.Skip("no dynamic loader below the stack here")
+		}
+		return stack - library
+	}
+	got := gap(func(r *Rank) { r.Limits = []Limit{{unix.RLIMIT_STACK, wanted, before.Max}} })
+	if got < wanted-(64<<20) {
+		t.Errorf("the gap below the stack is %d MiB with a limit of %d MiB", got>>20, wanted>>20)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	needRoot(t)
+	all := []Limit{{unix.RLIMIT_NOFILE, 1, unix.RLIM_INFINITY}}
+	if got := Refused(all); got != nil {
+		t.Errorf("root is refused %v", got)
+	}
+}
+
+func TestLimitString(t *testing.T) {
+	cases := map[string]Limit{
+		"stack 8/unlimited": {unix.RLIMIT_STACK, 8, unix.RLIM_INFINITY},
+		"rttime 1/2":        {unix.RLIMIT_RTTIME, 1, 2},
+		"limit -1 0/0":      {-1, 0, 0},
+		"limit 16 0/0":      {16, 0, 0},
+	}
+	for want, l := range cases {
+		if got := l.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

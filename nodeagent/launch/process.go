@@ -1,0 +1,79 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Process is a started rank.
+type Process struct {
+	ID  int // the Rank's
+	Pid int
+
+	mu    sync.Mutex
+	pidfd int // -1 once reaped
+}
+
+// Signal sends to the rank itself. It returns os.ErrProcessDone when the rank
+// has been reaped, and never hits another process.
+func (p *Process) Signal(sig unix.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pidfd < 0 {
+		return os.ErrProcessDone
+	}
+	err := unix.PidfdSendSignal(p.pidfd, sig, nil, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return os.ErrProcessDone
+	}
+	if err != nil {
+		return fmt.Errorf("signal %d to rank %d: %w", int(sig), p.ID, err)
+	}
+	return nil
+}
+
+// SignalGroup sends to the process group that the rank leads: to all that it
+// has started in it. It must not be used with Rank.Pgid.
+func (p *Process) SignalGroup(sig unix.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pidfd < 0 {
+		return os.ErrProcessDone
+	}
+	// As long as the rank is not reaped its number is its own.
+	if err := unix.Kill(-p.Pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("signal %d to the process group of rank %d: %w", int(sig), p.ID, err)
+	}
+	return nil
+}
+
+// Exit tells how a rank ended and what it used.
+type Exit struct {
+	ID     int
+	Pid    int
+	Status ExitStatus
+	Usage  Usage
+}
+
+// Usage is what a rank and the children it has waited for have used.
+type Usage struct {
+	User, System time.Duration
+	// MaxRSS is the most memory of the largest of them, in bytes.
+	MaxRSS uint64
+}
+
+// CPU is the sum of user and system time.
+func (u Usage) CPU() time.Duration { return u.User + u.System }
+
+func usageOf(ru *unix.Rusage) Usage {
+	return Usage{
+		User:   time.Duration(ru.Utime.Nano()),
+		System: time.Duration(ru.Stime.Nano()),
+		MaxRSS: uint64(ru.Maxrss) << 10, // the kernel counts in KiB
+	}
+}

@@ -1,0 +1,131 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxPathDirs bounds a PATH: a search asks the file system once per directory,
+// and a longer one comes from a runaway script.
+const maxPathDirs = 1024
+
+// Resolve finds the program as execvp(3) would, for the user, who may be nil:
+// a name with a slash is taken from dir, another is searched in the directories
+// of path, the user's PATH. It returns a path that needs no search, absolute if
+// dir is.
+//
+// The error wraps ErrDir, ErrNotFound, ErrNotExecutable, ErrWrongArch or
+// ErrBadInterpreter and is one sentence that says what to do.
+func Resolve(program, dir, path string, u *User) (found string, err error) {
+	err = AsUser(u, func() error {
+		if err := checkDir(dir); err != nil {
+			return err
+		}
+		if found, err = search(program, dir, path); err != nil {
+			return err
+		}
+		return checkProgram(found, 0)
+	})
+	if err != nil {
+		return "", err
+	}
+	return found, nil
+}
+
+func checkDir(dir string) error {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		unix.Close(fd)
+		err = access(dir)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.ENOENT):
+		return fmt.Errorf("%w: %s does not exist on this node; create it there or choose another with -D", ErrDir, dir)
+	case errors.Is(err, unix.ENOTDIR):
+		return fmt.Errorf("%w: %s is not a directory; choose another with -D", ErrDir, dir)
+	case errors.Is(err, unix.EACCES):
+		return fmt.Errorf("%w: you may not enter %s; change its permissions or choose another with -D", ErrDir, dir)
+	default:
+		return fmt.Errorf("%w: %s: %w; choose another with -D", ErrDir, dir, err)
+	}
+}
+
+// access asks for permission to execute, or to enter, by the thread's own
+// effective credentials.
+func access(path string) error {
+	return unix.Faccessat2(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS)
+}
+
+func search(program, dir, path string) (string, error) {
+	if program == "" {
+		return "", fmt.Errorf("%w: the program's name is empty", ErrNotFound)
+	}
+	if strings.IndexByte(program, 0) >= 0 {
+		return "", fmt.Errorf("%w: the program's name holds a zero byte", ErrNotFound)
+	}
+	if strings.Contains(program, "/") {
+		full := under(dir, program)
+		return full, fileError(full, access(full))
+	}
+	var refused error // what an earlier directory had, but not executable
+	for i, place := range strings.Split(path, ":") {
+		if i == maxPathDirs {
+			break
+		}
+		if place == "" {
+			place = "." // execvp(3): an empty entry is the working directory
+		}
+		full := under(dir, place+"/"+program)
+		err := access(full)
+		if err == nil && !isDir(full) {
+			return full, nil
+		}
+		if errors.Is(err, unix.EACCES) && refused == nil && exists(full) && !isDir(full) {
+			refused = fileError(full, err)
+		}
+	}
+	if refused != nil {
+		return "", refused
+	}
+	return "", fmt.Errorf("%w: %s is in no directory of PATH; check the spelling, or write ./%[2]s for one in the working directory",
+		ErrNotFound, program)
+}
+
+// under makes a relative path start at dir. It leaves .. alone: after a
+// symbolic link only the kernel knows where that leads.
+func under(dir, path string) string {
+	if strings.HasPrefix(path, "/") {
+		return path
+	}
+	return strings.TrimSuffix(dir, "/") + "/" + strings.TrimPrefix(path, "./")
+}
+
+func exists(path string) bool {
+	return unix.Faccessat2(unix.AT_FDCWD, path, unix.F_OK, unix.AT_EACCESS) == nil
+}
+
+func isDir(path string) bool {
+	var st unix.Stat_t
+	return unix.Stat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+}
+
+// fileError says what the errno of access means for a program.
+func fileError(path string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
+		return fmt.Errorf("%w: %s does not exist on this node; check the path, or copy the program there", ErrNotFound, path)
+	case errors.Is(err, unix.EACCES) && exists(path):
+		return fmt.Errorf("%w: %s is not executable for you; chmod +x it, if its file system allows", ErrNotExecutable, path)
+	case errors.Is(err, unix.EACCES):
+		return fmt.Errorf("%w: you may not enter a directory on the way to %s", ErrNotExecutable, path)
+	default:
+		return fmt.Errorf("%w: %s: %w", ErrNotExecutable, path, err)
+	}
+}

@@ -1,0 +1,52 @@
+package launch
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// ExitStatus is how a process ended: by itself with Code, or by Signal.
+type ExitStatus struct {
+	Code       int         // 0 when Signal is set
+	Signal     unix.Signal // 0 when it exited
+	CoreDumped bool
+}
+
+func statusOf(ws unix.WaitStatus) ExitStatus {
+	if ws.Signaled() {
+		return ExitStatus{Signal: ws.Signal(), CoreDumped: ws.CoreDump()}
+	}
+	return ExitStatus{Code: ws.ExitStatus()}
+}
+
+// signalBase is what shells add to a signal's number to make an exit code.
+const signalBase = 128
+
+// Success is true for exit code 0.
+func (s ExitStatus) Success() bool { return s == ExitStatus{} }
+
+// ShellCode is the exit code that stands for this end: the code, or 128 and the
+// signal's number.
+func (s ExitStatus) ShellCode() int {
+	if s.Signal != 0 {
+		return signalBase + int(s.Signal)
+	}
+	return s.Code
+}
+
+// String is the end in words, as they follow "rank 3": "exited with code 1".
+func (s ExitStatus) String() string {
+	if s.Signal == 0 {
+		return fmt.Sprintf("exited with code %d", s.Code)
+	}
+	core := ""
+	if s.CoreDumped {
+		core = ", core dumped"
+	}
+	name := unix.SignalName(s.Signal)
+	if name == "" {
+		return fmt.Sprintf("was killed by signal %d%s", int(s.Signal), core)
+	}
+	return fmt.Sprintf("was killed by signal %d (%s)%s", int(s.Signal), name, core)
+}
