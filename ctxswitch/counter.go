@@ -15,9 +15,10 @@ const (
 	CountStalePlans
 	CountRefusedEvents
 	CountStaleAnswers
-
-	counterCount
 )
+
+// counterCount is how many there are.
+const counterCount = int(CountStaleAnswers) + 1
 
 // CounterInfo describes a counter.
 type CounterInfo struct {

@@ -112,7 +112,7 @@ func checkRecord(t fataler, m *Machine) {
 func checkSteps(t fataler, r *Record, upTo Step) {
 	t.Helper()
 	last := r.Planned
-	for s := Revoke; s < stepCount; s++ {
+	for s := Revoke; s <= Go; s++ {
 		if !r.Steps.Has(s) {
 			if r.Begin[s] != 0 || r.End[s] != 0 || r.LateSteps.Has(s) {
 				t.Fatalf("%v had no part and has times: %+v", s, r)

@@ -90,7 +90,7 @@ func (j *job) due(s Step) bool {
 		return j.want && !j.connected()
 	case Go:
 		return j.want && j.connected() && (j.phase == PhaseStopping || j.phase == PhaseStopped)
-	case Steady, stepCount:
+	case Steady:
 	}
 	return false
 }

@@ -133,7 +133,7 @@ func TestTablesAreInOrder(t *testing.T) {
 			t.Errorf("measure %s is of step %s", info.Name, info.step)
 		}
 	}
-	for s := Revoke; s < stepCount; s++ {
+	for s := Revoke; s <= Go; s++ {
 		if steps[s].timeout <= 0 || steps[s].effect == EffectNone {
 			t.Errorf("step %v: %+v", s, steps[s])
 		}
@@ -142,7 +142,7 @@ func TestTablesAreInOrder(t *testing.T) {
 
 func TestNamesAreDistinct(t *testing.T) {
 	var names []string
-	for s := Steady; s <= stepCount; s++ {
+	for s := Steady; s <= Go+1; s++ {
 		names = append(names, "step "+s.String())
 	}
 	for p := PhasePrepared; p <= PhaseStopped+1; p++ {
@@ -249,6 +249,7 @@ func switchOnce(m *Machine, h *Measures) (now int64) {
 			todo = append(todo, m.Handle(now, Done(e))...)
 		case EffectRecord:
 			h.Observe(e.Record)
+		default:
 		}
 	}
 	return now

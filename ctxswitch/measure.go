@@ -20,10 +20,10 @@ const (
 	MeasureLoad
 	MeasureGo
 	MeasureTotal
-
-	// MeasureCount is how many there are.
-	MeasureCount
 )
+
+// MeasureCount is how many there are.
+const MeasureCount = int(MeasureTotal) + 1
 
 // MeasureInfo describes a measure.
 type MeasureInfo struct {

@@ -234,6 +234,7 @@ func (w *world) check(e Effect) {
 		p.onNetwork = false
 	case EffectLoad:
 		p.onNetwork = true
+	default:
 	}
 	if !p.born && e.Kind != EffectLoad && e.Kind != EffectSave && e.Kind != EffectFlush && e.Kind != EffectRevoke {
 		w.t.Fatalf("%v for job %d, which has no process", e.Kind, e.Job)

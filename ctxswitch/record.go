@@ -66,7 +66,7 @@ func (r *Record) Total() time.Duration { return time.Duration(r.Finished - r.Pla
 
 // first is the begin of the first step that had any part.
 func (r *Record) first() int64 {
-	for s := Revoke; s < stepCount; s++ {
+	for s := Revoke; s <= Go; s++ {
 		if r.Steps.Has(s) {
 			return r.Begin[s]
 		}

@@ -169,7 +169,7 @@ func describeRecord(r *Record) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "record %d.%d round %d row %d, %s planned %s wake %v total %v",
 		r.Term, r.Version, r.Slot.Round, r.Slot.Row, r.Cause, instant(r.Planned), r.Wake(), r.Total())
-	for s := Revoke; s < stepCount; s++ {
+	for s := Revoke; s <= Go; s++ {
 		if d, ran := r.Took(s); ran {
 			fmt.Fprintf(&b, " %s=%v", s, d)
 		}

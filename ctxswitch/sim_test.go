@@ -193,6 +193,7 @@ func (n *simNode) tell(now int64, ev Event) {
 			if e.Record.Cause == CauseBoundary && !e.Record.Superseded {
 				n.gone[simKey{e.Record.Version, e.Record.Slot.Start}] = now
 			}
+		default:
 		}
 	}
 }

@@ -14,9 +14,10 @@ const (
 	Save
 	Load
 	Go
-
-	stepCount
 )
+
+// stepCount is the number of states, Steady among them.
+const stepCount = int(Go) + 1
 
 // How long each step is waited for. When the time is over the switch goes on
 // without the answer: a gang must not lose its slice because one process of
@@ -60,7 +61,7 @@ var steps = [stepCount]struct {
 
 // String gives the step's name.
 func (s Step) String() string {
-	if s >= stepCount {
+	if s > Go {
 		return "unknown"
 	}
 	return steps[s].name

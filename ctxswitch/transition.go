@@ -215,7 +215,7 @@ func (m *Machine) order(now int64, j *job, s Step) {
 	case Go:
 		m.run(now, j)
 		m.record.In = append(m.record.In, j.id)
-	case Steady, Flush, stepCount:
+	case Steady, Flush:
 	}
 }
 
