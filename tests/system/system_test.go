@@ -1,0 +1,166 @@
+// Package system drives the real programs the way a user does: the scripts in
+// testdata start daemons on loopback, compile and run real MPI programs, and
+// look at what is left behind. Each script is a story one can read.
+package system
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// scriptTimeout bounds one script, so that a hanging program shows itself.
+const scriptTimeout = 90 * time.Second
+
+var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
+
+// binaries is the directory of the freshly built programs.
+var binaries string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(withBinaries(m.Run))
+}
+
+// withBinaries builds scored and scrun from this tree, so that the scripts
+// never test an older build.
+func withBinaries(run func() int) int {
+	dir, err := os.MkdirTemp("", "score-system-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	// Other users run the programs too.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	build := exec.Command("go", "build", "-o", dir+"/", "score/cmd/scored", "score/cmd/scrun")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	binaries = dir
+	return run()
+}
+
+func TestScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole-system scripts take a minute; run without -short")
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Deadline:            time.Now().Add(10 * scriptTimeout),
+		Setup:               setup,
+		Condition:           condition,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"cluster": startCluster,
+			"mpicc":   compileMPI,
+			"cc":      compileC,
+			"until":   until,
+			"nothing-left": func(ts *testscript.TestScript, neg bool, args []string) {
+				ts.Check(nothingLeft(ts.Getenv("WORK")))
+			},
+			"crash": crash,
+		},
+	})
+}
+
+// setup gives each script a short working directory of its own (Unix sockets
+// have short names) that other users may enter.
+func setup(env *testscript.Env) error {
+	if err := os.Chmod(env.WorkDir, 0o755); err != nil {
+		return err
+	}
+	examples, err := filepath.Abs("../../examples/mpi")
+	if err != nil {
+		return err
+	}
+	env.Setenv("PATH", binaries+":"+os.Getenv("PATH"))
+	env.Setenv("EXAMPLES", examples)
+	env.Setenv("HOME", env.WorkDir)
+	env.Setenv("XDG_RUNTIME_DIR", env.WorkDir)
+	env.Setenv("SCORE_SOCKET", "")
+	work := env.WorkDir
+	env.Defer(func() {
+		if err := nothingLeft(work); err != nil {
+			env.T().Log(err)
+			env.T().FailNow()
+		}
+	})
+	return nil
+}
+
+func condition(name string) (bool, error) {
+	switch name {
+	case "root":
+		return os.Getuid() == 0, nil
+	case "cgroup":
+		return os.Getuid() == 0 && (writable("/sys/fs/cgroup/unified/cgroup.procs") || writable("/sys/fs/cgroup/cgroup.procs")), nil
+	}
+	return false, fmt.Errorf("unknown condition %q", name)
+}
+
+func writable(path string) bool {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return false
+	}
+	return f.Close() == nil
+}
+
+func compileMPI(ts *testscript.TestScript, neg bool, args []string) {
+	compileWith(ts, "mpicc.mpich", args)
+}
+
+func compileC(ts *testscript.TestScript, neg bool, args []string) {
+	compileWith(ts, "gcc", args)
+}
+
+// compileWith builds `OUTPUT SOURCE...`.
+func compileWith(ts *testscript.TestScript, compiler string, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: OUTPUT SOURCE...")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scriptTimeout)
+	defer cancel()
+	line := append([]string{"-O2", "-w", "-o", ts.MkAbs(args[0])}, args[1:]...)
+	cmd := exec.CommandContext(ctx, compiler, append(line, "-lm")...)
+	cmd.Dir = ts.MkAbs(".")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		ts.Fatalf("%s: %v\n%s", compiler, err, out)
+	}
+}
+
+// until repeats a command until it succeeds and its output contains a text:
+// `until TEXT COMMAND ARG...`. For states that no command waits for.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: until TEXT COMMAND ARG...")
+	}
+	deadline := time.Now().Add(scriptTimeout / 3)
+	for {
+		err := ts.Exec(args[1], args[2:]...)
+		out := ts.ReadFile("stdout")
+		if (err == nil && strings.Contains(out, args[0])) != neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%q did not come (neg=%v): %v\n%s%s", args[0], neg, err, out, ts.ReadFile("stderr"))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
