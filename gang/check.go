@@ -1,0 +1,231 @@
+package gang
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// check refuses what is malformed and what the cluster could never hold.
+func (m *Machine) check(r *Request) error {
+	if err := checkForm(r); err != nil {
+		return err
+	}
+	if m.jobs[r.ID] != nil {
+		return fmt.Errorf("%w: %d", ErrDuplicateJob, r.ID)
+	}
+	if len(m.nodes) == 0 {
+		return fmt.Errorf("%w: the cluster has none yet; start an agent", ErrNoNodes)
+	}
+	for _, id := range r.NodeList {
+		if m.byNode[id] == nil {
+			return fmt.Errorf("%w: the node list names %s, which the cluster does not have", ErrUnknownNode, id)
+		}
+	}
+	if r.With != 0 {
+		return nil // the gang's nodes count, not the cluster; see checkJoin
+	}
+	return m.checkSize(r)
+}
+
+func checkForm(r *Request) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrBadRequest, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case r.ID == 0:
+		return bad("job id 0")
+	case r.Tasks < 1 || r.Tasks > MaxTasks:
+		return bad("%d tasks, must be 1 to %d", r.Tasks, MaxTasks)
+	case r.Nodes < 0:
+		return bad("%d nodes, must be 1 or more", r.Nodes)
+	case r.Nodes > r.Tasks:
+		return bad("%d nodes for %s: a node without tasks is of no use", r.Nodes, plural(r.Tasks, "task"))
+	case r.CPUsPerTask < 1:
+		return bad("%d CPUs per task, must be 1 or more", r.CPUsPerTask)
+	case r.MemPerNode < 0 || r.MemPerNode > MaxMemory:
+		return bad("%d bytes of memory per node", r.MemPerNode)
+	case r.Priority < -MaxPriority || r.Priority > MaxPriority:
+		return bad("priority %d, must be %d to %d", r.Priority, -MaxPriority, MaxPriority)
+	case r.TimeLimit < 0 || r.TimeLimit > MaxTimeLimit:
+		return bad("time limit %v, must be up to %v", r.TimeLimit, MaxTimeLimit)
+	case r.Submitted < 0:
+		return bad("submitted at %d ns", r.Submitted)
+	case len(r.NodeList) > r.Tasks:
+		return bad("%d nodes listed for %s", len(r.NodeList), plural(r.Tasks, "task"))
+	case r.Nodes > 0 && len(r.NodeList) > r.Nodes:
+		return bad("%d nodes listed, but %s asked for", len(r.NodeList), plural(r.Nodes, "node"))
+	}
+	seen := make(map[NodeID]bool, len(r.NodeList))
+	for _, id := range r.NodeList {
+		if seen[id] {
+			return bad("node %s is listed twice", id)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+// checkSize asks the finder whether r fits into the empty cluster, drained nodes
+// included since they come back, and says why not.
+func (m *Machine) checkSize(r *Request) error {
+	q := m.questOf(r, false)
+	if _, ok := m.finder.find(m.whole, &q, anyGrowth); ok {
+		return nil
+	}
+	if r.Oversubscribe {
+		q.shared = true
+		if _, ok := m.finder.find(m.whole, &q, anyGrowth); ok {
+			return nil
+		}
+	}
+	if r.Nodes > len(m.nodes) {
+		return fmt.Errorf("%w: the job asks for %d, the cluster has %d", ErrTooManyNodes, r.Nodes, len(m.nodes))
+	}
+	if err := m.checkCPUs(r); err != nil {
+		return err
+	}
+	if err := m.checkMemory(r); err != nil {
+		return err
+	}
+	return m.checkTasks(r)
+}
+
+func (m *Machine) checkCPUs(r *Request) error {
+	largest := slices.MaxFunc(m.nodes, func(a, b *node) int { return cmp.Compare(a.CPUs, b.CPUs) }).CPUs
+	if r.CPUsPerTask <= largest || r.Oversubscribe {
+		return nil
+	}
+	return fmt.Errorf("%w: a task asks for %s; the largest node has %d",
+		ErrTooManyCPUs, plural(r.CPUsPerTask, "CPU"), largest)
+}
+
+func (m *Machine) checkMemory(r *Request) error {
+	most, enough := int64(0), 0
+	for _, n := range m.nodes {
+		most = max(most, n.Memory)
+		if n.Memory >= r.MemPerNode {
+			enough++
+		}
+	}
+	for _, id := range r.NodeList {
+		if n := m.byNode[id]; n.Memory < r.MemPerNode {
+			return fmt.Errorf("%w: the job asks for %s on each node; %s has %s",
+				ErrTooMuchMemory, formatBytes(r.MemPerNode), id, formatBytes(n.Memory))
+		}
+	}
+	switch {
+	case enough == 0:
+		return fmt.Errorf("%w: the job asks for %s on each node; the most on a node is %s",
+			ErrTooMuchMemory, formatBytes(r.MemPerNode), formatBytes(most))
+	case enough < r.Nodes:
+		return fmt.Errorf("%w: the job asks for %s on each of %d nodes; %s as much",
+			ErrTooMuchMemory, formatBytes(r.MemPerNode), r.Nodes, pluralHave(enough))
+	}
+	return nil
+}
+
+// checkTasks is left when nodes, CPUs and memory are fine each by itself: the tasks are
+// too many for the nodes that come into question.
+func (m *Machine) checkTasks(r *Request) error {
+	caps := make([]int, 0, len(m.nodes))
+	for _, n := range m.nodes {
+		if n.Memory < r.MemPerNode {
+			continue
+		}
+		if r.Oversubscribe {
+			caps = append(caps, MaxRanksPerNode)
+		} else {
+			caps = append(caps, n.CPUs/r.CPUsPerTask)
+		}
+	}
+	slices.SortFunc(caps, func(a, b int) int { return b - a })
+	where := "the cluster has"
+	if r.Nodes > 0 && r.Nodes < len(caps) {
+		caps, where = caps[:r.Nodes], fmt.Sprintf("the %d largest nodes have", r.Nodes)
+		if r.Nodes == 1 {
+			where = "the largest node has"
+		}
+	}
+	room := 0
+	for _, c := range caps {
+		room += c
+	}
+	sentinel, of := ErrTooManyTasks, ""
+	switch {
+	case r.Oversubscribe:
+		sentinel = ErrTooManyRanks
+	case r.CPUsPerTask > 1:
+		of = fmt.Sprintf(" of %d CPUs", r.CPUsPerTask)
+	}
+	if r.MemPerNode > 0 {
+		of += fmt.Sprintf(" with %s per node", formatBytes(r.MemPerNode))
+	}
+	if room >= r.Tasks { // only the listed nodes or the number of nodes stand in the way
+		return fmt.Errorf("%w: %s%s do not fit on the nodes asked for", sentinel, plural(r.Tasks, "task"), of)
+	}
+	return fmt.Errorf("%w: the job asks for %s%s; %s room for %d", sentinel, plural(r.Tasks, "task"), of, where, room)
+}
+
+// checkJoin refuses a joiner that does not fit now: the gang it would wait for may in turn wait
+// for it.
+func (m *Machine) checkJoin(j *job) error {
+	with := m.jobs[j.req.With]
+	if with == nil || with.gang == nil || with.lost {
+		return fmt.Errorf("%w: job %d, which job %d is to join", ErrNotRunning, j.req.With, j.req.ID)
+	}
+	if j.req.Exclusive && !with.gang.exclusive {
+		return fmt.Errorf("%w: an exclusive job cannot join one that is not", ErrBadRequest)
+	}
+	if _, ok := m.seatJoin(j, with.gang); ok {
+		return nil
+	}
+	for _, id := range j.req.NodeList {
+		if with.gang.cpusOn(m.byNode[id].pos) == nil {
+			return fmt.Errorf("%w: job %d does not run on %s", ErrUnknownNode, j.req.With, id)
+		}
+	}
+	nodes := len(with.gang.seats)
+	switch {
+	case j.req.Nodes > nodes:
+		return fmt.Errorf("%w: the job asks for %d, the gang it joins has %d", ErrTooManyNodes, j.req.Nodes, nodes)
+	case j.req.Tasks > nodes*MaxRanksPerNode:
+		return fmt.Errorf("%w: the job asks for %d; the most on the nodes of the gang it joins is %d",
+			ErrTooManyRanks, j.req.Tasks, nodes*MaxRanksPerNode)
+	}
+	most := int64(0)
+	for i := range with.gang.seats {
+		most = max(most, m.grid.mem[with.gang.seats[i].node.pos])
+	}
+	return fmt.Errorf("%w: the job asks for %s on each node; the most free on the nodes of the gang it joins is %s",
+		ErrTooMuchMemory, formatBytes(j.req.MemPerNode), formatBytes(most))
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+func pluralHave(nodes int) string {
+	if nodes == 1 {
+		return "only 1 node has"
+	}
+	return fmt.Sprintf("only %d nodes have", nodes)
+}
+
+// formatBytes writes a size for people, in binary units.
+func formatBytes(b int64) string {
+	const units = "KMGTPE"
+	if b < 1024 {
+		return plural(int(b), "byte")
+	}
+	f, u := float64(b)/1024, 0
+	for f >= 1024 && u < len(units)-1 {
+		f, u = f/1024, u+1
+	}
+	return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64) + " " + units[u:u+1] + "iB"
+}

@@ -1,0 +1,27 @@
+// Package gang decides where and when parallel programs run: it is the gang
+// matrix of Ousterhout (1982) with its placement, its queue and the rotation
+// plan that node agents follow.
+//
+// A gang is all ranks of a job on all its nodes, with any jobs that joined it.
+// It is placed whole in one row (a time slot), runs as a whole when the
+// row's turn comes, and also in every other row where all its CPUs are free.
+// Memory is shared by all rows, since descheduled gangs stay in RAM.
+//
+// The package is a machine without I/O: calls bring events and the cluster's time in,
+// results bring decisions out. It holds no goroutine, clock, log or random
+// source, and equal calls give equal results on every replica. It does not
+// start anything, measure anything or remember jobs that have ended. A Machine
+// is not safe for concurrent use; one goroutine owns it.
+//
+//	m := gang.New(gang.Config{})
+//	_ = m.AddNode(gang.Node{ID: "n1", CPUs: 8, Memory: 16 << 30})
+//	if err := m.Submit(gang.Request{ID: 1, Tasks: 8, Submitted: now}); err != nil {
+//		return err // one sentence for the user; nothing has changed
+//	}
+//	for _, a := range m.Schedule(now).Start {
+//		// make a durable, prepare the nodes in a.Places
+//	}
+//	plan := gang.Next(old, m.Rows(), now, lead)
+//
+// DESIGN.md has the picture and the reasons.
+package gang

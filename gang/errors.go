@@ -1,0 +1,22 @@
+package gang
+
+import "errors"
+
+// What Submit and Restore refuse. The wrapping text says what was asked and
+// what is the most there is.
+var (
+	ErrBadRequest    = errors.New("bad request")
+	ErrDuplicateJob  = errors.New("job id is in use")
+	ErrNoNodes       = errors.New("no nodes")
+	ErrUnknownNode   = errors.New("unknown node")
+	ErrTooManyTasks  = errors.New("too many tasks")
+	ErrTooManyNodes  = errors.New("too many nodes")
+	ErrTooManyCPUs   = errors.New("too many CPUs on one node")
+	ErrTooManyRanks  = errors.New("too many ranks on one node")
+	ErrTooMuchMemory = errors.New("too much memory")
+	ErrNotRunning    = errors.New("not running")
+	ErrConflict      = errors.New("allocation conflicts")
+	ErrDuplicateNode = errors.New("node name is in use")
+	ErrBadNode       = errors.New("bad node")
+	ErrBadConfig     = errors.New("bad scheduler setting")
+)

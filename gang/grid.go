@@ -1,0 +1,203 @@
+package gang
+
+// grid is what is taken of the cluster: CPUs per row and node, memory and
+// exclusivity per node. It is kept apart from the jobs and in flat arrays, so that
+// "what if" questions (backfill, explain) work on a cheap copy.
+type grid struct {
+	stride  int      // words of CPU bits per node
+	cpus    []int32  // per node: CPUs it has
+	full    []uint64 // per node: the bits of all its CPUs
+	drained []bool   // per node: takes no new gang
+
+	mem   []int64 // per node: bytes not reserved
+	gangs []int32 // per node: gangs on it, in any row
+	lone  []int32 // per node: exclusive gangs on it (1, or more only in what-ifs)
+
+	maxRows int
+	rows    []gridRow
+}
+
+type gridRow struct {
+	busy    []uint64 // per node: CPUs of the gangs at home in this row
+	free    []int32  // per node: CPUs not busy
+	total   int      // sum of free
+	hist    []int32  // hist[f]: how many nodes have f CPUs free
+	weights [MaxWeight + 1]int32
+	gangs   int // gangs at home here; a row without is not there
+}
+
+// weight is that of the row's weightiest gang, 0 for a row that is not there.
+func (r *gridRow) weight() int {
+	for w := MaxWeight; w > 0; w-- {
+		if r.weights[w] > 0 {
+			return w
+		}
+	}
+	return 0
+}
+
+// growth is by how much the rotation, counted in weights, gets longer when a gang of
+// this weight comes in.
+func (r *gridRow) growth(weight int) int { return max(weight-r.weight(), 0) }
+
+func newGrid(nodes []*node, maxRows, rows int) *grid {
+	g := &grid{maxRows: maxRows, stride: 1}
+	maxCPUs := 0
+	for _, n := range nodes {
+		maxCPUs = max(maxCPUs, n.CPUs)
+	}
+	g.stride = max(wordsFor(maxCPUs), 1)
+	count := len(nodes)
+	g.cpus = make([]int32, count)
+	g.full = make([]uint64, count*g.stride)
+	g.drained = make([]bool, count)
+	g.mem = make([]int64, count)
+	g.gangs = make([]int32, count)
+	g.lone = make([]int32, count)
+	for pos, n := range nodes {
+		g.cpus[pos] = int32(n.CPUs)
+		g.drained[pos] = n.drained
+		g.mem[pos] = n.Memory
+		setLow(g.bits(g.full, int32(pos)), n.CPUs)
+	}
+	g.rows = make([]gridRow, max(maxRows, rows))
+	for r := range g.rows {
+		row := &g.rows[r]
+		row.busy = make([]uint64, count*g.stride)
+		row.free = append([]int32(nil), g.cpus...)
+		row.hist = make([]int32, maxCPUs+1)
+		for _, c := range g.cpus {
+			row.total += int(c)
+			row.hist[c]++
+		}
+	}
+	return g
+}
+
+// copyFrom makes g equal to src, reusing g's arrays where they fit.
+func (g *grid) copyFrom(src *grid) {
+	g.stride, g.maxRows = src.stride, src.maxRows
+	g.cpus, g.full, g.drained = src.cpus, src.full, src.drained // never written after newGrid
+	g.mem = append(g.mem[:0], src.mem...)
+	g.gangs = append(g.gangs[:0], src.gangs...)
+	g.lone = append(g.lone[:0], src.lone...)
+	for len(g.rows) < len(src.rows) {
+		g.rows = append(g.rows, gridRow{})
+	}
+	g.rows = g.rows[:len(src.rows)]
+	for r := range src.rows {
+		g.rows[r].copyFrom(&src.rows[r])
+	}
+}
+
+func (r *gridRow) copyFrom(src *gridRow) {
+	busy, free, hist := r.busy, r.free, r.hist
+	*r = *src
+	r.busy = append(busy[:0], src.busy...)
+	r.free = append(free[:0], src.free...)
+	r.hist = append(hist[:0], src.hist...)
+}
+
+// bits is the part of a flat CPU array that belongs to one node.
+func (g *grid) bits(flat []uint64, pos int32) []uint64 {
+	at := int(pos) * g.stride
+	return flat[at : at+g.stride : at+g.stride]
+}
+
+// present is the number of rows there are.
+func (g *grid) present() int {
+	n := 0
+	for r := range g.rows {
+		if g.rows[r].gangs > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// newRow is the lowest slot for one more row.
+func (g *grid) newRow() (int, bool) {
+	if g.present() >= g.maxRows {
+		return 0, false
+	}
+	for r := range g.rows {
+		if g.rows[r].gangs == 0 {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// length is the rotation's, in weights: all rows' weights added.
+func (g *grid) length() int {
+	n := 0
+	for r := range g.rows {
+		n += g.rows[r].weight()
+	}
+	return n
+}
+
+// add puts a gang into the grid, remove takes it out.
+func (g *grid) add(ga *gang)    { g.addCPUs(ga); g.reserve(ga, -1) }
+func (g *grid) remove(ga *gang) { g.removeCPUs(ga); g.reserve(ga, +1) }
+
+func (g *grid) reserve(ga *gang, sign int64) {
+	for _, j := range ga.members {
+		for i := range j.seats {
+			g.mem[j.seats[i].node.pos] += sign * j.req.MemPerNode
+		}
+	}
+}
+
+func (g *grid) addCPUs(ga *gang) {
+	row := &g.rows[ga.row]
+	for i := range ga.seats {
+		pos := ga.seats[i].node.pos
+		union(g.bits(row.busy, pos), ga.seats[i].cpus)
+		g.gangs[pos]++
+		if ga.exclusive {
+			g.lone[pos]++
+		}
+		g.recount(row, pos)
+	}
+	row.gangs++
+	row.weights[ga.weight]++
+}
+
+func (g *grid) removeCPUs(ga *gang) {
+	row := &g.rows[ga.row]
+	for i := range ga.seats {
+		pos := ga.seats[i].node.pos
+		subtract(g.bits(row.busy, pos), ga.seats[i].cpus)
+		g.gangs[pos]--
+		if ga.exclusive {
+			g.lone[pos]--
+		}
+		g.recount(row, pos)
+	}
+	row.gangs--
+	row.weights[ga.weight]--
+}
+
+func (g *grid) recount(row *gridRow, pos int32) {
+	was := row.free[pos]
+	is := g.cpus[pos] - int32(count(g.bits(row.busy, pos)))
+	if was == is {
+		return
+	}
+	row.free[pos] = is
+	row.total += int(is - was)
+	row.hist[was]--
+	row.hist[is]++
+}
+
+// holds reports whether a gang's CPUs are all free in a row.
+func (g *grid) holds(r int, ga *gang) bool {
+	row := &g.rows[r]
+	for i := range ga.seats {
+		if intersects(g.bits(row.busy, ga.seats[i].node.pos), ga.seats[i].cpus) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,195 @@
+package gang
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// tb is what both *testing.T and *rapid.T offer.
+type tb interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// checkInvariants recounts everything from the jobs and compares it with what the machine
+// believes.
+func checkInvariants(t tb, m *Machine) {
+	t.Helper()
+	checkJobs(t, m)
+	checkTaken(t, m)
+	checkGrid(t, m)
+	checkRows(t, m)
+}
+
+func checkJobs(t tb, m *Machine) {
+	t.Helper()
+	placed := 0
+	for _, ga := range m.gangs {
+		if len(ga.members) == 0 {
+			t.Fatalf("gang %d is empty", ga.id)
+		}
+		for _, j := range ga.members {
+			placed++
+			if m.jobs[j.req.ID] != j || j.gang != ga {
+				t.Fatalf("job %d of gang %d is not the one that is known", j.req.ID, ga.id)
+			}
+			checkWhole(t, j)
+		}
+	}
+	if placed+len(m.queue)+len(m.joins) != len(m.jobs) {
+		t.Fatalf("%d placed, %d queued, %d joining of %d jobs", placed, len(m.queue), len(m.joins), len(m.jobs))
+	}
+	for _, list := range [][]*job{m.queue, m.joins, m.fresh} {
+		if !slices.IsSortedFunc(list, compareJobs) {
+			t.Fatalf("a queue is out of order")
+		}
+		for _, j := range list {
+			if m.jobs[j.req.ID] != j || j.gang != nil {
+				t.Fatalf("queued job %d is unknown or placed", j.req.ID)
+			}
+		}
+	}
+	if h := m.head.job; h != nil && !slices.Contains(m.queue, h) {
+		t.Fatalf("the head %d is not in the queue", h.req.ID)
+	}
+	if !slices.IsSortedFunc(m.gangs, func(a, b *gang) int { return int(int64(a.id) - int64(b.id)) }) {
+		t.Fatalf("gangs are out of order")
+	}
+}
+
+// checkWhole: all ranks have a place, with CPUs of their own unless they may share.
+func checkWhole(t tb, j *job) {
+	t.Helper()
+	var ranks []int
+	nodes := make(map[NodeID]bool)
+	for _, p := range j.places {
+		ranks = append(ranks, p.Ranks...)
+		nodes[p.Node] = true
+		own := len(p.CPUs) >= len(p.Ranks)*j.req.CPUsPerTask
+		if !own && !j.req.Oversubscribe && j.req.With == 0 {
+			t.Fatalf("job %d has %d CPUs for %d ranks on %s", j.req.ID, len(p.CPUs), len(p.Ranks), p.Node)
+		}
+		if len(p.CPUs) == 0 || len(p.Ranks) == 0 || len(p.Ranks) > MaxRanksPerNode ||
+			!slices.IsSorted(p.CPUs) || !slices.IsSorted(p.Ranks) {
+			t.Fatalf("job %d has a bad place %+v", j.req.ID, p)
+		}
+	}
+	slices.Sort(ranks)
+	for i, r := range ranks {
+		if i != r {
+			t.Fatalf("job %d has ranks %v", j.req.ID, ranks)
+		}
+	}
+	if len(ranks) != j.req.Tasks || len(nodes) != len(j.places) || (j.req.Nodes > 0 && len(nodes) != j.req.Nodes) {
+		t.Fatalf("job %d asked for %d ranks on %d nodes, got %d on %d", j.req.ID, j.req.Tasks, j.req.Nodes, len(ranks), len(nodes))
+	}
+	for _, id := range j.req.NodeList {
+		if !nodes[id] {
+			t.Fatalf("job %d is not on %s", j.req.ID, id)
+		}
+	}
+}
+
+// checkTaken: no CPU twice in a row, no memory twice, exclusive nodes alone.
+func checkTaken(t tb, m *Machine) {
+	t.Helper()
+	owner := make(map[string]*gang)
+	mem := make(map[*node]int64)
+	on := make(map[*node][]*gang)
+	for _, ga := range m.gangs {
+		for _, j := range ga.members {
+			for _, s := range j.seats {
+				mem[s.node] += j.req.MemPerNode
+				if !slices.Contains(on[s.node], ga) {
+					on[s.node] = append(on[s.node], ga)
+				}
+				for _, c := range indices(s.cpus) {
+					at := fmt.Sprint(ga.row, s.node.ID, c)
+					if other := owner[at]; other != nil && other != ga {
+						t.Fatalf("CPU %s is of gangs %d and %d", at, other.id, ga.id)
+					}
+					owner[at] = ga
+				}
+			}
+		}
+	}
+	for _, n := range m.nodes {
+		if mem[n] > n.Memory {
+			t.Fatalf("%d bytes of %d are reserved on %s", mem[n], n.Memory, n.ID)
+		}
+		if len(on[n]) > 1 && slices.ContainsFunc(on[n], func(ga *gang) bool { return ga.exclusive }) {
+			t.Fatalf("an exclusive gang is not alone on %s", n.ID)
+		}
+	}
+}
+
+// checkGrid compares the grid with one made anew.
+func checkGrid(t tb, m *Machine) {
+	t.Helper()
+	want := newGrid(m.nodes, m.cfg.MaxRows, len(m.grid.rows))
+	for _, ga := range m.gangs {
+		want.add(ga)
+	}
+	got := m.grid
+	if !slices.Equal(got.mem, want.mem) || !slices.Equal(got.gangs, want.gangs) || !slices.Equal(got.lone, want.lone) {
+		t.Fatalf("the grid's nodes are off")
+	}
+	for r := range want.rows {
+		a, b := &got.rows[r], &want.rows[r]
+		if !slices.Equal(a.busy, b.busy) || !slices.Equal(a.free, b.free) || !slices.Equal(a.hist, b.hist) ||
+			a.total != b.total || a.weights != b.weights || a.gangs != b.gangs {
+			t.Fatalf("the grid's row %d is off", r)
+		}
+	}
+}
+
+// checkRows: each runnable job runs in its home row, whole gangs run, no CPU is used twice at a time.
+func checkRows(t tb, m *Machine) {
+	t.Helper()
+	rows := m.Rows()
+	for i, row := range rows {
+		if row.Slice < m.cfg.Slice || row.Slice > MaxWeight*m.cfg.Slice || !slices.IsSorted(row.Jobs) {
+			t.Fatalf("bad row %+v", row)
+		}
+		busy := make([]uint64, len(m.grid.full))
+		for _, ga := range m.residents[i] {
+			if !m.claim(busy, ga) {
+				t.Fatalf("gang %d collides in row %d", ga.id, row.Index)
+			}
+		}
+		for _, ga := range m.gangs {
+			if ga.row == row.Index && ga.runnable() && !slices.Contains(m.residents[i], ga) {
+				t.Fatalf("gang %d does not run at home", ga.id)
+			}
+			if ga.runnable() && !slices.Contains(m.residents[i], ga) && m.claim(busy, ga) {
+				t.Fatalf("gang %d could run in row %d", ga.id, row.Index)
+			}
+		}
+	}
+	if len(rows) > max(m.cfg.MaxRows, len(m.grid.rows)) {
+		t.Fatalf("%d rows", len(rows))
+	}
+}
+
+// pass schedules and checks.
+func pass(t tb, m *Machine, now int64) Decision {
+	t.Helper()
+	d := m.Schedule(now)
+	checkInvariants(t, m)
+	return d
+}
+
+func newMachine(t testing.TB, cfg Config, nodes ...Node) *Machine {
+	t.Helper()
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	m := New(cfg)
+	for _, n := range nodes {
+		if err := m.AddNode(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}

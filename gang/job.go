@@ -1,0 +1,122 @@
+package gang
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// node is a column. Gangs point at it, so pos may change as nodes come and go.
+type node struct {
+	Node
+	drained bool
+	pos     int32 // in Machine.nodes and in every per-node array
+	gone    bool  // removed; places that still name it belong to lost jobs
+}
+
+// seat is a gang's or a job's part of one node.
+type seat struct {
+	node  *node
+	cpus  []uint64 // as many words as the node's CPUs need
+	ranks int
+}
+
+// job is a request and, once placed, its seats.
+type job struct {
+	req Request
+	key int64 // place in the queue, lower first; see Machine.keyOf
+
+	gang   *gang   // nil while it waits
+	seats  []seat  // in node order
+	places []Place // the same for the outside; kept when a node goes
+	idle   bool    // placed, but not to be run now; see SetIdle
+	lost   bool    // one of its nodes was removed; it only waits for Remove
+
+	ran time.Duration // run time so far, as far as known
+
+	// What follows is derived from req and holds while layout is the Machine's.
+	layout uint64
+	quest  quest
+	named  bool // all nodes of its NodeList are there
+	tried  bool // able has been found out
+	able   bool // fits on the nodes there are, if all else were gone
+}
+
+// compareJobs orders the queue: by key, then first come first served.
+func compareJobs(a, b *job) int {
+	return cmp.Or(
+		cmp.Compare(a.key, b.key),
+		cmp.Compare(a.req.Submitted, b.req.Submitted),
+		cmp.Compare(a.req.ID, b.req.ID),
+	)
+}
+
+func (j *job) runnable() bool { return !j.idle && !j.lost }
+
+// gang is what is placed, moved and run together: a job and those that
+// joined it.
+type gang struct {
+	id        JobID // of the job that founded it, which may have ended
+	row       int
+	members   []*job // ascending id, never empty
+	seats     []seat // per node the CPUs of all members, in node order
+	weight    int    // the highest of the members'
+	exclusive bool
+
+	runs   time.Duration // slices it gets per rotation, as of the last settle
+	demand int64         // scratch of the backfill; see demandOf
+}
+
+// refresh derives seats, weight and exclusive from the members.
+func (ga *gang) refresh(c *Config) {
+	ga.seats, ga.weight, ga.exclusive = nil, 0, false
+	for _, j := range ga.members {
+		ga.weight = max(ga.weight, c.weight(j.req.Priority))
+		ga.exclusive = ga.exclusive || j.req.Exclusive
+		for i := range j.seats {
+			ga.include(&j.seats[i])
+		}
+	}
+}
+
+func (ga *gang) include(s *seat) {
+	at, found := slices.BinarySearchFunc(ga.seats, s, func(a seat, b *seat) int {
+		return cmp.Compare(a.node.pos, b.node.pos)
+	})
+	if !found {
+		ga.seats = slices.Insert(ga.seats, at, seat{node: s.node, cpus: slices.Clone(s.cpus)})
+		return
+	}
+	union(ga.seats[at].cpus, s.cpus)
+}
+
+// first is the member that comes first in queue order: it decides among
+// gangs that could use the same CPUs of another row.
+func (ga *gang) first() *job { return slices.MinFunc(ga.members, compareJobs) }
+
+func (ga *gang) runnable() bool {
+	return slices.ContainsFunc(ga.members, (*job).runnable)
+}
+
+// unknown is the demand of a gang without a time limit.
+const unknown = math.MaxInt64
+
+// demandOf is the run time a gang has left by its limits, divided by its
+// weight, in ns: its latest end is demand times the length of the rotation
+// in weights from now, whatever the slice. Rounded up.
+func demandOf(ga *gang) int64 {
+	most := int64(0)
+	for _, j := range ga.members {
+		if j.req.TimeLimit == 0 {
+			return unknown
+		}
+		most = max(most, demandFor(j.req.TimeLimit-j.ran, ga.weight))
+	}
+	return most
+}
+
+func demandFor(left time.Duration, weight int) int64 {
+	w := int64(weight)
+	return (max(int64(left), 0) + w - 1) / w
+}

@@ -1,0 +1,348 @@
+package gang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Machine is the gang matrix with its queue. Nodes are ordered by name, numbers in names by
+// value (n2 before n10), whatever the order in which they came.
+type Machine struct {
+	cfg    Config
+	nodes  []*node // in order; a node's pos is its index
+	byNode map[NodeID]*node
+	layout uint64 // counts changes of nodes and settings
+
+	jobs  map[JobID]*job // for look-up only: decisions never depend on map order
+	gangs []*gang        // placed, ascending id
+	queue []*job         // waiting, by compareJobs, without joiners
+	fresh []*job         // those of queue no pass has seen yet, by compareJobs
+	joins []*job         // waiting to join a gang, by compareJobs
+
+	grid  *grid // what is taken
+	empty *grid // the same nodes with nothing on them
+	whole *grid // the same with nothing drained
+
+	full  bool // something was freed or changed: every waiting job may fit now
+	freed bool // a gang or part of one has gone: rows may have become superfluous
+
+	head    headState
+	settled int64         // cluster time up to which job.ran is accounted
+	period  time.Duration // of the rotation, as of the last settle
+
+	rows      []RotationRow // cache of Rows
+	residents [][]*gang     // per element of rows: the gangs that run in it, those at home first
+	rowsOK    bool
+
+	finder finder
+	memo   memo
+	// Scratch grids of the backfill: at the shadow time, what overtakers may use
+	// for good, and a probe.
+	shadow, common, probe grid
+}
+
+// New makes a Machine without nodes. cfg must be valid, see Config.Validate.
+func New(cfg Config) *Machine {
+	m := &Machine{
+		cfg:    cfg.withDefaults(),
+		byNode: make(map[NodeID]*node),
+		jobs:   make(map[JobID]*job),
+		memo:   newMemo(),
+	}
+	m.rebuild()
+	return m
+}
+
+// Configure replaces the settings. What runs stays where it is, also in rows beyond a
+// lower MaxRows.
+func (m *Machine) Configure(cfg Config) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	m.cfg = cfg.withDefaults()
+	for _, ga := range m.gangs {
+		ga.refresh(&m.cfg)
+	}
+	for _, j := range m.jobs {
+		j.key = m.keyOf(&j.req)
+	}
+	slices.SortFunc(m.queue, compareJobs)
+	slices.SortFunc(m.joins, compareJobs)
+	m.rebuild()
+	return nil
+}
+
+// Config returns the settings in force, defaults filled in.
+func (m *Machine) Config() Config { return m.cfg }
+
+// AddNode adds a node, which may take gangs at once.
+func (m *Machine) AddNode(n Node) error {
+	switch {
+	case n.ID == "":
+		return fmt.Errorf("%w: it has no name", ErrBadNode)
+	case n.CPUs < 1 || n.CPUs > MaxCPUsPerNode:
+		return fmt.Errorf("%w: %s has %d CPUs, must be 1 to %d", ErrBadNode, n.ID, n.CPUs, MaxCPUsPerNode)
+	case n.Memory < 0 || n.Memory > MaxMemory:
+		return fmt.Errorf("%w: %s has %d bytes of memory", ErrBadNode, n.ID, n.Memory)
+	case m.byNode[n.ID] != nil:
+		return fmt.Errorf("%w: %s", ErrDuplicateNode, n.ID)
+	}
+	added := &node{Node: n}
+	at, _ := slices.BinarySearchFunc(m.nodes, n.ID, func(a *node, id NodeID) int {
+		return compareNames(string(a.ID), string(id))
+	})
+	m.nodes = slices.Insert(m.nodes, at, added)
+	m.byNode[n.ID] = added
+	m.rebuild()
+	return nil
+}
+
+// RemoveNode takes a node away and returns the jobs that were on it, ascending. They are
+// lost: they run no more, but keep what they have on other nodes until Remove
+// says that their processes there are gone.
+func (m *Machine) RemoveNode(id NodeID) ([]JobID, error) {
+	n := m.byNode[id]
+	if n == nil {
+		return nil, fmt.Errorf("%w: %s", ErrUnknownNode, id)
+	}
+	var lost []JobID
+	for _, ga := range m.gangs {
+		if ga.cpusOn(n.pos) == nil {
+			continue
+		}
+		for _, j := range ga.members {
+			if j.leave(n) {
+				lost = append(lost, j.req.ID)
+			}
+		}
+		ga.refresh(&m.cfg)
+	}
+	slices.Sort(lost)
+	m.nodes = slices.Delete(m.nodes, int(n.pos), int(n.pos)+1)
+	delete(m.byNode, id)
+	m.rebuild()
+	return lost, nil
+}
+
+// leave drops the job's seat on a removed node.
+func (j *job) leave(n *node) bool {
+	had := len(j.seats)
+	j.seats = slices.DeleteFunc(j.seats, func(s seat) bool { return s.node == n })
+	if len(j.seats) == had {
+		return false
+	}
+	j.lost = true
+	return true
+}
+
+// SetDrain says whether a node takes new gangs. What runs there goes on.
+func (m *Machine) SetDrain(id NodeID, drained bool) error {
+	n := m.byNode[id]
+	if n == nil {
+		return fmt.Errorf("%w: %s", ErrUnknownNode, id)
+	}
+	if n.drained != drained {
+		n.drained = drained
+		m.rebuild()
+	}
+	return nil
+}
+
+// rebuild makes the grids anew after a change of nodes or settings, which is
+// rare and too varied to be worth doing in place.
+func (m *Machine) rebuild() {
+	rows := 0
+	for _, ga := range m.gangs {
+		rows = max(rows, ga.row+1)
+	}
+	for pos, n := range m.nodes {
+		n.pos = int32(pos)
+	}
+	m.finder.nodes = m.nodes
+	m.grid = newGrid(m.nodes, m.cfg.MaxRows, rows)
+	m.empty = newGrid(m.nodes, 1, 1)
+	m.whole = newGrid(m.nodes, 1, 1)
+	clear(m.whole.drained)
+	for _, ga := range m.gangs {
+		m.grid.add(ga)
+	}
+	m.layout++
+	m.full, m.freed = true, true
+	m.rowsOK = false
+}
+
+// Submit queues a request, or refuses it with a sentence for the user when the
+// cluster as a whole, drained nodes included, could never hold it. Schedule places it.
+func (m *Machine) Submit(req Request) error {
+	req = normal(req)
+	if err := m.check(&req); err != nil {
+		return err
+	}
+	j := &job{req: req, key: m.keyOf(&req)}
+	if req.With == 0 {
+		insertJob(&m.queue, j)
+		insertJob(&m.fresh, j)
+		m.jobs[req.ID] = j
+		return nil
+	}
+	if err := m.checkJoin(j); err != nil {
+		return err
+	}
+	insertJob(&m.joins, j)
+	m.jobs[req.ID] = j
+	return nil
+}
+
+// keyOf makes aging cheap: since every waiting job ages at the same rate, the order
+// of two jobs never changes, and priority is a head start in time.
+func (m *Machine) keyOf(r *Request) int64 {
+	return r.Submitted - int64(r.Priority)*int64(m.cfg.AgePerPoint)
+}
+
+// normal fills in defaults and takes a copy of what the caller may change later.
+func normal(r Request) Request {
+	if r.CPUsPerTask == 0 {
+		r.CPUsPerTask = 1
+	}
+	r.NodeList = slices.Clone(r.NodeList)
+	return r
+}
+
+// Remove forgets a job that has ended or was cancelled, and frees what it had. It
+// reports whether the job was known.
+func (m *Machine) Remove(id JobID) bool {
+	j := m.jobs[id]
+	if j == nil {
+		return false
+	}
+	delete(m.jobs, id)
+	if j.gang != nil {
+		m.vacate(j)
+		return true
+	}
+	if !removeJob(&m.queue, j) {
+		removeJob(&m.joins, j)
+	}
+	removeJob(&m.fresh, j)
+	if m.head.job == j {
+		m.head = headState{}
+		m.full = true // those behind it no longer have to wait for it
+	}
+	return true
+}
+
+// vacate takes a job out of its gang. CPUs it shared with other members stay
+// theirs.
+func (m *Machine) vacate(j *job) {
+	ga := j.gang
+	m.grid.remove(ga)
+	ga.members = slices.DeleteFunc(ga.members, func(other *job) bool { return other == j })
+	if len(ga.members) == 0 {
+		at, _ := m.findGang(ga.id)
+		m.gangs = slices.Delete(m.gangs, at, at+1)
+	} else {
+		ga.refresh(&m.cfg)
+		m.grid.add(ga)
+	}
+	m.full, m.freed = true, true
+	m.rowsOK = false
+}
+
+func (m *Machine) findGang(id JobID) (int, bool) {
+	return slices.BinarySearchFunc(m.gangs, id, func(ga *gang, id JobID) int { return cmp.Compare(ga.id, id) })
+}
+
+// SetIdle says that a placed job shall not be run for now (it is being prepared, or
+// stopped by its user), or that it shall. It keeps its place; its row leaves the
+// plan when nothing else is at home there. Jobs start out not idle. It reports whether the
+// job is placed.
+func (m *Machine) SetIdle(id JobID, idle bool) bool {
+	j := m.jobs[id]
+	if j == nil || j.gang == nil {
+		return false
+	}
+	if j.idle != idle {
+		j.idle = idle
+		m.rowsOK = false
+		m.full = true // shares change, and with them the estimates
+	}
+	return true
+}
+
+// SetRan corrects the estimate of a job's run time by a measured one. The estimate matters
+// for backfill only, and is good enough unless jobs were restored.
+func (m *Machine) SetRan(id JobID, ran time.Duration, now int64) bool {
+	j := m.jobs[id]
+	if j == nil || j.gang == nil {
+		return false
+	}
+	m.account(now)
+	j.ran = ran
+	return true
+}
+
+// Allocation returns where a job runs, with its present row; ok is false if it does not.
+func (m *Machine) Allocation(id JobID) (a Allocation, ok bool) {
+	j := m.jobs[id]
+	if j == nil || j.gang == nil {
+		return Allocation{}, false
+	}
+	return j.allocation(), true
+}
+
+func (j *job) allocation() Allocation {
+	return Allocation{Job: j.req.ID, Gang: j.gang.id, Row: j.gang.row, Places: j.places}
+}
+
+// Waiting is the number of jobs not placed.
+func (m *Machine) Waiting() int { return len(m.queue) + len(m.joins) }
+
+// Running is the number of jobs placed, lost ones included.
+func (m *Machine) Running() int { return len(m.jobs) - m.Waiting() }
+
+func insertJob(list *[]*job, j *job) {
+	at, _ := slices.BinarySearchFunc(*list, j, compareJobs)
+	*list = slices.Insert(*list, at, j)
+}
+
+func removeJob(list *[]*job, j *job) bool {
+	at, found := slices.BinarySearchFunc(*list, j, compareJobs)
+	if found {
+		*list = slices.Delete(*list, at, at+1)
+	}
+	return found
+}
+
+// compareNames orders names as people do: runs of digits by their value. Names that
+// differ only in leading zeros are ordered as strings.
+func compareNames(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		dx, dy := digits(x), digits(y)
+		if dx == 0 || dy == 0 {
+			if x[0] != y[0] {
+				return cmp.Compare(x[0], y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		nx, ny := strings.TrimLeft(x[:dx], "0"), strings.TrimLeft(y[:dy], "0")
+		if d := cmp.Or(cmp.Compare(len(nx), len(ny)), cmp.Compare(nx, ny)); d != 0 {
+			return d
+		}
+		x, y = x[dx:], y[dy:]
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
+}
+
+// digits is how many digits a string starts with.
+func digits(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,92 @@
+package gang
+
+import (
+	"slices"
+	"time"
+)
+
+// Rows returns the rows that take part in the rotation, by index: those with at least one gang at
+// home that may run. Jobs lists who runs in each: the gangs at home, and others whose CPUs
+// are all free there, in queue order as long as they do not collide. The result must
+// not be changed.
+func (m *Machine) Rows() []RotationRow {
+	if m.rowsOK {
+		return m.rows
+	}
+	m.rowsOK = true
+	m.rows, m.residents = nil, nil
+	guests := m.guests()
+	busy := make([]uint64, len(m.grid.full))
+	for r := range m.grid.rows {
+		clear(busy)
+		residents, weight := m.atHome(r, busy)
+		if len(residents) == 0 {
+			continue
+		}
+		for _, ga := range guests {
+			if ga.row != r && m.claim(busy, ga) {
+				residents = append(residents, ga)
+			}
+		}
+		m.residents = append(m.residents, residents)
+		m.rows = append(m.rows, RotationRow{
+			Index: r,
+			Slice: m.cfg.Slice * time.Duration(weight),
+			Jobs:  jobsOf(residents),
+		})
+	}
+	return m.rows
+}
+
+// guests are the gangs that may run, in queue order.
+func (m *Machine) guests() []*gang {
+	list := make([]*gang, 0, len(m.gangs))
+	for _, ga := range m.gangs {
+		if ga.runnable() {
+			list = append(list, ga)
+		}
+	}
+	slices.SortFunc(list, func(a, b *gang) int { return compareJobs(a.first(), b.first()) })
+	return list
+}
+
+// atHome lists the gangs at home in row r that may run, marks their CPUs, and tells the highest weight.
+func (m *Machine) atHome(r int, busy []uint64) (residents []*gang, weight int) {
+	if m.grid.rows[r].gangs == 0 {
+		return nil, 0
+	}
+	for _, ga := range m.gangs {
+		if ga.row == r && ga.runnable() {
+			residents = append(residents, ga)
+			weight = max(weight, ga.weight)
+			m.claim(busy, ga)
+		}
+	}
+	return residents, weight
+}
+
+// claim marks a gang's CPUs if all are free.
+func (m *Machine) claim(busy []uint64, ga *gang) bool {
+	for i := range ga.seats {
+		if intersects(m.grid.bits(busy, ga.seats[i].node.pos), ga.seats[i].cpus) {
+			return false
+		}
+	}
+	for i := range ga.seats {
+		union(m.grid.bits(busy, ga.seats[i].node.pos), ga.seats[i].cpus)
+	}
+	return true
+}
+
+func jobsOf(gangs []*gang) []JobID {
+	var ids []JobID
+	for _, ga := range gangs {
+		for _, j := range ga.members {
+			if j.runnable() {
+				ids = append(ids, j.req.ID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -1,0 +1,99 @@
+package gang
+
+import "slices"
+
+// questOf translates a request. shared says that its ranks share CPUs.
+func (m *Machine) questOf(r *Request, shared bool) quest {
+	q := quest{shape: shape{
+		tasks: r.Tasks, nodes: r.Nodes, cpus: r.CPUsPerTask,
+		mem: r.MemPerNode, weight: m.cfg.weight(r.Priority),
+		exclusive: r.Exclusive, shared: shared,
+	}}
+	for _, id := range r.NodeList {
+		if n := m.byNode[id]; n != nil {
+			q.must = append(q.must, n.pos)
+		}
+	}
+	slices.Sort(q.must)
+	return q
+}
+
+// prepare derives the job's quest anew after a change of nodes or settings. A job may
+// share CPUs only where it could not get its own on the nodes there are: it then waits for
+// its turn like others rather than running at half speed beside an idle node.
+func (m *Machine) prepare(j *job) *quest {
+	if j.layout == m.layout {
+		return &j.quest
+	}
+	j.layout = m.layout
+	j.tried = false
+	j.quest = m.questOf(&j.req, false)
+	j.named = len(j.quest.must) == len(j.req.NodeList)
+	if !j.req.Oversubscribe || !j.named {
+		return &j.quest
+	}
+	if _, ok := m.finder.find(m.empty, &j.quest, anyGrowth); !ok {
+		j.quest.shared = true
+	}
+	return &j.quest
+}
+
+// possible reports whether the job fits on the nodes as they are, drained ones aside,
+// once everything else is gone.
+func (m *Machine) possible(j *job) bool {
+	q := m.prepare(j)
+	if !j.tried {
+		j.tried = true
+		_, fits := m.finder.find(m.empty, q, anyGrowth)
+		j.able = j.named && fits
+	}
+	return j.able
+}
+
+// spotFor finds where a job would go in g.
+func (m *Machine) spotFor(g *grid, j *job, growth int) (spot, bool) {
+	q := m.prepare(j)
+	if !j.named {
+		return spot{}, false
+	}
+	return m.finder.find(g, q, growth)
+}
+
+func (m *Machine) seatJoin(j *job, ga *gang) (spot, bool) {
+	q := m.prepare(j)
+	if !j.named {
+		return spot{}, false
+	}
+	return m.finder.findJoin(m.grid, q, ga)
+}
+
+// memo remembers, within one pass, shapes that did not fit. In a pass things are only
+// taken, so what did not fit once will not fit later in it.
+type memo struct {
+	now, common map[shape]struct{} // by grid asked
+}
+
+func newMemo() memo {
+	return memo{now: make(map[shape]struct{}), common: make(map[shape]struct{})}
+}
+
+func (o *memo) clear() {
+	clear(o.now)
+	clear(o.common)
+}
+
+// remembered wraps spotFor with one of the memo's maps.
+func (m *Machine) remembered(failed map[shape]struct{}, g *grid, j *job, growth int) (spot, bool) {
+	q := m.prepare(j)
+	if len(q.must) > 0 {
+		return m.spotFor(g, j, growth) // shapes say nothing of particular nodes
+	}
+	if _, known := failed[q.shape]; known {
+		return spot{}, false
+	}
+	s, ok := m.spotFor(g, j, growth)
+	if !ok {
+		failed[q.shape] = struct{}{}
+	}
+	return s, ok
+}

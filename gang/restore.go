@@ -1,0 +1,141 @@
+package gang
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Restore puts a job where a former machine had placed it: a new leader rebuilds its machine from
+// the replicated state so. Jobs are restored in ascending order, nodes before them, and waiting jobs
+// are submitted afterwards. An allocation that does not fit changes nothing.
+func (m *Machine) Restore(req Request, a Allocation) error {
+	req = normal(req)
+	if err := checkForm(&req); err != nil {
+		return err
+	}
+	if m.jobs[req.ID] != nil {
+		return fmt.Errorf("%w: %d", ErrDuplicateJob, req.ID)
+	}
+	j := &job{req: req, key: m.keyOf(&req), places: a.Places}
+	if err := m.reseat(j, &a); err != nil {
+		return err
+	}
+	ga, err := m.gangOf(j, &a)
+	if err != nil {
+		return err
+	}
+	m.growRows(a.Row)
+	if ga != nil {
+		m.admit(j, ga)
+	} else {
+		ga = m.refound(j, &a)
+	}
+	j.gang = ga
+	m.jobs[req.ID] = j
+	m.full, m.rowsOK = true, false
+	return nil
+}
+
+// reseat translates an allocation's places, which may come from a file, into seats.
+func (m *Machine) reseat(j *job, a *Allocation) error {
+	conflict := func(format string, args ...any) error {
+		return fmt.Errorf("%w: job %d: %s", ErrConflict, j.req.ID, fmt.Sprintf(format, args...))
+	}
+	if a.Job != j.req.ID || a.Row < 0 || a.Row >= MaxRowsLimit {
+		return conflict("it is of job %d in row %d", a.Job, a.Row)
+	}
+	ranks := 0
+	for i := range a.Places {
+		p := &a.Places[i]
+		n := m.byNode[p.Node]
+		if n == nil {
+			return fmt.Errorf("%w: %s, on which job %d runs", ErrUnknownNode, p.Node, j.req.ID)
+		}
+		s := seat{node: n, cpus: make([]uint64, wordsFor(n.CPUs)), ranks: len(p.Ranks)}
+		for _, c := range p.CPUs {
+			if c < 0 || c >= n.CPUs {
+				return conflict("node %s has no CPU %d", p.Node, c)
+			}
+			setBit(s.cpus, c)
+		}
+		if len(p.CPUs) == 0 || len(p.Ranks) == 0 {
+			return conflict("nothing is on node %s", p.Node)
+		}
+		if m.grid.mem[n.pos] < j.req.MemPerNode {
+			return conflict("node %s has not enough memory left", p.Node)
+		}
+		ranks += s.ranks
+		j.seats = append(j.seats, s)
+	}
+	slices.SortFunc(j.seats, func(a, b seat) int { return int(a.node.pos - b.node.pos) })
+	for i := 1; i < len(j.seats); i++ {
+		if j.seats[i].node == j.seats[i-1].node {
+			return conflict("node %s is in it twice", j.seats[i].node.ID)
+		}
+	}
+	if ranks != j.req.Tasks {
+		return conflict("it has %d ranks of %d", ranks, j.req.Tasks)
+	}
+	return nil
+}
+
+// gangOf finds the gang the job belongs to, nil if it is the first of it, and checks that the CPUs
+// are free or that gang's.
+func (m *Machine) gangOf(j *job, a *Allocation) (*gang, error) {
+	var own *gang
+	if at, found := m.findGang(founder(a)); found {
+		own = m.gangs[at]
+		if own.row != a.Row {
+			return nil, fmt.Errorf("%w: job %d is in row %d, its gang in row %d", ErrConflict, a.Job, a.Row, own.row)
+		}
+	}
+	for _, s := range j.seats {
+		taken := slices.Clone(s.cpus)
+		clear(taken)
+		if a.Row < len(m.grid.rows) {
+			copy(taken, m.grid.bits(m.grid.rows[a.Row].busy, s.node.pos))
+		}
+		gangs, lone := m.grid.gangs[s.node.pos], m.grid.lone[s.node.pos]
+		if own != nil {
+			if mine := own.cpusOn(s.node.pos); mine != nil {
+				subtract(taken, mine)
+				gangs, lone = 0, 0
+			}
+		}
+		if intersects(taken, s.cpus) {
+			return nil, fmt.Errorf("%w: CPUs of job %d on %s are taken in row %d", ErrConflict, a.Job, s.node.ID, a.Row)
+		}
+		if lone > 0 || (j.req.Exclusive && gangs > 0) {
+			return nil, fmt.Errorf("%w: job %d cannot be with others on %s", ErrConflict, a.Job, s.node.ID)
+		}
+	}
+	return own, nil
+}
+
+func founder(a *Allocation) JobID {
+	if a.Gang != 0 {
+		return a.Gang
+	}
+	return a.Job
+}
+
+// growRows makes room for a row beyond MaxRows, which may have been lowered since.
+func (m *Machine) growRows(row int) {
+	if row < len(m.grid.rows) {
+		return
+	}
+	grown := newGrid(m.nodes, m.cfg.MaxRows, row+1)
+	for _, ga := range m.gangs {
+		grown.add(ga)
+	}
+	m.grid = grown
+}
+
+func (m *Machine) refound(j *job, a *Allocation) *gang {
+	ga := &gang{id: founder(a), row: a.Row, members: []*job{j}}
+	ga.refresh(&m.cfg)
+	at, _ := m.findGang(ga.id)
+	m.gangs = slices.Insert(m.gangs, at, ga)
+	m.grid.add(ga)
+	return ga
+}

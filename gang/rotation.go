@@ -1,0 +1,214 @@
+package gang
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// RotationRow is one turn of the rotation.
+type RotationRow struct {
+	Index int // of the row in the matrix
+	Slice time.Duration
+	Jobs  []JobID // who runs, ascending
+}
+
+// Rotation tells for every instant from Origin on which row runs. The leader makes it by
+// Next; agents follow the clock with At. Of several rotations, the one with the highest
+// (Term, Version) among those whose Origin has come is the one to obey: a later version
+// that begins earlier takes the place of one not yet begun.
+type Rotation struct {
+	Term, Version uint64
+	Origin        int64         // cluster time, ns: the first slice of Rows[0] begins
+	Rows          []RotationRow // in the order of their turns
+
+	// What Next must remember, of no use to agents. Rows[after:after+fresh] are those let in ahead
+	// of their turn. Gangs that come before their slices begin join them; later ones must wait
+	// until the slice that follows theirs is over.
+
+	before       *Rotation // in force until Origin; nil once that no longer matters
+	after, fresh int
+}
+
+// Never is the end of a slice that only a new rotation ends.
+const Never = math.MaxInt64
+
+// At tells whose turn it is at cluster time t: the position in Rows, when the
+// slice began and ends, and how many rounds were completed. A row alone runs
+// for ever, in round 0. The position is -1 before Origin and when there are no rows.
+func (r *Rotation) At(t int64) (pos int, start, end, round int64) {
+	switch {
+	case t < r.Origin:
+		return -1, math.MinInt64, r.Origin, 0
+	case len(r.Rows) == 0:
+		return -1, r.Origin, Never, 0
+	case len(r.Rows) == 1:
+		return 0, r.Origin, Never, 0
+	}
+	period := r.Period()
+	round = (t - r.Origin) / period
+	start = r.Origin + round*period
+	for pos = range r.Rows {
+		end = start + int64(r.Rows[pos].Slice)
+		if t < end {
+			break
+		}
+		start = end
+	}
+	return pos, start, end, round
+}
+
+// Period is the length of a round in ns, all slices added.
+func (r *Rotation) Period() int64 {
+	sum := int64(0)
+	for i := range r.Rows {
+		sum += int64(r.Rows[i].Slice)
+	}
+	return sum
+}
+
+// Has reports whether the rotation already consists of these rows, in whatever order:
+// then no new one is needed.
+func (r *Rotation) Has(rows []RotationRow) bool {
+	if len(rows) != len(r.Rows) {
+		return false
+	}
+	for _, row := range rows {
+		same := func(have RotationRow) bool {
+			return have.Index == row.Index && have.Slice == row.Slice && slices.Equal(have.Jobs, row.Jobs)
+		}
+		if !slices.ContainsFunc(r.Rows, same) {
+			return false
+		}
+	}
+	return true
+}
+
+// Next makes the rotation that follows old when the rows have become the given ones, see
+// Machine.Rows. It takes effect no sooner than lead from now, so that agents have it by then:
+//
+//   - at once, when the row whose turn it is has gone, or there is at most one;
+//   - at once, when a gang has never run: its row comes first, so that users do not wait for a
+//     program to begin. The interrupted rotation goes on after it with the row that was cut, which
+//     gets a whole slice. That slice must be over before the next gang is let in ahead of its turn: a
+//     burst of short jobs slows the others, but starves none;
+//   - else at the end of the slice.
+func Next(old Rotation, rows []RotationRow, now int64, lead time.Duration) Rotation {
+	t := now + int64(lead)
+	cur := old.inForce(t)
+	pos, _, end, _ := cur.At(t)
+	turns, cutting := cur.turns(rows, pos)
+	fresh, rest := cur.splitFresh(turns, t)
+
+	origin := t
+	if cutting && (len(fresh) == 0 || cur.guarding(t) != nil) {
+		origin = end
+		if len(rest) > 0 && rest[0].Index == cur.Rows[pos].Index {
+			rest = append(rest[1:], rest[0])
+		}
+	}
+	next := Rotation{Term: old.Term, Version: old.Version + 1, Origin: origin}
+	next.arrange(fresh, rest, cur.guarding(origin))
+	cur.before = nil
+	next.before = &cur
+	return next
+}
+
+// inForce is the rotation obeyed at t.
+func (r *Rotation) inForce(t int64) Rotation {
+	for r.Origin > t && r.before != nil {
+		r = r.before
+	}
+	return *r
+}
+
+// turns puts rows in the order in which r gives them their turns from position pos on,
+// new ones last, and tells whether to change now would cut a slice.
+func (r *Rotation) turns(rows []RotationRow, pos int) (turns []RotationRow, cutting bool) {
+	left := slices.Clone(rows)
+	for i := range r.Rows {
+		was := &r.Rows[(max(pos, 0)+i)%len(r.Rows)]
+		at := slices.IndexFunc(left, func(row RotationRow) bool { return continues(&row, was) })
+		if at < 0 {
+			continue
+		}
+		cutting = cutting || (i == 0 && pos >= 0 && len(r.Rows) > 1)
+		turns = append(turns, left[at])
+		left = slices.Delete(left, at, at+1)
+	}
+	return append(turns, left...), cutting
+}
+
+// continues reports whether row is what became of was: the same slot with a job in common.
+func continues(row, was *RotationRow) bool {
+	return row.Index == was.Index && slices.ContainsFunc(row.Jobs, was.runs)
+}
+
+func (r *RotationRow) runs(id JobID) bool {
+	_, found := slices.BinarySearch(r.Jobs, id)
+	return found
+}
+
+// splitFresh separates the rows that must come first so that every job that has not run by t
+// runs in one of them.
+func (r *Rotation) splitFresh(turns []RotationRow, t int64) (fresh, rest []RotationRow) {
+	begun := make(map[JobID]bool)
+	pending := r.fresh > 0 && t <= r.endOf(r.after)
+	for i := range r.Rows {
+		if pending && i >= r.after && i < r.after+r.fresh {
+			continue
+		}
+		for _, id := range r.Rows[i].Jobs {
+			begun[id] = true
+		}
+	}
+	for _, row := range turns {
+		isFresh := false
+		for _, id := range row.Jobs {
+			if !begun[id] {
+				begun[id], isFresh = true, true
+			}
+		}
+		if isFresh {
+			fresh = append(fresh, row)
+		} else {
+			rest = append(rest, row)
+		}
+	}
+	return fresh, rest
+}
+
+// endOf is when the first n slices are over.
+func (r *Rotation) endOf(n int) int64 {
+	end := r.Origin
+	for i := range n {
+		end += int64(r.Rows[i%len(r.Rows)].Slice)
+	}
+	return end
+}
+
+// guarding is the row whose slice must be over before a gang may be let in ahead of its turn, nil if
+// none at time t. At the instant at which those let in begin, others may still join them.
+func (r *Rotation) guarding(t int64) *RotationRow {
+	begin := r.endOf(r.after)
+	switch {
+	case len(r.Rows) < 2:
+		return nil
+	case t < begin:
+		return &r.Rows[r.after-1]
+	case r.fresh > 0 && t > begin && t < r.endOf(r.after+r.fresh+1):
+		return &r.Rows[(r.after+r.fresh)%len(r.Rows)]
+	}
+	return nil
+}
+
+// arrange puts fresh rows first or, under guard, right after the guarding row.
+func (r *Rotation) arrange(fresh, rest []RotationRow, guard *RotationRow) {
+	if guard != nil {
+		r.after = 1 + slices.IndexFunc(rest, func(row RotationRow) bool { return continues(&row, guard) })
+	}
+	r.Rows = slices.Concat(rest[:r.after], fresh, rest[r.after:])
+	if len(rest) > 0 {
+		r.fresh = len(fresh)
+	}
+}

@@ -1,0 +1,229 @@
+package gang
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// Schedule places what can be placed at cluster time now, and tidies the rows. Call it after
+// every event or batch of events; without one it returns at once, since time alone
+// makes nothing fit. now must not go back.
+func (m *Machine) Schedule(now int64) Decision {
+	var d Decision
+	if !m.full && len(m.fresh) == 0 && len(m.joins) == 0 {
+		return d
+	}
+	m.account(now)
+	if m.freed {
+		m.unify(&d)
+	}
+	m.startJoins(&d)
+	m.pass(now, &d)
+	m.full, m.freed, m.fresh = false, false, m.fresh[:0]
+	if !d.Empty() {
+		m.rowsOK = false
+	}
+	m.settle()
+	return d
+}
+
+// pass goes through the queue in order. Jobs start until one does not fit: that is the head.
+// Those behind it may overtake it under the rules of backfill.go. Jobs that wait for nodes
+// to come back hold up nobody.
+func (m *Machine) pass(now int64, d *Decision) {
+	list, head := m.queue, (*job)(nil)
+	if !m.full && m.freshBehindHead() {
+		list, head = m.fresh, m.head.job // nothing was freed: the others still wait for the same
+	}
+	m.memo.clear()
+	var view *view
+	started := false
+	for _, j := range list {
+		if head != nil && view == nil {
+			view = m.look(head, now)
+		}
+		ga, ok := m.tryStart(j, head, view)
+		switch {
+		case ok:
+			m.place(j, ga, d)
+			started = true
+		case head == nil && m.possible(j):
+			head = j
+		}
+	}
+	if head == nil {
+		m.head = headState{}
+	} else if view == nil {
+		m.look(head, now) // last in the queue: make its promise all the same
+	}
+	if started {
+		m.queue = slices.DeleteFunc(m.queue, func(j *job) bool { return j.gang != nil })
+	}
+}
+
+func (m *Machine) freshBehindHead() bool {
+	return m.head.job == nil || len(m.fresh) == 0 || compareJobs(m.head.job, m.fresh[0]) < 0
+}
+
+// tryStart finds a place for a job, behind a waiting head or not.
+func (m *Machine) tryStart(j, head *job, v *view) (*gang, bool) {
+	if head != nil {
+		return m.overtake(j, v)
+	}
+	s, ok := m.remembered(m.memo.now, m.grid, j, anyGrowth)
+	if !ok {
+		return nil, false
+	}
+	ga := m.found(j, s)
+	m.grid.add(ga)
+	return ga, true
+}
+
+// found makes the gang of a job for a spot, without putting it anywhere.
+func (m *Machine) found(j *job, s spot) *gang {
+	j.seats = s.seats
+	ga := &gang{id: j.req.ID, row: s.row, members: []*job{j}}
+	ga.refresh(&m.cfg)
+	return ga
+}
+
+// place records that a job's gang, already in the grid, has started.
+func (m *Machine) place(j *job, ga *gang, d *Decision) {
+	at, _ := m.findGang(ga.id)
+	m.gangs = slices.Insert(m.gangs, at, ga)
+	m.enter(j, ga, d)
+}
+
+func (m *Machine) enter(j *job, ga *gang, d *Decision) {
+	j.gang = ga
+	j.places = placesOf(j)
+	d.Start = append(d.Start, j.allocation())
+}
+
+// startJoins places joiners first: a gang that spawned them stands still without.
+func (m *Machine) startJoins(d *Decision) {
+	waiting := m.joins[:0]
+	for _, j := range m.joins {
+		switch ga := m.gangToJoin(j); {
+		case ga == nil:
+			m.queueAlone(j)
+		case !m.join(j, ga, d):
+			waiting = append(waiting, j)
+		}
+	}
+	clear(m.joins[len(waiting):])
+	m.joins = waiting
+}
+
+// gangToJoin is nil when the gang has ended since.
+func (m *Machine) gangToJoin(j *job) *gang {
+	if with := m.jobs[j.req.With]; with != nil && !with.lost {
+		return with.gang
+	}
+	return nil
+}
+
+// queueAlone makes an orphaned joiner a job like any other. As it might have shared
+// CPUs with its gang, it may share them now.
+func (m *Machine) queueAlone(j *job) {
+	j.req.Oversubscribe = true
+	j.layout = 0
+	insertJob(&m.queue, j)
+	insertJob(&m.fresh, j)
+}
+
+func (m *Machine) join(j *job, ga *gang, d *Decision) bool {
+	s, ok := m.seatJoin(j, ga)
+	if !ok {
+		return false
+	}
+	j.seats = s.seats
+	m.admit(j, ga)
+	m.enter(j, ga, d)
+	return true
+}
+
+// admit makes a job with seats a member of a gang.
+func (m *Machine) admit(j *job, ga *gang) {
+	m.grid.remove(ga)
+	at, _ := slices.BinarySearchFunc(ga.members, j, func(a, b *job) int {
+		if a.req.ID < b.req.ID {
+			return -1
+		}
+		return 1
+	})
+	ga.members = slices.Insert(ga.members, at, j)
+	ga.refresh(&m.cfg)
+	m.grid.add(ga)
+}
+
+// placesOf lists a placed job's CPUs and ranks.
+func placesOf(j *job) []Place {
+	places := make([]Place, len(j.seats))
+	for i := range j.seats {
+		s := &j.seats[i]
+		places[i] = Place{Node: s.node.ID, CPUs: indices(s.cpus), Ranks: make([]int, 0, s.ranks)}
+	}
+	if !j.req.Cyclic {
+		rank := 0
+		for i := range places {
+			for range j.seats[i].ranks {
+				places[i].Ranks = append(places[i].Ranks, rank)
+				rank++
+			}
+		}
+		return places
+	}
+	for rank := 0; rank < j.req.Tasks; {
+		for i := range places {
+			if len(places[i].Ranks) < j.seats[i].ranks {
+				places[i].Ranks = append(places[i].Ranks, rank)
+				rank++
+			}
+		}
+	}
+	return places
+}
+
+// account adds to every limited job the run time it got since the last call, from
+// its share of the rotation.
+func (m *Machine) account(now int64) {
+	elapsed := now - m.settled
+	m.settled = max(now, m.settled)
+	if elapsed <= 0 || m.period == 0 {
+		return
+	}
+	for _, ga := range m.gangs {
+		if ga.runs == 0 {
+			continue
+		}
+		ran := time.Duration(mulDiv(uint64(elapsed), uint64(ga.runs), uint64(m.period)))
+		for _, j := range ga.members {
+			if j.req.TimeLimit > 0 && j.runnable() {
+				j.ran += ran
+			}
+		}
+	}
+}
+
+// settle notes every gang's share of the rotation, for account.
+func (m *Machine) settle() {
+	m.period = 0
+	for _, ga := range m.gangs {
+		ga.runs = 0
+	}
+	for r, row := range m.Rows() {
+		m.period += row.Slice
+		for _, ga := range m.residents[r] {
+			ga.runs += row.Slice
+		}
+	}
+}
+
+// mulDiv is a*b/c for b <= c, without overflow between.
+func mulDiv(a, b, c uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	quo, _ := bits.Div64(hi, lo, c)
+	return quo
+}

@@ -1,0 +1,154 @@
+package gang
+
+import "slices"
+
+// Ranks that share CPUs: oversubscribed jobs, and joiners where the gang's row has no
+// CPUs left.
+
+// findShared finds a spot for ranks that share CPUs. It takes whole nodes of a row, and
+// looks for the row that gives it the most CPUs, a present one among equals.
+func (f *finder) findShared(g *grid, q *quest, growth int) (spot, bool) {
+	if !f.listRows(g, q, growth) || !f.listNodes(g, q) {
+		return spot{}, false
+	}
+	best, bestCPUs := -1, 0
+	for _, r := range f.rows {
+		if !f.chooseShared(g, q, r) {
+			continue
+		}
+		cpus := 0
+		for _, p := range f.picks {
+			cpus += int(g.cpus[p.pos])
+		}
+		if cpus > bestCPUs {
+			best, bestCPUs = r, cpus
+		}
+	}
+	if best < 0 {
+		return spot{}, false
+	}
+	f.chooseShared(g, q, best)
+	s := spot{row: best, seats: make([]seat, len(f.picks))}
+	for i, p := range f.picks {
+		s.seats[i] = seat{node: f.nodes[p.pos], cpus: g.freeCPUs(best, p.pos, int(g.cpus[p.pos])), ranks: int(p.ranks)}
+	}
+	return s, true
+}
+
+// chooseShared picks among the nodes that are all free in row r.
+func (f *finder) chooseShared(g *grid, q *quest, r int) bool {
+	f.caps = f.caps[:0]
+	for _, pos := range f.elig {
+		c := int32(0)
+		if g.rows[r].free[pos] == g.cpus[pos] {
+			c = g.cpus[pos]
+		}
+		f.caps = append(f.caps, c)
+	}
+	return f.spread(q)
+}
+
+// spread picks q.nodes nodes, or as many as there are ranks for, with caps
+// being the CPUs to share on each, and gives each node ranks in proportion.
+func (f *finder) spread(q *quest) bool {
+	f.picks = f.picks[:0]
+	for i := range q.must {
+		if f.caps[i] == 0 {
+			return false
+		}
+		f.take(int32(i))
+	}
+	f.sortByCap(len(q.must))
+	want := q.nodes
+	if want == 0 {
+		want = max(min(q.tasks, len(q.must)+len(f.sorted)), len(q.must))
+	}
+	more := want - len(f.picks)
+	if want == 0 || more > len(f.sorted) || q.tasks > want*MaxRanksPerNode {
+		return false
+	}
+	for _, i := range f.sorted[:more] {
+		f.take(i)
+	}
+	f.inNodeOrder()
+	f.proportion(q.tasks)
+	return true
+}
+
+// proportion gives every pick one rank and the others by its CPUs.
+func (f *finder) proportion(tasks int) {
+	cpus := 0
+	for _, p := range f.picks {
+		cpus += int(p.cap)
+	}
+	spare := tasks - len(f.picks)
+	left, full := spare, false
+	for i := range f.picks {
+		p := &f.picks[i]
+		extra := spare * int(p.cap) / cpus
+		p.ranks = int32(1 + extra)
+		left -= extra
+	}
+	for i := 0; left > 0; i, left = i+1, left-1 { // fewer are left than there are picks
+		f.picks[i].ranks++
+	}
+	for i := range f.picks {
+		full = full || f.picks[i].ranks > MaxRanksPerNode
+		f.picks[i].cap = MaxRanksPerNode
+	}
+	if full {
+		f.level(tasks)
+	}
+}
+
+// findJoin finds a spot for a joiner: on its gang's nodes, in its gang's row, on CPUs free
+// there or, if there are too few, on all the gang's own.
+func (f *finder) findJoin(g *grid, q *quest, ga *gang) (spot, bool) {
+	f.elig = f.elig[:0]
+	for _, pos := range q.must {
+		if ga.cpusOn(pos) == nil {
+			return spot{}, false
+		}
+		f.elig = append(f.elig, pos)
+	}
+	for i := range ga.seats {
+		if pos := ga.seats[i].node.pos; !slices.Contains(q.must, pos) {
+			f.elig = append(f.elig, pos)
+		}
+	}
+	kept := f.elig[:0]
+	for i, pos := range f.elig {
+		switch {
+		case q.mem == 0 || g.mem[pos] >= q.mem:
+			kept = append(kept, pos)
+		case i < len(q.must):
+			return spot{}, false
+		}
+	}
+	f.elig = kept
+	if f.chooseIn(g, q, ga.row) {
+		return f.seatIn(g, q, ga.row), true
+	}
+	f.caps = f.caps[:0]
+	for _, pos := range f.elig {
+		f.caps = append(f.caps, int32(count(ga.cpusOn(pos))))
+	}
+	if !f.spread(q) {
+		return spot{}, false
+	}
+	s := spot{row: ga.row, seats: make([]seat, len(f.picks))}
+	for i, p := range f.picks {
+		s.seats[i] = seat{node: f.nodes[p.pos], cpus: slices.Clone(ga.cpusOn(p.pos)), ranks: int(p.ranks)}
+	}
+	return s, true
+}
+
+// cpusOn is the gang's CPU set on a node, nil if it has none there.
+func (ga *gang) cpusOn(pos int32) []uint64 {
+	for i := range ga.seats {
+		if ga.seats[i].node.pos == pos {
+			return ga.seats[i].cpus
+		}
+	}
+	return nil
+}

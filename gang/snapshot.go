@@ -1,0 +1,156 @@
+package gang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Snapshot is the matrix for display.
+type Snapshot struct {
+	Nodes   []NodeState
+	Rows    []RowState // rows with a gang at home, by index
+	Waiting int
+}
+
+// NodeState is a column.
+type NodeState struct {
+	Node
+	Drained    bool
+	FreeMemory int64 // bytes not reserved
+	Gangs      int   // in all rows
+}
+
+// RowState is a row: per node, in the order of Snapshot.Nodes, per CPU, who uses it.
+type RowState struct {
+	Index int
+	Slice time.Duration // 0 while nothing at home here may run
+	CPUs  [][]CPUState
+}
+
+// CPUState says who uses a CPU in a row. If a gang shares it, the lowest job is named.
+type CPUState struct {
+	Job   JobID // 0: free
+	Guest bool  // at home in another row, or where its own row's gang is idle
+}
+
+// Matrix returns a copy of the matrix.
+func (m *Machine) Matrix() Snapshot {
+	s := Snapshot{Waiting: m.Waiting()}
+	for pos, n := range m.nodes {
+		s.Nodes = append(s.Nodes, NodeState{
+			Node: n.Node, Drained: n.drained,
+			FreeMemory: m.grid.mem[pos], Gangs: int(m.grid.gangs[pos]),
+		})
+	}
+	active := m.Rows()
+	for r := range m.grid.rows {
+		if m.grid.rows[r].gangs == 0 {
+			continue
+		}
+		row := RowState{Index: r}
+		for _, n := range m.nodes {
+			row.CPUs = append(row.CPUs, make([]CPUState, n.CPUs))
+		}
+		at := slices.IndexFunc(active, func(a RotationRow) bool { return a.Index == r })
+		if at >= 0 {
+			row.Slice = active[at].Slice
+			for _, ga := range m.residents[at] {
+				row.paint(ga, ga.row != r)
+			}
+		}
+		for _, ga := range m.gangs {
+			if ga.row == r {
+				row.paint(ga, false)
+			}
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	return s
+}
+
+// paint enters a gang's jobs where no other has been entered.
+func (r *RowState) paint(ga *gang, guest bool) {
+	for _, j := range ga.members {
+		for i := range j.seats {
+			cpus := r.CPUs[j.seats[i].node.pos]
+			for c := range cpus {
+				if cpus[c].Job == 0 && hasBit(j.seats[i].cpus, c) {
+					cpus[c] = CPUState{Job: j.req.ID, Guest: guest}
+				}
+			}
+		}
+	}
+}
+
+// String draws the matrix: a letter per CPU and job, small where the job is a guest, a dot
+// where the CPU is free. Letters repeat after 26 jobs; the last line tells them.
+func (s Snapshot) String() string {
+	letters, legend := s.letters()
+	var b strings.Builder
+	b.WriteString("row  slice")
+	for i := range s.Nodes {
+		fmt.Fprintf(&b, "  %-*s", s.width(i), s.Nodes[i].ID)
+	}
+	b.WriteString("\n")
+	for _, row := range s.Rows {
+		fmt.Fprintf(&b, "%-3d  %5s", row.Index, row.Slice)
+		for i, cpus := range row.CPUs {
+			text := make([]byte, len(cpus))
+			for c, cpu := range cpus {
+				text[c] = letterOf(cpu, letters)
+			}
+			fmt.Fprintf(&b, "  %-*s", s.width(i), text)
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString(legend)
+	return trimLines(b.String())
+}
+
+func (s Snapshot) width(node int) int { return max(len(s.Nodes[node].ID), s.Nodes[node].CPUs) }
+
+// letters gives jobs their letters in the order of their ids.
+func (s Snapshot) letters() (map[JobID]byte, string) {
+	var ids []JobID
+	for _, row := range s.Rows {
+		for _, cpus := range row.CPUs {
+			for _, cpu := range cpus {
+				if cpu.Job != 0 {
+					ids = append(ids, cpu.Job)
+				}
+			}
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	letters := make(map[JobID]byte, len(ids))
+	legend := make([]string, len(ids))
+	for i, id := range ids {
+		letters[id] = 'A' + byte(i%26)
+		legend[i] = fmt.Sprintf("%c=%d", letters[id], id)
+	}
+	if len(ids) == 0 {
+		return letters, ""
+	}
+	return letters, strings.Join(legend, " ") + "\n"
+}
+
+func letterOf(cpu CPUState, letters map[JobID]byte) byte {
+	switch {
+	case cpu.Job == 0:
+		return '.'
+	case cpu.Guest:
+		return letters[cpu.Job] - 'A' + 'a'
+	}
+	return letters[cpu.Job]
+}
+
+func trimLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}

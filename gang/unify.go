@@ -1,0 +1,70 @@
+package gang
+
+import (
+	"cmp"
+	"slices"
+)
+
+// unify empties rows whose gangs all find their CPUs free in other rows, from
+// the highest down. Single gangs are not moved: they run in such rows anyway, and only a row less
+// makes the others' turns come sooner. A row is left when its end would make the rotation
+// longer, since promises count on its length.
+func (m *Machine) unify(d *Decision) {
+	for r := len(m.grid.rows) - 1; r >= 0; r-- {
+		if m.grid.rows[r].gangs == 0 || m.grid.present() == 1 {
+			continue
+		}
+		if movers, to, ok := m.emptying(r); ok {
+			for i, ga := range movers {
+				m.shift(ga, to[i], d)
+			}
+		}
+	}
+	slices.SortFunc(d.Move, func(a, b Move) int { return cmp.Compare(a.Job, b.Job) })
+}
+
+// emptying finds for each gang of row r the row that grows least by it, the lowest of equals.
+// As gangs of one row have no CPU in common, each can be looked at for itself.
+func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
+	var weight [MaxRowsLimit]int
+	rows := m.grid.rows
+	for t := range rows {
+		weight[t] = rows[t].weight()
+	}
+	growth := -weight[r]
+	for _, ga := range m.gangs {
+		if ga.row != r {
+			continue
+		}
+		best := -1
+		for t := range rows {
+			if t == r || rows[t].gangs == 0 || !m.grid.holds(t, ga) {
+				continue
+			}
+			if best < 0 || max(ga.weight, weight[t])-weight[t] < max(ga.weight, weight[best])-weight[best] {
+				best = t
+			}
+		}
+		if best < 0 {
+			return nil, nil, false
+		}
+		growth += max(ga.weight-weight[best], 0)
+		weight[best] = max(ga.weight, weight[best])
+		movers, to = append(movers, ga), append(to, best)
+	}
+	return movers, to, growth <= 0
+}
+
+func (m *Machine) shift(ga *gang, to int, d *Decision) {
+	for _, j := range ga.members {
+		at := slices.IndexFunc(d.Move, func(mv Move) bool { return mv.Job == j.req.ID })
+		if at >= 0 {
+			d.Move[at].To = to
+		} else {
+			d.Move = append(d.Move, Move{Job: j.req.ID, From: ga.row, To: to})
+		}
+	}
+	m.grid.remove(ga)
+	ga.row = to
+	m.grid.add(ga)
+}
