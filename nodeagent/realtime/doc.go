@@ -1,0 +1,18 @@
+// Package realtime lets one thread act at planned instants although spinning
+// programs fill every CPU: a real-time priority, and a sleep until an absolute
+// instant that can be interrupted.
+//
+// It is for the switching thread of an agent. Nothing here is needed for being
+// correct: where the priority is not permitted, switches come later, and the
+// caller says so once.
+//
+// The thread has to be locked (runtime.LockOSThread), and the Go scheduler must
+// have a processor left for it when it wakes: keep GOMAXPROCS above the number
+// of goroutines that compute.
+//
+//	runtime.LockOSThread()
+//	if err := realtime.SetFIFO(realtime.SwitchPriority); errors.Is(err, realtime.ErrNotPermitted) {
+//		log.Info(err.Error())
+//	}
+//	late, woken, err := sleeper.Until(instant) // woken: the plan has changed
+package realtime

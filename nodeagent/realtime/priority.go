@@ -1,0 +1,126 @@
+package realtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// SwitchPriority is for switching threads: above every ordinary program, below
+// the kernel's own interrupt threads, which have 50.
+const SwitchPriority = 40
+
+const (
+	minFIFO, maxFIFO = 1, 99
+	minNice, maxNice = -20, 19
+)
+
+// maxNiceRounds bounds how often SetNice looks for threads that were made while
+// it was looking. New threads inherit, so the second look finds all.
+const maxNiceRounds = 8
+
+var (
+	// ErrNotPermitted means that the kernel does not let this process raise its
+	// priority or lock its memory; the text says what would permit it.
+	ErrNotPermitted = errors.New("not permitted")
+	// ErrPriority means that a priority is out of range.
+	ErrPriority = errors.New("no such priority")
+)
+
+// SetFIFO gives the calling thread, which must be locked, the real-time policy
+// SCHED_FIFO with a priority of 1 to 99. Processes that it starts do not inherit
+// it (SCHED_RESET_ON_FORK), nor do threads that Go starts.
+func SetFIFO(priority int) error {
+	if priority < minFIFO || priority > maxFIFO {
+		return fmt.Errorf("%w: a real-time priority is %d to %d, not %d", ErrPriority, minFIFO, maxFIFO, priority)
+	}
+	attr := unix.SchedAttr{
+		Size:     unix.SizeofSchedAttr,
+		Policy:   unix.SCHED_FIFO,
+		Flags:    unix.SCHED_FLAG_RESET_ON_FORK,
+		Priority: uint32(priority),
+	}
+	err := unix.SchedSetAttr(0, &attr, 0)
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("real-time priority %d is %w, switches will be late on busy nodes; run the agent as root or raise its RLIMIT_RTPRIO",
+			priority, ErrNotPermitted)
+	}
+	if err != nil {
+		return fmt.Errorf("setting real-time priority %d: %w", priority, err)
+	}
+	return nil
+}
+
+// SetNice sets the nice value, -20 to 19, of every thread of this process: in
+// Linux it belongs to threads (sched(7)). Real-time threads keep their policy.
+func SetNice(nice int) error {
+	if nice < minNice || nice > maxNice {
+		return fmt.Errorf("%w: a nice value is %d to %d, not %d", ErrPriority, minNice, maxNice, nice)
+	}
+	done := make(map[int]bool)
+	for range maxNiceRounds {
+		tids, err := threads()
+		if err != nil {
+			return err
+		}
+		fresh := false
+		for _, tid := range tids {
+			if done[tid] {
+				continue
+			}
+			fresh, done[tid] = true, true
+			if err := setNice(tid, nice); err != nil {
+				return err
+			}
+		}
+		if !fresh {
+			return nil
+		}
+	}
+	return nil
+}
+
+func setNice(tid, nice int) error {
+	err := unix.Setpriority(unix.PRIO_PROCESS, tid, nice)
+	switch {
+	case err == nil, errors.Is(err, unix.ESRCH): // the thread has ended
+		return nil
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return fmt.Errorf("nice value %d is %w; run the agent as root or raise its RLIMIT_NICE", nice, ErrNotPermitted)
+	default:
+		return fmt.Errorf("setting nice value %d: %w", nice, err)
+	}
+}
+
+func threads() ([]int, error) {
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil, fmt.Errorf("listing threads: %w", err)
+	}
+	tids := make([]int, 0, len(entries))
+	for _, e := range entries {
+		tid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("listing threads: %w", err)
+		}
+		tids = append(tids, tid)
+	}
+	return tids, nil
+}
+
+// LockMemory keeps every page that this process has touched in memory, so that
+// a switch never waits for a disk. Pages are locked when first used: Go reserves
+// far more addresses than it uses.
+func LockMemory() error {
+	err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT)
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOMEM) {
+		return fmt.Errorf("locking memory is %w; run the agent as root or raise its RLIMIT_MEMLOCK", ErrNotPermitted)
+	}
+	if err != nil {
+		return fmt.Errorf("locking memory: %w", err)
+	}
+	return nil
+}
