@@ -1,0 +1,50 @@
+package pmi
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestEnviron(t *testing.T) {
+	e, err := NewEngine(JobInfo{KVSName: "score_7", RankNode: []int32{0, 1, 0}, NodeIndex: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := e.Environ([]string{"HOME=/root"}, 2, 5)
+	want := []string{
+		"HOME=/root", "PMI_FD=5", "PMI_RANK=2", "PMI_SIZE=3", "PMI_JOBID=score_7",
+		"MPI_LOCALNRANKS=2", "MPI_LOCALRANKID=1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := e.Environ(nil, 1, 5); got != nil {
+		t.Errorf("a rank of another node is given %q", got)
+	}
+}
+
+func TestEnvironOfSpawned(t *testing.T) {
+	e, err := NewEngine(JobInfo{KVSName: "score_8", RankNode: []int32{0}, SpawnerJob: "score_7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.Environ(nil, 0, 3); !slices.Contains(got, "PMI_SPAWNED=1") {
+		t.Errorf("a spawned rank is not told so: %q", got)
+	}
+}
+
+func TestScrub(t *testing.T) {
+	env := []string{
+		"PATH=/bin", "PMI_RANK=0", "PMI_FD=9", "PMIX_NAMESPACE=x", "PMI2_X=1", "OMPI_COMM_WORLD_RANK=1",
+		"OMPI_MCA_btl=self,tcp", "OMPI_MCA_orte_ess_jobid=1", "OMPI_MCA_ess=env", "HYDI_CONTROL_FD=7",
+		"MPI_LOCALRANKID=0", "OMPI_MCA_pmix_base_async_modex=1", "SLURM_JOB_ID=3", "SLURM_PMI_FD=4",
+		"MPIR_CVAR_CH3_INTERFACE_HOSTNAME=vm", "MPIR_CVAR_DEBUG_SUMMARY=1", "PMIND=kept", "NOVALUE",
+	}
+	want := []string{
+		"HOME=/", "PATH=/bin", "OMPI_MCA_btl=self,tcp", "OMPI_MCA_pmix_base_async_modex=1", "SLURM_JOB_ID=3",
+		"MPIR_CVAR_DEBUG_SUMMARY=1", "PMIND=kept", "NOVALUE",
+	}
+	if got := Scrub([]string{"HOME=/"}, env); !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
