@@ -1,0 +1,320 @@
+package fence
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// envelope is a message on its way.
+type envelope struct {
+	from, to int
+	message  Message
+}
+
+// network is the collectives of all nodes and what is between them.
+type network struct {
+	nodes []Collective
+	wire  []envelope
+	// done holds what each node got, per exchange.
+	done   map[int]map[uint64]string
+	failed map[int]error
+}
+
+func newTrees(t testing.TB, n int) *network {
+	t.Helper()
+	w := &network{done: make(map[int]map[uint64]string), failed: make(map[int]error)}
+	for self := range n {
+		tree, err := NewTree(n, self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.nodes = append(w.nodes, tree)
+		w.done[self] = make(map[uint64]string)
+	}
+	return w
+}
+
+func (w *network) handle(self int, effects []Effect) {
+	for _, e := range effects {
+		switch e.Kind {
+		case Send:
+			w.wire = append(w.wire, envelope{self, e.To, e.Message})
+		case Done:
+			w.done[self][e.Message.Op.Seq] = sorted(e.Message.Data)
+		case Failed:
+			w.failed[self] = e.Err
+		}
+	}
+}
+
+// sorted makes pieces comparable, whose order is free. Each ends with ';'.
+func sorted(data []byte) string {
+	pieces := strings.Split(strings.TrimSuffix(string(data), ";"), ";")
+	slices.Sort(pieces)
+	return strings.Join(pieces, ";")
+}
+
+func piece(node int, seq uint64) []byte { return fmt.Appendf(nil, "%d/%d;", node, seq) }
+
+func allPieces(n int, seq uint64) string {
+	var all []byte
+	for node := range n {
+		all = append(all, piece(node, seq)...)
+	}
+	return sorted(all)
+}
+
+func (w *network) add(node int, seq uint64) {
+	w.handle(node, w.nodes[node].Add(Op{Seq: seq}, piece(node, seq)))
+}
+
+// deliver takes message i off the wire and delivers it.
+func (w *network) deliver(i int) {
+	e := w.wire[i]
+	w.wire = slices.Delete(w.wire, i, i+1)
+	w.handle(e.to, w.nodes[e.to].Receive(e.from, e.message))
+}
+
+// Whatever order messages come in, and however often, every node gets the
+// pieces of all nodes, each of the right exchange.
+func TestAnyOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.OneOf(rapid.IntRange(1, 12), rapid.IntRange(1, 100)).Draw(rt, "nodes")
+		rounds := uint64(rapid.IntRange(1, 3).Draw(rt, "rounds"))
+		w := newTrees(t, n)
+		next := make([]uint64, n)
+		ready := make([]int, n)
+		for node := range n {
+			next[node], ready[node] = 1, node
+		}
+		for len(ready) > 0 || len(w.wire) > 0 {
+			i := rapid.IntRange(0, len(ready)+len(w.wire)-1).Draw(rt, "what")
+			if i < len(ready) {
+				node := ready[i]
+				ready = slices.Delete(ready, i, i+1)
+				w.add(node, next[node])
+				next[node]++
+			} else {
+				i -= len(ready)
+				if rapid.IntRange(0, 9).Draw(rt, "again") == 0 {
+					e := w.wire[i]
+					w.handle(e.to, w.nodes[e.to].Receive(e.from, e.message))
+				}
+				w.deliver(i)
+			}
+			for node := range n {
+				// A node adds to an exchange when it has the one before.
+				over := uint64(len(w.done[node])) == next[node]-1
+				if over && next[node] <= rounds && !slices.Contains(ready, node) {
+					ready = append(ready, node)
+				}
+			}
+			if len(w.failed) > 0 {
+				rt.Fatalf("failed: %v", w.failed)
+			}
+		}
+		for node := range n {
+			for seq := uint64(1); seq <= rounds; seq++ {
+				if got, want := w.done[node][seq], allPieces(n, seq); got != want {
+					rt.Fatalf("node %d, exchange %d: got %q, want %q", node, seq, got, want)
+				}
+			}
+		}
+	})
+}
+
+// Two messages per node and exchange, and no more hops than the tree is deep.
+func TestCost(t *testing.T) {
+	for n, depth := range map[int]int{1: 0, 2: 1, 9: 1, 10: 2, 73: 2, 74: 3} {
+		w := newTrees(t, n)
+		for node := range n {
+			w.add(node, 1)
+		}
+		messages, hops := 0, 0
+		for ; len(w.wire) > 0; hops++ {
+			// All that is on the wire at once is one hop.
+			for range len(w.wire) {
+				w.deliver(0)
+				messages++
+			}
+		}
+		if messages != 2*(n-1) || hops != 2*depth {
+			t.Errorf("%d nodes: %d messages in %d hops, want %d in %d", n, messages, hops, 2*(n-1), 2*depth)
+		}
+	}
+}
+
+// A child may be an exchange ahead: its next piece comes before this node has
+// added its own.
+func TestChildAhead(t *testing.T) {
+	w := newTrees(t, 2)
+	w.add(0, 1)
+	w.add(1, 1)
+	w.deliver(0)
+	w.deliver(0)
+	w.add(1, 2)
+	w.deliver(0)
+	if len(w.done[0]) != 1 || len(w.failed) != 0 {
+		t.Fatalf("done %v, failed %v", w.done[0], w.failed)
+	}
+	w.add(0, 2)
+	if w.done[0][2] != allPieces(2, 2) {
+		t.Errorf("got %q", w.done[0][2])
+	}
+}
+
+func TestNoSuchNode(t *testing.T) {
+	for _, tt := range [][2]int{{0, 0}, {2, 2}, {2, -1}, {-1, 0}} {
+		if _, err := NewTree(tt[0], tt[1]); !errors.Is(err, ErrShape) {
+			t.Errorf("node %d of %d: %v", tt[1], tt[0], err)
+		}
+	}
+}
+
+// What a node of the job can do wrong to node 0 or 1 of three.
+func TestProtocolErrors(t *testing.T) {
+	op := Op{Seq: 1}
+	for name, do := range map[string]func(zero, one Collective) []Effect{
+		"up of no child":    func(_, one Collective) []Effect { return one.Receive(2, Message{Op: op, Step: Up}) },
+		"up of the parent":  func(_, one Collective) []Effect { return one.Receive(0, Message{Op: op, Step: Up}) },
+		"up of nobody":      func(zero, _ Collective) []Effect { return zero.Receive(-1, Message{Op: op, Step: Up}) },
+		"down to the root":  func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: op, Step: Down}) },
+		"down of a child":   func(_, one Collective) []Effect { return one.Receive(2, Message{Op: op, Step: Down}) },
+		"down before up":    func(_, one Collective) []Effect { return one.Receive(0, Message{Op: op, Step: Down}) },
+		"an unknown step":   func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: op, Step: 9}) },
+		"an unknown kind":   func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: Op{Kind: kinds, Seq: 1}}) },
+		"far ahead":         func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: Op{Seq: 2}}) },
+		"own kind unknown":  func(zero, _ Collective) []Effect { return zero.Add(Op{Kind: kinds, Seq: 1}, nil) },
+		"own piece early":   func(zero, _ Collective) []Effect { return zero.Add(Op{Seq: 2}, nil) },
+		"own piece of zero": func(zero, _ Collective) []Effect { return zero.Add(Op{}, nil) },
+		"own piece twice": func(zero, _ Collective) []Effect {
+			zero.Add(op, nil)
+			return zero.Add(op, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTrees(t, 3)
+			effects := do(w.nodes[0], w.nodes[1])
+			if len(effects) != 1 || effects[0].Kind != Failed || !errors.Is(effects[0].Err, ErrProtocol) {
+				t.Errorf("got %+v", effects)
+			}
+		})
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	// The same bytes again and again: the bound is on what they add up to.
+	huge := make([]byte, MaxBytes/2+1)
+	w := newTrees(t, 3)
+	w.nodes[0].Add(Op{Seq: 1}, huge)
+	effects := w.nodes[0].Receive(1, Message{Op: Op{Seq: 1}, Step: Up, Data: huge})
+	if len(effects) != 1 || !errors.Is(effects[0].Err, ErrTooLarge) {
+		t.Errorf("a large sum: %+v", effects)
+	}
+	w = newTrees(t, 3)
+	w.nodes[1].Add(Op{Seq: 1}, nil)
+	effects = w.nodes[1].Receive(0, Message{Op: Op{Seq: 1}, Step: Down, Data: make([]byte, MaxBytes+1)})
+	if len(effects) != 1 || !errors.Is(effects[0].Err, ErrTooLarge) {
+		t.Errorf("a large result: %+v", effects)
+	}
+}
+
+// A lost node ends the exchange with a reason that names it; whoever comes
+// later is told, and messages that still arrive are nothing.
+func TestLost(t *testing.T) {
+	w := newTrees(t, 4)
+	w.add(0, 1)
+	effects := w.nodes[0].Lost(2, "its agent has not answered for 5 s")
+	if len(effects) != 1 || !errors.Is(effects[0].Err, ErrLost) {
+		t.Fatalf("got %+v", effects)
+	}
+	if text := effects[0].Err.Error(); !strings.Contains(text, "node 2: its agent has not answered") {
+		t.Errorf("got %q", text)
+	}
+	if effects := w.nodes[0].Lost(3, "it too"); len(effects) != 0 {
+		t.Errorf("a second loss made %+v", effects)
+	}
+	if effects := w.nodes[0].Receive(1, Message{Op: Op{Seq: 1}}); len(effects) != 0 {
+		t.Errorf("a message after the end made %+v", effects)
+	}
+	if effects := w.nodes[0].Add(Op{Seq: 2}, nil); len(effects) != 1 || !errors.Is(effects[0].Err, ErrLost) {
+		t.Errorf("a piece after the end made %+v", effects)
+	}
+	for _, nobody := range []int{-1, 4, 1} {
+		if effects := w.nodes[1].Lost(nobody, "x"); len(effects) != 0 {
+			t.Errorf("the loss of %d on node 1 made %+v", nobody, effects)
+		}
+	}
+}
+
+// The data of others is passed on as it came; nodes share it and none may
+// write into it.
+func TestDataIsNotChanged(t *testing.T) {
+	w := newTrees(t, 3)
+	data := make([][]byte, 3)
+	for node := range data {
+		data[node] = append(make([]byte, 0, 100), piece(node, 1)...)
+		w.handle(node, w.nodes[node].Add(Op{Seq: 1}, data[node]))
+	}
+	for len(w.wire) > 0 {
+		w.deliver(0)
+	}
+	for node := range data {
+		if !bytes.Equal(data[node], piece(node, 1)) || w.done[node][1] != allPieces(3, 1) {
+			t.Errorf("node %d: its piece is %q now, it got %q", node, data[node], w.done[node][1])
+		}
+	}
+}
+
+// FuzzReceive lets a node of five send anything to one in the middle.
+func FuzzReceive(f *testing.F) {
+	f.Add(uint8(0), 1, uint64(1), uint32(0), []byte("x"), true)
+	f.Add(uint8(0), 0, uint64(1), uint32(1), []byte("x"), true)
+	f.Fuzz(func(t *testing.T, kind uint8, from int, seq uint64, step uint32, data []byte, added bool) {
+		w := newTrees(t, 12)
+		if added {
+			w.add(1, 1)
+		}
+		effects := w.nodes[1].Receive(from, Message{Op: Op{Kind: Kind(kind), Seq: seq}, Step: Step(step), Data: data})
+		for _, e := range effects {
+			if e.Kind == Send && (e.To < 0 || e.To >= 12 || e.To == 1) {
+				t.Errorf("a message to node %d", e.To)
+			}
+			if e.Kind == Failed && e.Err == nil {
+				t.Error("failed for no reason")
+			}
+		}
+	})
+}
+
+// BenchmarkFence is one exchange of 64 nodes with 1 KB each.
+func BenchmarkFence(b *testing.B) {
+	const n = 64
+	w := newTrees(b, n)
+	data := make([]byte, 1024)
+	var seq uint64
+	b.ReportAllocs()
+	for b.Loop() {
+		seq++
+		for node := range n {
+			for _, e := range w.nodes[node].Add(Op{Seq: seq}, data) {
+				w.wire = append(w.wire, envelope{node, e.To, e.Message})
+			}
+		}
+		for len(w.wire) > 0 {
+			e := w.wire[0]
+			w.wire = w.wire[1:]
+			for _, effect := range w.nodes[e.to].Receive(e.from, e.message) {
+				if effect.Kind == Send {
+					w.wire = append(w.wire, envelope{e.to, effect.To, effect.Message})
+				}
+			}
+		}
+	}
+}
