@@ -1,0 +1,143 @@
+package switcher
+
+import (
+	"slices"
+	"time"
+
+	"score/ctxswitch"
+)
+
+// handle tells the machine a fact and does what it orders, until it orders
+// nothing more.
+func (s *Switcher) handle(now int64, event ctxswitch.Event) {
+	s.order(now, event)
+	for {
+		for s.done < len(s.todo) {
+			effect := s.todo[s.done]
+			s.done++
+			s.act(effect)
+		}
+		s.todo, s.done = s.todo[:0], 0
+		if !s.awaitOne() {
+			return
+		}
+	}
+}
+
+// order appends what follows from a fact. Records are read at once, since they
+// hold only until the machine is told the next fact.
+func (s *Switcher) order(now int64, event ctxswitch.Event) {
+	for _, effect := range s.machine.Handle(now, event) {
+		if effect.Kind == ctxswitch.EffectRecord {
+			s.observe(effect.Record)
+			continue
+		}
+		s.todo = append(s.todo, effect)
+	}
+}
+
+// act carries out one order. An order to a job that has gone needs nothing:
+// the machine has been told, or is about to be.
+func (s *Switcher) act(effect ctxswitch.Effect) {
+	j := s.jobs[effect.Job]
+	if j == nil {
+		return
+	}
+	switch effect.Kind {
+	case ctxswitch.EffectFreeze:
+		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
+		s.failed(j, j.Container.Freeze())
+		j.handle.on.Store(false)
+		s.freezing = append(s.freezing, freezing{effect: effect, job: j})
+	case ctxswitch.EffectThaw:
+		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
+		s.failed(j, j.Container.Thaw())
+		j.handle.on.Store(true)
+		s.order(s.clock.now(), ctxswitch.Done(effect))
+	case ctxswitch.EffectLaunch:
+		j.handle.on.Store(true)
+		if err := j.Launch(); err != nil {
+			s.tell(Notice{Kind: NoticeLaunchFailed, Job: j.ID, Err: err})
+		}
+	case ctxswitch.EffectWarn:
+		s.tell(Notice{Kind: NoticeWarn, Job: j.ID, Late: effect.Late})
+	case ctxswitch.EffectRevoke, ctxswitch.EffectFlush, ctxswitch.EffectSave, ctxswitch.EffectLoad:
+		// Jobs are added without contexts, so none of these is ordered.
+	case ctxswitch.EffectNone, ctxswitch.EffectRecord:
+	}
+}
+
+// awaitOne waits for one of the freezes that the machine waits for. It is false
+// when there is none.
+func (s *Switcher) awaitOne() bool {
+	i := slices.IndexFunc(s.freezing, func(f freezing) bool { return !f.late })
+	if i < 0 {
+		return false
+	}
+	effect := s.freezing[i].effect
+	err := s.freezing[i].job.Container.WaitFrozen(s.clock.time(effect.By))
+	if err == nil {
+		s.freezing = slices.Delete(s.freezing, i, i+1)
+		s.order(s.clock.now(), ctxswitch.Done(effect))
+		return true
+	}
+	s.freezing[i].late = true // lookAtLate sees to it
+	if now := s.clock.now(); now >= effect.By {
+		s.order(now, ctxswitch.Tick())
+	}
+	return true
+}
+
+// lookAtLate sees whether what did not stop in time has stopped by now.
+func (s *Switcher) lookAtLate() {
+	for {
+		i := slices.IndexFunc(s.freezing, func(f freezing) bool { return f.job.Container.WaitFrozen(time.Time{}) == nil })
+		if i < 0 {
+			return
+		}
+		effect := s.freezing[i].effect
+		s.freezing = slices.Delete(s.freezing, i, i+1)
+		s.handle(s.clock.now(), ctxswitch.Done(effect))
+	}
+}
+
+// failed tells once that a container does not obey. The machine finds out by
+// itself, since the answer does not come.
+func (s *Switcher) failed(j *job, err error) {
+	if err == nil || j.failed {
+		return
+	}
+	j.failed = true
+	s.tell(Notice{Kind: NoticeFailed, Job: j.ID, Err: err})
+}
+
+// observe keeps what a record says.
+func (s *Switcher) observe(r *ctxswitch.Record) {
+	s.active.Store(true)
+	s.node.Observe(r)
+	s.observeJobs(r, r.Out)
+	s.observeJobs(r, r.In)
+	s.observeJobs(r, r.Launched)
+	if r.Cause != ctxswitch.CauseBoundary || r.Superseded {
+		return
+	}
+	for _, id := range r.In {
+		if j := s.jobs[id]; j != nil {
+			j.switching += r.Total()
+		}
+	}
+	b := s.boundaries.add()
+	b.Version, b.Round, b.Pos = r.Version, r.Slot.Round, r.Slot.Pos
+	b.Planned, b.Running = r.Planned+r.Offset, r.Finished+r.Offset
+	b.Out = append(b.Out[:0], r.Out...)
+	b.In = append(append(b.In[:0], r.In...), r.Launched...)
+}
+
+func (s *Switcher) observeJobs(r *ctxswitch.Record, ids []ctxswitch.JobID) {
+	for _, id := range ids {
+		if j := s.jobs[id]; j != nil {
+			j.measures.Observe(r)
+			j.dirty = true
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package switcher
+
+import (
+	"sync/atomic"
+	"time"
+
+	"score/ctxswitch"
+)
+
+// letter is something told to the switching thread.
+type letter struct {
+	next  *letter
+	event ctxswitch.Event
+	// job comes with EventJobAdded and EventJobAdopted.
+	job *job
+	// usage gets the answer to EventJobRemoved.
+	usage chan<- Usage
+	// report is to be filled in, instead of an event.
+	report *Report
+}
+
+// inbox takes letters from everybody for one reader. It is a stack without
+// locks, which the reader takes whole and turns over: the reader, who runs at
+// real-time priority, so never waits for a writer who lost the CPU.
+type inbox struct {
+	top atomic.Pointer[letter]
+}
+
+// closedInbox on top says that nobody reads any more.
+var closedInbox = new(letter)
+
+// put is false when the inbox is closed. first tells whether it was empty, so
+// that the reader must be woken.
+func (b *inbox) put(l *letter) (first, ok bool) {
+	for {
+		top := b.top.Load()
+		if top == closedInbox {
+			return false, false
+		}
+		l.next = top
+		if b.top.CompareAndSwap(top, l) {
+			return top == nil, true
+		}
+	}
+}
+
+// take returns all letters, oldest first, or nil.
+func (b *inbox) take() *letter {
+	if b.top.Load() == nil {
+		return nil
+	}
+	return turned(b.top.Swap(nil))
+}
+
+// close returns what had not been read; later letters are refused.
+func (b *inbox) close() *letter {
+	return turned(b.top.Swap(closedInbox))
+}
+
+func (b *inbox) empty() bool { return b.top.Load() == nil }
+
+func turned(newest *letter) *letter {
+	var oldest *letter
+	for newest != nil && newest != closedInbox {
+		next := newest.next
+		newest.next, oldest = oldest, newest
+		newest = next
+	}
+	return oldest
+}
+
+// answer tells a letter's writer what it waits for, when there is none to act.
+func (l *letter) answer() {
+	if l.usage != nil {
+		l.usage <- Usage{}
+	}
+	if l.report != nil {
+		l.report.filled <- struct{}{}
+	}
+}
+
+// Usage is what a job had of the node.
+type Usage struct {
+	Ran         time.Duration // its gang was on, since its launch
+	Slices      uint64        // how often it was let go
+	LateFreezes uint64        // how often it did not stop in time
+	Switching   time.Duration // from planned instants to its running again
+}

@@ -1,0 +1,65 @@
+package switcher
+
+import (
+	"sync/atomic"
+	"time"
+
+	"score/ctxswitch"
+)
+
+// Container is what the switching thread uses of cgroup.Container. The methods
+// are called from that thread alone.
+type Container interface {
+	// Freeze asks that all processes stop.
+	Freeze() error
+	// WaitFrozen returns nil when they have, or an error at the deadline.
+	WaitFrozen(deadline time.Time) error
+	// Thaw lets them run again.
+	Thaw() error
+}
+
+// Job is what the thread needs to know of a job on this node.
+type Job struct {
+	ID        ctxswitch.JobID
+	Container Container
+	// Launch starts the job's processes for the first time. It runs on the
+	// switching thread: it must not block, and needs not wait for them.
+	Launch func() error
+	// TimeLimit makes a NoticeTimeUp when the job has been on for so long;
+	// 0: none.
+	TimeLimit time.Duration
+}
+
+// Handle tells of a job without asking the thread.
+type Handle struct {
+	on atomic.Bool
+}
+
+// On says whether the job's gang is on: launched, or let go, and not stopped
+// since.
+func (h *Handle) On() bool { return h.on.Load() }
+
+// job is the thread's own view.
+type job struct {
+	Job
+	handle    Handle
+	told      bool // of its time being up
+	failed    bool // an order to its container has failed; told once
+	switching time.Duration
+	dirty     bool // something was measured since the last report
+	measures  *ctxswitch.Measures
+	// reported is the other half of a pair: what the last report carried, which
+	// its reader empties before he asks for the next.
+	reported *ctxswitch.Measures
+}
+
+func newJob(j Job) *job {
+	return &job{Job: j, measures: new(ctxswitch.Measures), reported: new(ctxswitch.Measures)}
+}
+
+// freezing is an order to stop whose fulfilment is still to come.
+type freezing struct {
+	effect ctxswitch.Effect
+	job    *job
+	late   bool // it is no longer waited for, only looked at
+}

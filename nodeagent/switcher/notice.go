@@ -1,0 +1,39 @@
+package switcher
+
+import "score/ctxswitch"
+
+// NoticeKind says what a Notice tells.
+type NoticeKind uint8
+
+// The kinds of notices.
+const (
+	// NoticeTimeUp: the job has been on for its TimeLimit.
+	NoticeTimeUp NoticeKind = iota
+	// NoticeWarn: the job's processes did not stop in time, Late times in a row.
+	NoticeWarn
+	// NoticeLaunchFailed: Job.Launch gave Err.
+	NoticeLaunchFailed
+	// NoticeFailed: an order to the container gave Err; told once for a job.
+	NoticeFailed
+)
+
+// Notice is what the thread has to say to the rest of the agent.
+type Notice struct {
+	Kind NoticeKind
+	Job  ctxswitch.JobID
+	Late int
+	Err  error
+}
+
+// maxNotices bounds what waits for a slow reader: some for every job of a
+// crowded node. What does not fit is counted in Report.LostNotices.
+const maxNotices = 256
+
+// tell never blocks: the thread does not wait for anybody.
+func (s *Switcher) tell(n Notice) {
+	select {
+	case s.notices <- n:
+	default:
+		s.lostNotices++
+	}
+}

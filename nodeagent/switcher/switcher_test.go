@@ -1,0 +1,395 @@
+package switcher
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"score/ctxswitch"
+	"score/nodeagent/realtime"
+)
+
+const patience = 20 * time.Second
+
+// cell is a container that only remembers.
+type cell struct {
+	mu      sync.Mutex
+	frozen  bool
+	stuck   bool // does not freeze
+	broken  error
+	log     []string
+	changed chan struct{}
+}
+
+func newCell() *cell { return &cell{changed: make(chan struct{}, 1024)} }
+
+func (c *cell) note(what string) {
+	c.log = append(c.log, what)
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (c *cell) Freeze() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.note("freeze")
+	c.frozen = true
+	return c.broken
+}
+
+func (c *cell) WaitFrozen(deadline time.Time) error {
+	c.mu.Lock()
+	stuck := c.stuck
+	c.mu.Unlock()
+	if stuck {
+		time.Sleep(time.Until(deadline))
+		return errors.New("not frozen")
+	}
+	return c.broken
+}
+
+func (c *cell) Thaw() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.note("thaw")
+	c.frozen = false
+	return c.broken
+}
+
+func (c *cell) launch() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.note("launch")
+	return nil
+}
+
+func (c *cell) set(f func(*cell)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(c)
+}
+
+// until waits until what the cell has been told ends with the words.
+func (c *cell) until(t *testing.T, words ...string) {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		c.mu.Lock()
+		log := append([]string(nil), c.log...)
+		c.mu.Unlock()
+		if len(log) >= len(words) {
+			same := true
+			for i, w := range words {
+				same = same && log[len(log)-len(words)+i] == w
+			}
+			if same {
+				return
+			}
+		}
+		select {
+		case <-c.changed:
+		case <-limit:
+			t.Fatalf("the container was told %v, not %v at the end", log, words)
+		}
+	}
+}
+
+func (c *cell) count(word string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, w := range c.log {
+		if w == word {
+			n++
+		}
+	}
+	return n
+}
+
+func start(t testing.TB) *Switcher {
+	t.Helper()
+	s, err := New(Options{Realtime: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var ended sync.WaitGroup
+	ended.Go(func() { s.Run(ctx) })
+	t.Cleanup(func() { cancel(); ended.Wait() })
+	s.Offset(1, 0) // cluster time is the local clock
+	return s
+}
+
+func (c *cell) job(id ctxswitch.JobID) Job {
+	return Job{ID: id, Container: c, Launch: c.launch}
+}
+
+func plan(version uint64, slice time.Duration, rows ...[]ctxswitch.JobID) *ctxswitch.Plan {
+	p := &ctxswitch.Plan{Term: 1, Version: version, Origin: realtime.Now()}
+	for i, jobs := range rows {
+		p.Rows = append(p.Rows, ctxswitch.Row{Index: i, Slice: slice, Jobs: jobs})
+	}
+	return p
+}
+
+func TestTwoJobsTakeTurns(t *testing.T) {
+	s := start(t)
+	a, b := newCell(), newCell()
+	s.Add(a.job(1))
+	s.Add(b.job(2))
+	s.Plan(plan(1, 2*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
+	a.until(t, "launch")
+	s.Launched(1)
+	b.until(t, "launch")
+	s.Launched(2)
+	for range 3 {
+		b.until(t, "freeze")
+		a.until(t, "thaw")
+		a.until(t, "freeze")
+		b.until(t, "thaw")
+	}
+	usage := <-s.Remove(1)
+	if usage.Slices < 4 || usage.Ran <= 0 {
+		t.Errorf("usage %+v", usage)
+	}
+	b.until(t, "thaw") // alone now
+	time.Sleep(0)
+	if n := a.count("launch"); n != 1 {
+		t.Errorf("launched %d times", n)
+	}
+}
+
+func TestLoneJobIsNotTouched(t *testing.T) {
+	s := start(t)
+	a := newCell()
+	h := s.Add(a.job(1))
+	if h.On() {
+		t.Error("on before its launch")
+	}
+	s.Plan(plan(1, time.Millisecond, []ctxswitch.JobID{1}))
+	a.until(t, "launch")
+	s.Launched(1)
+	time.Sleep(20 * time.Millisecond) // many slices
+	if n := a.count("freeze"); n != 0 {
+		t.Errorf("a lone job was frozen %d times", n)
+	}
+	if !h.On() {
+		t.Error("not on")
+	}
+	if u := <-s.Remove(1); u.Ran < 20*time.Millisecond {
+		t.Errorf("ran %v", u.Ran)
+	}
+}
+
+func TestOldTermIsIgnored(t *testing.T) {
+	s := start(t)
+	a := newCell()
+	s.Add(a.job(1))
+	fresh := plan(1, time.Millisecond, []ctxswitch.JobID{1})
+	fresh.Term = 2
+	s.Offset(2, 0)
+	s.Plan(fresh)
+	a.until(t, "launch")
+	s.Launched(1)
+	s.Plan(plan(9, time.Millisecond)) // of term 1: would stop the job
+	<-s.Remove(99)                    // all has been read
+	if n := a.count("freeze"); n != 0 {
+		t.Error("a plan of an old term was obeyed")
+	}
+}
+
+func TestWithdrawnJobIsStopped(t *testing.T) {
+	s := start(t)
+	a := newCell()
+	h := s.Add(a.job(1))
+	s.Plan(plan(1, time.Millisecond, []ctxswitch.JobID{1}))
+	a.until(t, "launch")
+	s.Launched(1)
+	s.Plan(plan(2, time.Millisecond))
+	a.until(t, "freeze")
+	<-s.Remove(99)
+	if h.On() {
+		t.Error("still on")
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	s := start(t)
+	a, b := newCell(), newCell()
+	limited := a.job(1)
+	limited.TimeLimit = 30 * time.Millisecond
+	s.Add(limited)
+	s.Add(b.job(2))
+	begun := time.Now()
+	s.Plan(plan(1, 5*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
+	n := notice(t, s, NoticeTimeUp)
+	if n.Job != 1 {
+		t.Errorf("notice %+v", n)
+	}
+	// It was on for half the time only.
+	if took := time.Since(begun); took < 50*time.Millisecond {
+		t.Errorf("time was up after %v", took)
+	}
+}
+
+func notice(t *testing.T, s *Switcher, kind NoticeKind) Notice {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		select {
+		case n := <-s.Notices():
+			if n.Kind == kind {
+				return n
+			}
+		case <-limit:
+			t.Fatalf("no notice of kind %d", kind)
+		}
+	}
+}
+
+func TestStubbornJobDoesNotStopTheOther(t *testing.T) {
+	s := start(t)
+	a, b := newCell(), newCell()
+	a.stuck = true
+	s.Add(a.job(1))
+	s.Add(b.job(2))
+	s.Plan(plan(1, 10*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
+	a.until(t, "launch")
+	s.Launched(1)
+	b.until(t, "launch")
+	s.Launched(2)
+	n := notice(t, s, NoticeWarn)
+	if n.Job != 1 || n.Late < ctxswitch.WarnAfter {
+		t.Errorf("notice %+v", n)
+	}
+	a.set(func(c *cell) { c.stuck = false })
+	r := NewReport()
+	if !s.Collect(t.Context(), r) || r.Late < uint64(n.Late) {
+		t.Errorf("%d late freezes reported", r.Late)
+	}
+	if u := <-s.Remove(1); u.LateFreezes < uint64(n.Late) {
+		t.Errorf("usage %+v", u)
+	}
+}
+
+func TestBrokenContainerIsToldOnce(t *testing.T) {
+	s := start(t)
+	a, b := newCell(), newCell()
+	a.broken = errors.New("no such group")
+	s.Add(a.job(1))
+	s.Add(b.job(2))
+	s.Plan(plan(1, 10*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
+	a.until(t, "launch")
+	s.Launched(1)
+	b.until(t, "launch")
+	s.Launched(2)
+	if n := notice(t, s, NoticeFailed); n.Job != 1 || n.Err == nil {
+		t.Errorf("notice %+v", n)
+	}
+	b.until(t, "thaw") // goes on switching
+	for {
+		select {
+		case n := <-s.Notices():
+			if n.Kind == NoticeFailed {
+				t.Error("told twice")
+			}
+			continue
+		default:
+		}
+		break
+	}
+}
+
+func TestLaunchFailureIsTold(t *testing.T) {
+	s := start(t)
+	a := newCell()
+	failing := a.job(1)
+	failing.Launch = func() error { return errors.New("steward is gone") }
+	s.Add(failing)
+	s.Plan(plan(1, time.Millisecond, []ctxswitch.JobID{1}))
+	if n := notice(t, s, NoticeLaunchFailed); n.Job != 1 {
+		t.Errorf("notice %+v", n)
+	}
+}
+
+func TestReports(t *testing.T) {
+	s := start(t)
+	a, b := newCell(), newCell()
+	if !s.Idle() {
+		t.Error("not idle without jobs")
+	}
+	s.Add(a.job(1))
+	s.Add(b.job(2))
+	s.Plan(plan(1, 2*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
+	b.until(t, "launch")
+	s.Launched(1)
+	s.Launched(2)
+	for range 5 {
+		a.until(t, "freeze")
+		a.until(t, "thaw")
+	}
+	r := NewReport()
+	var boundaries []Boundary
+	switches, launches := uint64(0), uint64(0)
+	for range 3 {
+		if s.Idle() {
+			t.Error("idle with two jobs")
+		}
+		if !s.Collect(t.Context(), r) {
+			t.Fatal("no report")
+		}
+		if r.Empty() {
+			t.Error("empty report")
+		}
+		for _, b := range r.Boundaries {
+			if b.Running < b.Planned || b.Version != 1 {
+				t.Errorf("boundary %+v", b)
+			}
+			boundaries = append(boundaries, b)
+		}
+		for _, j := range r.Jobs {
+			if j.ID != 1 && j.ID != 2 {
+				t.Errorf("report of job %d", j.ID)
+			}
+		}
+		switches, launches = switches+r.Switches, launches+r.Launches
+		a.until(t, "freeze")
+		a.until(t, "thaw")
+	}
+	if launches != 2 || switches < 10 {
+		t.Errorf("%d launches, %d switches", launches, switches)
+	}
+	for i := 1; i < len(boundaries); i++ {
+		if boundaries[i].Planned <= boundaries[i-1].Planned {
+			t.Errorf("boundary %d is out of order", i)
+		}
+	}
+	<-s.Remove(1)
+	<-s.Remove(2)
+	s.Collect(t.Context(), r)
+	s.Collect(t.Context(), r)
+	if !r.Empty() || !s.Idle() {
+		t.Error("something is left after the last job")
+	}
+}
+
+func TestEndedThreadAnswers(t *testing.T) {
+	s, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	before := s.Remove(1)
+	s.Run(ctx)
+	<-before
+	<-s.Remove(1)
+	if s.Collect(t.Context(), NewReport()) {
+		t.Error("a report of an ended thread")
+	}
+	s.Plan(plan(1, time.Millisecond))
+}
