@@ -37,7 +37,7 @@ type Effect struct {
 	Seq    uint64  // tells this order from an earlier one to the same job
 	By     int64   // local instant until which the answer is waited for
 	Late   int     // EffectWarn: freezes in a row that were late
-	Record *Record // EffectRecord: valid until the next Handle
+	Record *Record // EffectRecord: how it went; good until seven more switches have begun
 }
 
 // String gives the order as a word.

@@ -17,9 +17,10 @@ const (
 	// the tables grow once.
 	usualJobs = 64
 
-	// openRecords is one more than can be needed: in one Handle a switch can be
-	// broken off, another run through at once, and a third begin.
-	openRecords = 4
+	// keptRecords is how many switches begin before a record's memory is used
+	// anew. One Handle can close two and begin a third; the rest is for callers
+	// who queue effects.
+	keptRecords = 8
 )
 
 // Machine decides what runs on one node. Make it with New; it is not safe for
@@ -53,7 +54,7 @@ type Machine struct {
 
 	seq      uint64
 	record   *Record // of the switch in progress; nil in Steady
-	records  [openRecords]Record
+	records  [keptRecords]Record
 	recordAt int
 	effects  []Effect
 	counters [counterCount]uint64

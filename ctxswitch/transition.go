@@ -159,7 +159,7 @@ func (m *Machine) begin(now int64) {
 		m.cause, m.planned = CauseJob, now
 	}
 	m.caused = false
-	m.recordAt = (m.recordAt + 1) % openRecords
+	m.recordAt = (m.recordAt + 1) % keptRecords
 	m.record = &m.records[m.recordAt]
 	m.record.reset()
 	m.record.Term, m.record.Version = m.cur.plan.Term, m.cur.plan.Version
