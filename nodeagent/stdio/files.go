@@ -1,0 +1,99 @@
+package stdio
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// MaxFiles bounds the files that one Files has open: standard output and error
+// of as many ranks as a node may have (4,096).
+const MaxFiles = 2 * 4096
+
+// ErrTooManyFiles means that a pattern gave more than MaxFiles names.
+var ErrTooManyFiles = errors.New("too many output files")
+
+// Opener opens an output file, truncating it.
+type Opener func(path string) (io.WriteCloser, error)
+
+// Files are the open output files of a job on one node. A name that comes up
+// again, for another rank or for standard error, is the same file.
+type Files struct {
+	open Opener
+
+	mu    sync.Mutex
+	files map[string]*Sink
+}
+
+// NewFiles makes an empty set.
+func NewFiles(open Opener) *Files {
+	return &Files{open: open, files: make(map[string]*Sink)}
+}
+
+// Sink gives the file of that name, opened at the first call.
+func (f *Files) Sink(path string) (*Sink, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.files[path]; s != nil {
+		return s, nil
+	}
+	if len(f.files) == MaxFiles {
+		return nil, fmt.Errorf("%w: a job has at most %d on a node; put several ranks into one file", ErrTooManyFiles, MaxFiles)
+	}
+	w, err := f.open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the output file: %w", err)
+	}
+	s := &Sink{path: path, to: w}
+	f.files[path] = s
+	return s, nil
+}
+
+// Close closes all files and returns the first error that each of them had: data
+// that did not reach the disk is the user's business.
+func (f *Files) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var failed []error
+	for _, s := range f.files {
+		failed = append(failed, s.close())
+	}
+	clear(f.files)
+	return errors.Join(failed...)
+}
+
+// Sink is one output file. Pieces written from several goroutines are not mixed.
+type Sink struct {
+	path string
+
+	mu  sync.Mutex
+	to  io.WriteCloser
+	err error // the first failure; nothing is written after it
+}
+
+// Write writes one piece. Its signature is Emit's.
+func (s *Sink) Write(piece []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	if _, err := s.to.Write(piece); err != nil {
+		s.err = fmt.Errorf("writing the output file %s: %w", s.path, err)
+	}
+	return s.err
+}
+
+func (s *Sink) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.to.Close(); err != nil && s.err == nil {
+		s.err = fmt.Errorf("closing the output file %s: %w", s.path, err)
+	}
+	failed := s.err
+	if s.err == nil {
+		s.err = fmt.Errorf("writing the output file %s: it is closed", s.path)
+	}
+	return failed
+}

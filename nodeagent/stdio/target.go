@@ -1,0 +1,51 @@
+package stdio
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Kind is where a stream comes from or goes to.
+type Kind uint8
+
+const (
+	// All is scrun's own stream, for all ranks.
+	All Kind = iota
+	// None is nothing: no input, output thrown away.
+	None
+	// OneRank is scrun's own stream, for one rank only.
+	OneRank
+	// File is a file, or several.
+	File
+)
+
+// Target is the meaning of the argument of -o, -e or -i.
+type Target struct {
+	Kind    Kind
+	Rank    int     // of OneRank
+	Pattern Pattern // of File
+}
+
+// ParseTarget reads what srun's -o, -e and -i take: "all", "none", a rank, or a
+// file name. A file whose name is one of these is written as ./all. The number
+// of tasks bounds the rank.
+func ParseTarget(text string, tasks int) (Target, error) {
+	switch text {
+	case "all":
+		return Target{Kind: All}, nil
+	case "none":
+		return Target{Kind: None}, nil
+	}
+	if rank, err := strconv.Atoi(text); err == nil {
+		if rank < 0 || rank >= tasks {
+			return Target{}, fmt.Errorf("%w: rank %d is not one of 0 to %d; write ./%s for a file of that name",
+				ErrPattern, rank, tasks-1, text)
+		}
+		return Target{Kind: OneRank, Rank: rank}, nil
+	}
+	p, err := ParsePattern(text)
+	if err != nil {
+		return Target{}, err
+	}
+	return Target{Kind: File, Pattern: p}, nil
+}
