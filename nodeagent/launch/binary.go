@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -72,18 +73,19 @@ func readHead(path string) ([]byte, error) {
 
 func checkScript(path string, head []byte, depth int) error {
 	line, _, whole := bytes.Cut(head[2:min(len(head), maxShebang)], []byte("\n"))
-	words := bytes.Fields(line)
+	// The kernel splits at blanks and tabs only: a carriage return is part of the name.
+	words := bytes.FieldsFunc(line, func(c rune) bool { return c == ' ' || c == '\t' })
 	if len(words) == 0 || !whole && len(head) >= maxShebang && len(words) == 1 {
 		return fmt.Errorf("%w: the first line of %s names none that fits; it looks like #!/bin/sh", ErrBadInterpreter, path)
 	}
 	interpreter := string(words[0])
 	if err := access(interpreter); err != nil {
 		hint := "install it or correct the line"
-		if bytes.HasSuffix(words[0], []byte("\r")) || bytes.HasSuffix(line, []byte("\r")) {
+		if bytes.HasSuffix(words[0], []byte("\r")) {
 			hint = "the line ends as on Windows; run dos2unix on the script"
 		}
 		return fmt.Errorf("%w: %s begins with #!%s, which cannot be used: %w; %s",
-			ErrBadInterpreter, path, interpreter, err, hint)
+			ErrBadInterpreter, path, strings.TrimSuffix(interpreter, "\r"), err, hint)
 	}
 	if depth == maxInterpreters {
 		return fmt.Errorf("%w: %s is interpreted by more than %d scripts", ErrBadInterpreter, path, maxInterpreters)

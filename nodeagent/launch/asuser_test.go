@@ -1,0 +1,101 @@
+package launch
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+func TestAsUser(t *testing.T) {
+	needRoot(t)
+	dir := openDir(t)
+	secret := filepath.Join(dir, "secret")
+	write(t, secret, []byte("x"), 0o600)
+	if err := os.Mkdir(filepath.Join(dir, "shared"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "shared"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	err := AsUser(nobody, func() error {
+		if _, err := os.ReadFile(secret); !errors.Is(err, os.ErrPermission) {
+			t.Errorf("reading root's file: %v", err)
+		}
+		return os.WriteFile(filepath.Join(dir, "shared", "out"), nil, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "shared", "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := info.Sys().(*syscall.Stat_t); st.Uid != nobody.UID || st.Gid != nobody.GID {
+		t.Errorf("the new file belongs to %d:%d", st.Uid, st.Gid)
+	}
+}
+
+func TestAsUserHasTheGroups(t *testing.T) {
+	needRoot(t)
+	dir := openDir(t)
+	path := filepath.Join(dir, "group")
+	write(t, path, []byte("x"), 0o640)
+	if err := os.Chown(path, 0, int(nobody.Groups[0])); err != nil {
+		t.Fatal(err)
+	}
+	read := func(u *User) error {
+		return AsUser(u, func() error {
+			_, err := os.ReadFile(path)
+			return err
+		})
+	}
+	if err := read(nobody); err != nil {
+		t.Errorf("a member of the group: %v", err)
+	}
+	if err := read(&User{UID: nobody.UID, GID: nobody.GID}); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("no member of the group: %v", err)
+	}
+}
+
+// The rest of the process keeps its identity, however often and at once others
+// act as a user.
+func TestAsUserDoesNotLeak(t *testing.T) {
+	needRoot(t)
+	path := filepath.Join(openDir(t), "secret")
+	write(t, path, []byte("x"), 0o600)
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			err := AsUser(nobody, func() error {
+				_, err := os.ReadFile(path)
+				return err
+			})
+			if !errors.Is(err, os.ErrPermission) {
+				t.Errorf("as the user: %v", err)
+			}
+		})
+		all.Go(func() {
+			if _, err := os.ReadFile(path); err != nil {
+				t.Errorf("as root: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	text, err := os.ReadFile("/proc/self/status") // the first thread's
+	if err != nil || !strings.Contains(string(text), "\nUid:\t0\t0\t0\t0\n") {
+		t.Errorf("the first thread acts as somebody else now: %s, %v", text, err)
+	}
+}
+
+func TestAsUserBringsErrorsBack(t *testing.T) {
+	bad := errors.New("bad")
+	for _, u := range []*User{nil, nobody} {
+		if err := AsUser(u, func() error { return bad }); !errors.Is(err, bad) {
+			t.Error(err)
+		}
+	}
+}
