@@ -8,6 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"score/cmd/scrun/display"
 	"score/cmd/scrun/options"
 	"score/scored/api"
 	"score/scored/api/scorev1"
@@ -65,7 +66,7 @@ func perform(o *options.Options) int {
 	if s.jobID, err = submit(ctx, cluster, spec); err != nil {
 		return speak.fail(client.Sentence(err))
 	}
-	s.display.jobID = s.jobID
+	s.display.SetJob(s.jobID)
 	speak.tell("job %d was submitted at %s", s.jobID, cluster.Socket())
 	return s.run(ctx)
 }
@@ -86,7 +87,10 @@ func reach(ctx context.Context, o *options.Options, signals <-chan os.Signal) (*
 }
 
 func newSession(o *options.Options, speak voice, cluster *reached, signals <-chan os.Signal) (*session, error) {
-	shown, err := newDisplay(o, os.Stdout, os.Stderr)
+	shown, err := display.New(display.Config{
+		Tasks: o.Tasks, Label: o.Label, Unbuffered: o.Unbuffered,
+		Output: o.Stdout, Errors: o.Stderr, Stdout: os.Stdout, Stderr: os.Stderr,
+	})
 	if err != nil {
 		return nil, err
 	}

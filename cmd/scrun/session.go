@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 	"golang.org/x/sys/unix"
 
+	"score/cmd/scrun/display"
 	"score/cmd/scrun/options"
 	"score/scored/api/scorev1"
 	"score/scored/client"
@@ -29,7 +30,7 @@ type session struct {
 	voice   voice
 	jobID   uint64
 	client  *client.Client
-	display *display
+	display *display.Display
 	input   *os.File // carried to the ranks; nil: none
 	signals <-chan os.Signal
 
@@ -127,12 +128,12 @@ func (s *session) receive(stream *attachment, mute chan<- struct{}) outcome {
 		}
 		switch event := event.GetEvent().(type) {
 		case *scorev1.AttachEvent_Output:
-			if err := s.display.show(event.Output); err != nil {
+			if err := s.display.Show(event.Output); err != nil {
 				how.trouble = err
 				mute <- struct{}{} // display fails once
 			}
 		case *scorev1.AttachEvent_State:
-			s.display.place(event.State.GetPlaces())
+			s.display.Place(event.State.GetPlaces())
 			s.tellState(event.State)
 		case *scorev1.AttachEvent_Warning:
 			s.voice.warn(event.Warning)
@@ -140,7 +141,7 @@ func (s *session) receive(stream *attachment, mute chan<- struct{}) outcome {
 			how.verdict = event.Ended
 		}
 	}
-	if err := s.display.close(); how.trouble == nil {
+	if err := s.display.Close(); how.trouble == nil {
 		how.trouble = err
 	}
 	return how

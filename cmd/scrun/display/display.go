@@ -1,4 +1,4 @@
-package main
+package display
 
 import (
 	"bytes"
@@ -24,12 +24,21 @@ const (
 	streamErr = 2
 )
 
-// display shows what the ranks write: by whole lines, each in one write, so
-// that lines of ranks do not mix. One goroutine uses it.
-type display struct {
+// Config says how output is shown and where.
+type Config struct {
+	Tasks      uint32 // ranks of the job
+	Label      bool
+	Unbuffered bool
+	// Output and Errors are where the two streams go; StreamDefault and
+	// StreamAll mean Stdout and Stderr.
+	Output, Errors options.Stream
+	Stdout, Stderr io.Writer
+}
+
+// Display shows one job's output. One goroutine uses it.
+type Display struct {
+	config Config
 	jobID  uint64
-	tasks  uint32
-	label  bool
 	direct bool // output goes on as it comes
 	routes [streamErr + 1]options.Stream
 	own    [streamErr + 1]io.Writer
@@ -41,36 +50,38 @@ type display struct {
 
 type streamKey struct{ rank, stream uint32 }
 
-// newDisplay opens the files whose name is known before the job has a number,
-// so that a wrong one stops scrun before anything runs.
-func newDisplay(o *options.Options, stdout, stderr io.Writer) (*display, error) {
-	d := &display{
-		tasks: o.Tasks,
-		label: o.Label,
+// New opens the files whose name is known before the job has a number, so that
+// a wrong one is told before anything runs.
+func New(config Config) (*Display, error) {
+	d := &Display{
+		config: config,
 		// One rank's lines cannot mix with another's, and its prompts, which
 		// end no line, shall be seen.
-		direct: o.Unbuffered || o.Tasks == 1 && !o.Label,
-		routes: [...]options.Stream{streamOut: o.Stdout, streamErr: o.Stderr},
-		own:    [...]io.Writer{streamOut: stdout, streamErr: stderr},
+		direct: config.Unbuffered || config.Tasks == 1 && !config.Label,
+		routes: [...]options.Stream{streamOut: config.Output, streamErr: config.Errors},
+		own:    [...]io.Writer{streamOut: config.Stdout, streamErr: config.Stderr},
 		nodes:  make(map[uint32]string),
 		held:   make(map[streamKey][]byte),
 		files:  make(map[string]*os.File),
 	}
-	if o.Stderr.Mode == options.StreamDefault && o.Stdout.Mode == options.StreamFile {
-		d.routes[streamErr] = o.Stdout // as srun does
+	if config.Errors.Mode == options.StreamDefault && config.Output.Mode == options.StreamFile {
+		d.routes[streamErr] = config.Output // as srun does
 	}
 	for _, route := range d.routes {
 		if route.Mode == options.StreamFile && !strings.Contains(route.Pattern, "%") {
 			if _, err := d.file(route.Pattern); err != nil {
-				return nil, errors.Join(err, d.close())
+				return nil, errors.Join(err, d.Close())
 			}
 		}
 	}
 	return d, nil
 }
 
-// place learns where the ranks run, for %N.
-func (d *display) place(places []*scorev1.NodePlace) {
+// SetJob tells the job's number, for %j.
+func (d *Display) SetJob(id uint64) { d.jobID = id }
+
+// Place learns where the ranks run, for %N.
+func (d *Display) Place(places []*scorev1.NodePlace) {
 	for _, place := range places {
 		for _, rank := range place.GetRanks() {
 			d.nodes[rank] = place.GetNode()
@@ -78,10 +89,10 @@ func (d *display) place(places []*scorev1.NodePlace) {
 	}
 }
 
-// show takes one piece of output. After an error everything is dropped.
-func (d *display) show(output *scorev1.Output) error {
+// Show takes one piece of output. After an error everything is dropped.
+func (d *Display) Show(output *scorev1.Output) error {
 	stream := output.GetStream()
-	if d.broken || output.GetRank() >= d.tasks || stream != streamOut && stream != streamErr {
+	if d.broken || output.GetRank() >= d.config.Tasks || stream != streamOut && stream != streamErr {
 		return nil
 	}
 	key := streamKey{output.GetRank(), stream}
@@ -93,13 +104,13 @@ func (d *display) show(output *scorev1.Output) error {
 }
 
 // pass writes what is complete and holds the rest.
-func (d *display) pass(key streamKey, text []byte, eof bool) error {
+func (d *Display) pass(key streamKey, text []byte, eof bool) error {
 	if held := d.held[key]; len(held) > 0 {
 		text = append(held, text...)
 	}
-	complete := len(text)
-	if !d.direct && !eof && len(text) < maxLine {
-		complete = bytes.LastIndexByte(text, '\n') + 1
+	complete := bytes.LastIndexByte(text, '\n') + 1
+	if d.direct || eof || len(text)-complete >= maxLine {
+		complete = len(text)
 	}
 	if complete < len(text) {
 		d.held[key] = text[complete:]
@@ -111,12 +122,12 @@ func (d *display) pass(key streamKey, text []byte, eof bool) error {
 
 // write puts text where the stream goes. A stream that only ends makes its file
 // all the same.
-func (d *display) write(key streamKey, text []byte) error {
+func (d *Display) write(key streamKey, text []byte) error {
 	out, err := d.writer(key)
 	if err != nil || len(text) == 0 {
 		return err
 	}
-	if d.label {
+	if d.config.Label {
 		text = labelled(key.rank, text)
 	}
 	if _, err := out.Write(text); err != nil {
@@ -138,7 +149,7 @@ func labelled(rank uint32, text []byte) []byte {
 	return out
 }
 
-func (d *display) writer(key streamKey) (io.Writer, error) {
+func (d *Display) writer(key streamKey) (io.Writer, error) {
 	route := d.routes[key.stream]
 	switch route.Mode {
 	case options.StreamNone:
@@ -156,7 +167,7 @@ func (d *display) writer(key streamKey) (io.Writer, error) {
 }
 
 // expand was checked when the command line was read.
-func (d *display) expand(pattern string, rank uint32) string {
+func (d *Display) expand(pattern string, rank uint32) string {
 	return strings.NewReplacer(
 		"%t", strconv.FormatUint(uint64(rank), 10),
 		"%N", d.nodes[rank],
@@ -166,7 +177,7 @@ func (d *display) expand(pattern string, rank uint32) string {
 }
 
 // file opens each name once, so that ranks and streams can share one.
-func (d *display) file(name string) (*os.File, error) {
+func (d *Display) file(name string) (*os.File, error) {
 	if file := d.files[name]; file != nil {
 		return file, nil
 	}
@@ -178,8 +189,8 @@ func (d *display) file(name string) (*os.File, error) {
 	return file, nil
 }
 
-// close shows begun lines and closes the files.
-func (d *display) close() error {
+// Close shows begun lines and closes the files.
+func (d *Display) Close() error {
 	var failures []error
 	for key, line := range d.held {
 		if !d.broken {

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+func jobCommand(c *caller) *cobra.Command {
+	return parent("job", "list, show, explain and end jobs",
+		jobListCommand(c), jobShowCommand(c), jobExplainCommand(c), jobAttachCommand(c),
+		jobCancelCommand(c), jobSignalCommand(c), jobWaitCommand(c))
+}
+
+// parseJobs reads job numbers.
+func parseJobs(arguments []string) ([]uint64, error) {
+	ids := make([]uint64, 0, len(arguments))
+	for _, argument := range arguments {
+		id, err := strconv.ParseUint(argument, 10, 64)
+		if err != nil || id == 0 {
+			return nil, fmt.Errorf("%q is no job's number; 'scored job list' shows them", argument)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// needs says what a command expects where cobra would count arguments.
+func needs(most int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, arguments []string) error {
+		switch {
+		case len(arguments) == 0:
+			return errors.New("name " + what)
+		case most > 0 && len(arguments) > most:
+			return errors.New("name " + what + " only")
+		default:
+			return nil
+		}
+	}
+}
+
+func jobListCommand(c *caller) *cobra.Command {
+	var request scorev1.ListJobsRequest
+	var asJSON bool
+	command := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list the jobs that wait or run",
+		Args:    cobra.NoArgs,
+		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
+			reply, err := daemon.Jobs.ListJobs(command.Context(), connect.NewRequest(&request))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJobsJSON(command.OutOrStdout(), reply.Msg.GetJobs())
+			}
+			return printJobs(command.OutOrStdout(), reply.Msg.GetJobs())
+		}),
+	}
+	command.Flags().BoolVarP(&request.All, "all", "a", false, "finished jobs too, as far as they are kept")
+	command.Flags().StringVarP(&request.User, "user", "u", "", "jobs of this `user` only")
+	addJSON(command, &asJSON)
+	return command
+}
+
+func addJSON(command *cobra.Command, asJSON *bool) {
+	command.Flags().BoolVar(asJSON, "json", false, "print one JSON object for programs")
+}
+
+func printJobsJSON(out io.Writer, jobs []*scorev1.Job) error {
+	list := make([]jobData, 0, len(jobs))
+	for _, job := range jobs {
+		list = append(list, newJobData(job))
+	}
+	return printJSON(out, struct {
+		Schema int       `json:"schema"`
+		Jobs   []jobData `json:"jobs"`
+	}{schema, list})
+}
+
+func printJobs(out io.Writer, jobs []*scorev1.Job) error {
+	t := newTable(out, "ID", "NAME", "USER", "STATE", "RANKS", "ROW", "RUN TIME", "SLICES", "WHERE")
+	for _, job := range jobs {
+		usage := job.GetUsage()
+		t.row(strconv.FormatUint(job.GetId(), 10), printable(job.GetSpec().GetName()), userName(job),
+			stateWord(job.GetState()), strconv.FormatUint(uint64(job.GetSpec().GetTasks()), 10), rowWord(job),
+			shortTime(time.Duration(usage.GetRunNanos())), strconv.FormatUint(usage.GetSlices(), 10), whereWords(job))
+	}
+	return t.flush()
+}
+
+func rowWord(job *scorev1.Job) string {
+	if job.GetRow() < 0 || len(job.GetPlaces()) == 0 {
+		return "-"
+	}
+	return strconv.Itoa(int(job.GetRow()))
+}
+
+// whereWords tells where a job runs, or why it does not, or how it ended.
+func whereWords(job *scorev1.Job) string {
+	switch job.GetState() {
+	case scorev1.JobState_JOB_STATE_QUEUED:
+		return "waits for " + orDash(printable(job.GetWaitingFor()))
+	case scorev1.JobState_JOB_STATE_DONE:
+		return endWords(job.GetVerdict())
+	default:
+		return nodeNames(job)
+	}
+}
+
+func nodeNames(job *scorev1.Job) string {
+	names := make([]string, 0, len(job.GetPlaces()))
+	for _, place := range job.GetPlaces() {
+		names = append(names, place.GetNode())
+	}
+	return orDash(strings.Join(names, ","))
+}
+
+func endWords(verdict *scorev1.Verdict) string {
+	return fmt.Sprintf("%s, exit code %d", reasonWord(verdict.GetReason()), verdict.GetExitCode())
+}
+
+func jobExplainCommand(c *caller) *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "explain JOB",
+		Short: "tell why a job waits, or where it runs",
+		Args:  needs(1, "one job"),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			ids, err := parseJobs(arguments)
+			if err != nil {
+				return err
+			}
+			reply, err := daemon.Jobs.ExplainJob(command.Context(), connect.NewRequest(&scorev1.ExplainJobRequest{JobId: ids[0]}))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printExplanationJSON(command.OutOrStdout(), ids[0], reply.Msg)
+			}
+			for _, line := range reply.Msg.GetLines() {
+				fmt.Fprintln(command.OutOrStdout(), printable(line))
+			}
+			return nil
+		}),
+	}
+	addJSON(command, &asJSON)
+	return command
+}
+
+func printExplanationJSON(out io.Writer, id uint64, reply *scorev1.ExplainJobResponse) error {
+	return printJSON(out, struct {
+		Schema        int      `json:"schema"`
+		ID            uint64   `json:"id"`
+		Lines         []string `json:"lines"`
+		Resource      string   `json:"resource"`
+		JobsBefore    uint32   `json:"jobs_before"`
+		EarliestNanos int64    `json:"earliest_start_nanos"`
+	}{schema, id, nonNil(reply.GetLines()), reply.GetResource(), reply.GetJobsBefore(), reply.GetEarliestStartNanos()})
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+// each calls act for every job named, goes on after an error, and returns them
+// all, since ending five jobs shall not stop at the first that has ended.
+func each(arguments []string, act func(id uint64) error) error {
+	ids, err := parseJobs(arguments)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, id := range ids {
+		if err := act(id); err != nil {
+			failures = append(failures, errors.New(client.Sentence(err)))
+		}
+	}
+	return joinSentences(failures)
+}
+
+// joinSentences puts several errors on one line.
+func joinSentences(failures []error) error {
+	if len(failures) == 0 {
+		return nil
+	}
+	words := make([]string, 0, len(failures))
+	for _, failure := range failures {
+		words = append(words, failure.Error())
+	}
+	return errors.New(strings.Join(words, "; "))
+}
+
+func jobCancelCommand(c *caller) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel JOB...",
+		Short: "end jobs",
+		Args:  needs(0, "the jobs to end"),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			return each(arguments, func(id uint64) error {
+				_, err := daemon.Jobs.CancelJob(command.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
+				return err
+			})
+		}),
+	}
+}
+
+func jobSignalCommand(c *caller) *cobra.Command {
+	return &cobra.Command{
+		Use:   "signal SIGNAL JOB...",
+		Short: "send a signal to every rank of jobs",
+		Args:  needs(0, "a signal and the jobs"),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			number, err := parseSignal(arguments[0])
+			if err != nil {
+				return err
+			}
+			if len(arguments) < 2 {
+				return errors.New("name the jobs after the signal")
+			}
+			return each(arguments[1:], func(id uint64) error {
+				request := &scorev1.SignalJobRequest{JobId: id, Signal: number}
+				_, err := daemon.Jobs.SignalJob(command.Context(), connect.NewRequest(request))
+				return err
+			})
+		}),
+	}
+}
+
+// parseSignal takes a number or a name with or without SIG.
+func parseSignal(text string) (int32, error) {
+	if number, err := strconv.Atoi(text); err == nil {
+		if unix.SignalName(unix.Signal(number)) == "" {
+			return 0, fmt.Errorf("there is no signal %d", number)
+		}
+		return int32(number), nil
+	}
+	name := strings.ToUpper(text)
+	if !strings.HasPrefix(name, "SIG") {
+		name = "SIG" + name
+	}
+	number := unix.SignalNum(name)
+	if number == 0 {
+		return 0, fmt.Errorf("there is no signal %q: give a name (USR1) or a number", text)
+	}
+	return int32(number), nil
+}
+
+func jobWaitCommand(c *caller) *cobra.Command {
+	return &cobra.Command{
+		Use:   "wait JOB...",
+		Short: "wait until jobs have ended; the exit code is the highest of theirs",
+		Args:  needs(0, "the jobs to wait for"),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			highest := 0
+			err := c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+				return each(arguments, func(id uint64) error {
+					reply, err := daemon.Jobs.WaitJob(command.Context(), connect.NewRequest(&scorev1.WaitJobRequest{JobId: id}))
+					if err != nil {
+						return err
+					}
+					highest = max(highest, int(reply.Msg.GetJob().GetVerdict().GetExitCode()))
+					return nil
+				})
+			})(command, arguments)
+			return ended(highest, err)
+		},
+	}
+}
+
+// ended is how a command ends whose exit code is a job's.
+func ended(code int, err error) error {
+	switch {
+	case err != nil:
+		return &ExitError{Code: exitCluster, Err: err}
+	case code != 0:
+		return &ExitError{Code: code}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+func jobShowCommand(c *caller) *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "show JOB",
+		Short: "show a job and its ranks",
+		Args:  needs(1, "one job"),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			ids, err := parseJobs(arguments)
+			if err != nil {
+				return err
+			}
+			reply, err := daemon.Jobs.GetJob(command.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: ids[0]}))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJobJSON(command.OutOrStdout(), reply.Msg)
+			}
+			return printJob(command.OutOrStdout(), reply.Msg)
+		}),
+	}
+	addJSON(command, &asJSON)
+	return command
+}
+
+func printJobJSON(out io.Writer, reply *scorev1.GetJobResponse) error {
+	ranks := make([]rankData, 0, len(reply.GetRanks()))
+	for _, rank := range reply.GetRanks() {
+		ranks = append(ranks, newRankData(rank))
+	}
+	return printJSON(out, struct {
+		Schema int        `json:"schema"`
+		Job    jobData    `json:"job"`
+		Ranks  []rankData `json:"ranks"`
+	}{schema, newJobData(reply.GetJob()), ranks})
+}
+
+func printJob(out io.Writer, reply *scorev1.GetJobResponse) error {
+	job := reply.GetJob()
+	t := newTable(out)
+	for _, line := range jobLines(job) {
+		t.row(line[0], line[1])
+	}
+	if err := t.flush(); err != nil || len(reply.GetRanks()) == 0 {
+		return err
+	}
+	fmt.Fprintln(out)
+	t = newTable(out, "RANK", "NODE", "PID", "STATE", "CPU TIME")
+	for _, rank := range reply.GetRanks() {
+		t.row(strconv.Itoa(int(rank.GetRank())), rank.GetNode(), strconv.Itoa(int(rank.GetPid())),
+			rankState(rank), shortTime(time.Duration(rank.GetCpuNanos())))
+	}
+	return t.flush()
+}
+
+func rankState(rank *scorev1.RankState) string {
+	switch {
+	case rank.GetSignal() != 0:
+		return fmt.Sprintf("killed by signal %d", rank.GetSignal())
+	case rank.GetState() == "exited":
+		return fmt.Sprintf("exited with code %d", rank.GetExitCode())
+	default:
+		return rank.GetState()
+	}
+}
+
+// jobLines are the properties of a job that are worth a line.
+func jobLines(job *scorev1.Job) [][2]string {
+	spec, usage := job.GetSpec(), job.GetUsage()
+	lines := [][2]string{
+		{"job", strconv.FormatUint(job.GetId(), 10)},
+		{"name", printable(spec.GetName())},
+		{"user", userName(job)},
+		{"state", stateWord(job.GetState())},
+		{"command", printable(strings.Join(spec.GetArgv(), " "))},
+		{"directory", printable(spec.GetWorkDir())},
+		{"asked for", askedWords(spec)},
+		{"submitted", instant(job.GetSubmittedNanos())},
+		{"started", instant(job.GetStartedNanos())},
+	}
+	if job.GetState() == scorev1.JobState_JOB_STATE_QUEUED {
+		lines = append(lines, [2]string{"waits for", orDash(printable(job.GetWaitingFor()))})
+	}
+	for _, place := range job.GetPlaces() {
+		lines = append(lines, [2]string{"on " + place.GetNode(), fmt.Sprintf("ranks %s, CPUs %s", numbers(place.GetRanks()), numbers(place.GetCpus()))})
+	}
+	if len(job.GetPlaces()) > 0 {
+		lines = append(lines, [2]string{"row", rowWords(job)})
+	}
+	lines = append(lines,
+		[2]string{"run time", shortTime(time.Duration(usage.GetRunNanos())) + limitWords(spec)},
+		[2]string{"CPU time", shortTime(time.Duration(usage.GetCpuNanos()))},
+		[2]string{"slices", fmt.Sprintf("%d (%d late freezes)", usage.GetSlices(), usage.GetLateFreezes())},
+		[2]string{"largest rank", shortBytes(usage.GetMaxRssBytes())},
+	)
+	if verdict := job.GetVerdict(); verdict != nil {
+		lines = append(lines, [2]string{"ended", instant(job.GetEndedNanos())}, [2]string{"end", endWords(verdict)})
+		if verdict.GetMessage() != "" {
+			lines = append(lines, [2]string{"because", printable(verdict.GetMessage())})
+		}
+	}
+	return lines
+}
+
+func askedWords(spec *scorev1.JobSpec) string {
+	words := []string{fmt.Sprintf("%d ranks", spec.GetTasks())}
+	if spec.GetTasks() == 1 {
+		words[0] = "1 rank"
+	}
+	if spec.GetNodes() > 0 {
+		words = append(words, fmt.Sprintf("on %d nodes", spec.GetNodes()))
+	}
+	if spec.GetCpusPerTask() > 1 {
+		words = append(words, fmt.Sprintf("%d CPUs each", spec.GetCpusPerTask()))
+	}
+	if memory := spec.GetMemoryPerNodeBytes(); memory > 0 {
+		words = append(words, shortBytes(memory)+" per node")
+	}
+	if spec.GetPriority() != 0 {
+		words = append(words, fmt.Sprintf("priority %d", spec.GetPriority()))
+	}
+	if spec.GetExclusive() {
+		words = append(words, "exclusive")
+	}
+	return strings.Join(words, ", ")
+}
+
+func limitWords(spec *scorev1.JobSpec) string {
+	if spec.GetTimeLimitNanos() == 0 {
+		return ""
+	}
+	return " of at most " + clockTime(time.Duration(spec.GetTimeLimitNanos()))
+}
+
+func rowWords(job *scorev1.Job) string {
+	if len(job.GetAlsoRows()) == 0 {
+		return rowWord(job)
+	}
+	return rowWord(job) + ", also in " + numbers(job.GetAlsoRows())
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"score/scored/client"
+)
+
+const (
+	// exitFailure is the exit code of a command that failed.
+	exitFailure = 1
+
+	// exitCluster is scored's own failure where the exit code is otherwise a
+	// job's, as scrun has it.
+	exitCluster = 125
+)
+
+// ExitError ends the program with a code of its own.
+type ExitError struct {
+	Code int
+	// Err is printed, unless nil.
+	Err error
+}
+
+// Error implements error.
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap gives the cause.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Root is the command scored with the commands of this package.
+func Root() *cobra.Command {
+	c := &caller{}
+	root := &cobra.Command{
+		Use:   "scored",
+		Short: "the cluster: its daemons, jobs and nodes",
+		Long: `scored runs the daemons of a cluster whose nodes are shared in space and in
+time, and tells about its jobs and nodes. Programs are run with scrun.`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	root.PersistentFlags().StringVar(&c.socket, "cluster", "", "the cluster's `socket` (default: $SCORE_SOCKET, else this host's, else that of scored dev)")
+	root.AddGroup(
+		&cobra.Group{ID: GroupUse, Title: "Jobs and nodes:"},
+		&cobra.Group{ID: GroupRun, Title: "Daemons:"},
+	)
+	for _, command := range []*cobra.Command{
+		jobCommand(c), nodeCommand(c), matrixCommand(c), metricsCommand(c), configCommand(c), versionCommand(c),
+	} {
+		command.GroupID = GroupUse
+		root.AddCommand(command)
+	}
+	return root
+}
+
+// Groups of commands in the help text.
+const (
+	GroupUse = "use"
+	GroupRun = "run"
+)
+
+// Execute runs the command line and returns the exit code.
+func Execute(root *cobra.Command, arguments []string) int {
+	root.SetArgs(arguments)
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	exit, ok := errors.AsType[*ExitError](err)
+	if !ok {
+		exit = &ExitError{Code: exitFailure, Err: err}
+	}
+	if exit.Err != nil {
+		fmt.Fprintln(root.ErrOrStderr(), "scored: "+client.Sentence(exit.Err))
+	}
+	return exit.Code
+}
+
+// caller reaches the cluster that the flags and the environment name.
+type caller struct {
+	socket string
+}
+
+// dial connects to it.
+func (c *caller) dial(command *cobra.Command) (*client.Client, error) {
+	return client.Dial(command.Context(), client.ChoiceFrom(c.socket, os.Getenv))
+}
+
+// with runs call with a connection.
+func (c *caller) with(call func(command *cobra.Command, arguments []string, daemon *client.Client) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, arguments []string) error {
+		daemon, err := c.dial(command)
+		if err != nil {
+			return err
+		}
+		defer daemon.Close()
+		return call(command, arguments, daemon)
+	}
+}
+
+// parent is a command that only holds others.
+func parent(use, short string, commands ...*cobra.Command) *cobra.Command {
+	command := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(commands...)
+	return command
+}

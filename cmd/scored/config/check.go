@@ -1,0 +1,186 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"score/cmd/scrun/options"
+)
+
+const (
+	// minSlice is the shortest time a gang can use between two switches, which
+	// take a tenth of a millisecond.
+	minSlice = time.Millisecond
+	// maxSlice keeps a user's wait for the next slice bearable.
+	maxSlice = time.Minute
+	// maxRows bounds the gang matrix: a job's share of a CPU is one row's part.
+	maxRows = 64
+	// maxWarm bounds the memory that waiting stewards take.
+	maxWarm = 64
+	// maxGrace is how long jobs may go on that nobody can reach.
+	maxGrace = 24 * time.Hour
+)
+
+// namePattern is what may stand in directory names and host names.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+
+// problem is a value that cannot be used.
+type problem struct {
+	key string
+	err error
+}
+
+// check returns the first problem, in the order of the file.
+func (c *Config) check() *problem {
+	for _, check := range []func() *problem{c.Cluster.check, c.Server.check, c.Agent.check, c.Log.check} {
+		if found := check(); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// first returns the first of several problems that is one.
+func first(key []string, errs ...error) *problem {
+	for i, err := range errs {
+		if err != nil {
+			return &problem{key[i], err}
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) check() *problem {
+	return first([]string{"cluster.name", "cluster.key_file"},
+		checkName(c.Name), checkPath(c.KeyFile))
+}
+
+func (s *Server) check() *problem {
+	_, memoryErr := options.ParseBytes(s.MemoryPerCPU)
+	return first(
+		[]string{"server.data_dir", "server.socket", "server.agents_listen", "server.metrics_listen", "server.slice", "server.max_rows", "server.memory_per_cpu"},
+		checkPath(s.DataDir), checkPath(s.Socket), checkLoopback(s.AgentsListen), checkOptionalLoopback(s.MetricsListen),
+		checkDuration(s.Slice, minSlice, maxSlice), checkRange(s.MaxRows, 1, maxRows), memoryErr,
+	)
+}
+
+func (a *Agent) check() *problem {
+	return first(
+		[]string{"agent.name", "agent.listen", "agent.servers", "agent.run_dir", "agent.cpus", "agent.memory", "agent.cgroups", "agent.warm_stewards", "agent.grace", "agent.metrics_listen"},
+		checkOptionalName(a.Name), checkLoopback(a.Listen), checkServers(a.Servers), checkPath(a.RunDir), checkCPUs(a.CPUs),
+		checkOptionalBytes(a.Memory), checkChoice(a.Cgroups, CgroupsAuto, CgroupsOff), checkRange(a.WarmStewards, 1, maxWarm),
+		checkDuration(a.Grace, 0, maxGrace), checkOptionalLoopback(a.MetricsListen),
+	)
+}
+
+func (l *Log) check() *problem {
+	return first([]string{"log.level"}, checkChoice(l.Level, "debug", "info", "warn", "error"))
+}
+
+func checkName(name string) error {
+	if !namePattern.MatchString(name) {
+		return fmt.Errorf("%q may have up to 63 letters, digits, - and _", name)
+	}
+	return nil
+}
+
+func checkOptionalName(name string) error {
+	if name == "" {
+		return nil
+	}
+	return checkName(name)
+}
+
+func checkPath(path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("%q must be an absolute path", path)
+	}
+	return nil
+}
+
+// checkLoopback refuses what other hosts could reach.
+func checkLoopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not host:port", address)
+	}
+	if host == "localhost" {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%q can be reached from other hosts, and connections are not encrypted yet; use 127.0.0.1 or another address of loopback", address)
+}
+
+func checkOptionalLoopback(address string) error {
+	if address == "" {
+		return nil
+	}
+	return checkLoopback(address)
+}
+
+func checkServers(servers []string) error {
+	if len(servers) == 0 {
+		return errors.New("name at least one server")
+	}
+	for _, server := range servers {
+		if err := checkLoopback(server); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkCPUs(cpus []int) error {
+	for i, cpu := range cpus {
+		if cpu < 0 {
+			return fmt.Errorf("there is no CPU %d", cpu)
+		}
+		if slices.Contains(cpus[:i], cpu) {
+			return fmt.Errorf("CPU %d is named twice", cpu)
+		}
+	}
+	return nil
+}
+
+func checkOptionalBytes(text string) error {
+	if text == "" {
+		return nil
+	}
+	_, err := options.ParseBytes(text)
+	return err
+}
+
+func checkChoice(value string, choices ...string) error {
+	if slices.Contains(choices, value) {
+		return nil
+	}
+	last := len(choices) - 1
+	return fmt.Errorf("it is %s or %s, not %q", strings.Join(choices[:last], ", "), choices[last], value)
+}
+
+func checkRange(value, low, high int) error {
+	if value < low || value > high {
+		return fmt.Errorf("%d is not between %d and %d", value, low, high)
+	}
+	return nil
+}
+
+func checkDuration(text string, low, high time.Duration) error {
+	value, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%q is no time with its unit, as in 100ms or 60s", text)
+	}
+	if value < low || value > high {
+		return fmt.Errorf("%v is not between %v and %v", value, low, high)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package config
+
+// Config is the whole file. The comment of each field stands in the example
+// file too (packaging/score.toml), which is made from this.
+type Config struct {
+	Cluster Cluster `toml:"cluster" comment:"What all daemons of a cluster must agree on."`
+	Server  Server  `toml:"server" comment:"scored server"`
+	Agent   Agent   `toml:"agent" comment:"scored agent"`
+	Log     Log     `toml:"log" comment:"What daemons write to standard error."`
+}
+
+// Cluster is what all daemons of a cluster share.
+type Cluster struct {
+	Name    string `toml:"name" comment:"Name of the cluster: letters, digits, - and _."`
+	KeyFile string `toml:"key_file" comment:"File with the secret by which daemons know each other, mode 0600. The server\nmakes it if it is missing; copy it to the nodes."`
+}
+
+// Server is the scheduler.
+type Server struct {
+	DataDir       string `toml:"data_dir" comment:"Directory for the committed state, mode 0700. One server at a time may use it."`
+	Socket        string `toml:"socket" comment:"Unix socket for users' programs. The kernel tells the server who connects."`
+	AgentsListen  string `toml:"agents_listen" comment:"Where agents connect, host:port on loopback: other addresses are refused,\nbecause connections are not encrypted yet."`
+	MetricsListen string `toml:"metrics_listen" comment:"Where Prometheus metrics are served (/metrics), host:port on loopback. Empty:\nnot at all."`
+	Slice         string `toml:"slice" comment:"Time for which a row of the gang matrix is on, in a new cluster; later it is\nchanged with 'scored config set slice'."`
+	MaxRows       int    `toml:"max_rows" comment:"Most rows of the gang matrix in a new cluster, that is, how many jobs can\nshare a CPU."`
+	MemoryPerCPU  string `toml:"memory_per_cpu" comment:"Memory that a job without --mem gets for each CPU, in a new cluster."`
+}
+
+// Agent is the daemon of a node.
+type Agent struct {
+	Name          string   `toml:"name" comment:"Name of the node. Empty: the host's name."`
+	Listen        string   `toml:"listen" comment:"Where servers and other agents reach this one, host:port on loopback (see\nagents_listen); port 0 takes a free one."`
+	Servers       []string `toml:"servers" comment:"Where the servers listen for agents."`
+	RunDir        string   `toml:"run_dir" comment:"Directory for sockets, mode 0700, of this agent alone; the node's name is\nappended. At most 80 bytes with it."`
+	CPUs          []int    `toml:"cpus" comment:"The node's CPUs as the kernel numbers them. Empty: all that the agent may use."`
+	Memory        string   `toml:"memory" comment:"Memory that may be promised to jobs, with K, M, G or T. Empty: the machine's."`
+	SharesCPUs    bool     `toml:"shares_cpus" comment:"Whether another node of the same machine uses these CPUs too."`
+	Cgroups       string   `toml:"cgroups" comment:"\"auto\" uses control groups where they can be used, \"off\" stops jobs by signals\nto their processes."`
+	Realtime      bool     `toml:"realtime" comment:"Whether the switching thread may ask for real-time priority, so that jobs\nthat spin cannot delay it."`
+	WarmStewards  int      `toml:"warm_stewards" comment:"Stewards that wait for the next jobs, so that starting costs nothing."`
+	Grace         string   `toml:"grace" comment:"How long the jobs of an agent that is gone go on."`
+	MetricsListen string   `toml:"metrics_listen" comment:"As for the server."`
+}
+
+// Log says how much is told.
+type Log struct {
+	Level string `toml:"level" comment:"debug, info, warn or error."`
+}
+
+// DefaultPath is read where no other file is named. It may be missing.
+const DefaultPath = "/etc/score/score.toml"
+
+// Default is the configuration of an empty file.
+func Default() Config {
+	return Config{
+		Cluster: Cluster{Name: "score", KeyFile: "/etc/score/key"},
+		Server: Server{
+			DataDir:      "/var/lib/score",
+			Socket:       "/run/score/scored.sock",
+			AgentsListen: "127.0.0.1:7420",
+			Slice:        "100ms",
+			MaxRows:      8,
+			MemoryPerCPU: "64M",
+		},
+		Agent: Agent{
+			Listen:       "127.0.0.1:7421",
+			Servers:      []string{"127.0.0.1:7420"},
+			RunDir:       "/run/score/agents",
+			CPUs:         []int{},
+			Cgroups:      CgroupsAuto,
+			Realtime:     true,
+			WarmStewards: 2,
+			Grace:        "60s",
+		},
+		Log: Log{Level: "info"},
+	}
+}
+
+// Values of Agent.Cgroups.
+const (
+	CgroupsAuto = "auto"
+	CgroupsOff  = "off"
+)

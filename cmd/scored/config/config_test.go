@@ -1,0 +1,168 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDefaultIsValid(t *testing.T) {
+	config, err := Parse("empty", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), config); diff != "" {
+		t.Errorf("an empty file (-defaults +got):\n%s", diff)
+	}
+}
+
+// The example must read as the defaults, as it stands and with every key
+// uncommented, and must hold every key.
+func TestExample(t *testing.T) {
+	text, err := Example()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, variant := range map[string]string{
+		"as it stands": text,
+		"uncommented":  uncomment(text),
+	} {
+		config, err := Parse("example", []byte(variant))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(Default(), config); diff != "" {
+			t.Errorf("%s (-defaults +got):\n%s", name, diff)
+		}
+	}
+}
+
+// uncomment makes keys of the lines that begin with a # and no space.
+func uncomment(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "# ") {
+			lines[i] = line[1:]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestEveryFieldIsExplained(t *testing.T) {
+	var walk func(reflect.Type)
+	walk = func(of reflect.Type) {
+		for i := range of.NumField() {
+			field := of.Field(i)
+			if field.Tag.Get("toml") == "" || field.Tag.Get("comment") == "" {
+				t.Errorf("%s.%s has no key or no comment", of.Name(), field.Name)
+			}
+			if field.Type.Kind() == reflect.Struct {
+				walk(field.Type)
+			}
+		}
+	}
+	walk(reflect.TypeOf(Config{}))
+}
+
+func TestFile(t *testing.T) {
+	config, err := Parse("score.toml", []byte(`
+cluster.name = "lab"
+
+[agent]
+name = "n1"
+cpus = [2, 3]
+memory = "4G"
+cgroups = "off"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Cluster.Name = "lab"
+	want.Agent.Name, want.Agent.CPUs, want.Agent.Memory, want.Agent.Cgroups = "n1", []int{2, 3}, "4G", "off"
+	if diff := cmp.Diff(want, config); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"[agent]\nnam = \"n1\"":                        `f:2: agent.nam: there is no such key`,
+		"[agnet]\nname = \"n1\"":                       `f:1: agnet: there is no such key`,
+		"[agent]\n\nname = 3":                          `f:3: agent.name: it is a text in quotes, not an integer`,
+		"[agent]\nrealtime = \"on\"":                   `f:2: agent.realtime: it is true or false, not a string`,
+		"[agent]\ncpus = 3":                            `f:2: agent.cpus: it is a list of whole numbers in brackets, not an integer`,
+		"[agent]\ncpus = [\"0\"]":                      `f:2: agent.cpus: it is a whole number, not a string`,
+		"[agent\nname = 3":                             `f:1: expected ']' to close table name`,
+		"name":                                         `f:1: expected '=' after key`,
+		"[agent]\nname = \"a\"\nname = \"b\"":          `f:3: name: key name is already defined`,
+		"[cluster]\nname = \"my cluster\"":             `f:2: cluster.name: "my cluster" may have up to 63 letters, digits, - and _`,
+		"cluster.name = \"\"":                          `f:1: cluster.name: "" may have up to 63 letters, digits, - and _`,
+		"[cluster]\nkey_file = \"key\"":                `f:2: cluster.key_file: "key" must be an absolute path`,
+		"[server]\n# x\nagents_listen = \"0.0.0.0:1\"": `f:3: server.agents_listen: "0.0.0.0:1" can be reached from other hosts, and connections are not encrypted yet; use 127.0.0.1 or another address of loopback`,
+		"[server]\nagents_listen = \"host\"":           `f:2: server.agents_listen: "host" is not host:port`,
+		"[server]\nslice = \"1\"":                      `f:2: server.slice: "1" is no time with its unit, as in 100ms or 60s`,
+		"[server]\nslice = \"1us\"":                    `f:2: server.slice: 1µs is not between 1ms and 1m0s`,
+		"[server]\nmax_rows = 0":                       `f:2: server.max_rows: 0 is not between 1 and 64`,
+		"[server]\nmemory_per_cpu = \"0\"":             `f:2: server.memory_per_cpu: it must be at least 1K`,
+		"[agent]\nservers = []":                        `f:2: agent.servers: name at least one server`,
+		"[agent]\nservers = [\"10.0.0.1:7420\"]":       `f:2: agent.servers: "10.0.0.1:7420" can be reached from other hosts, and connections are not encrypted yet; use 127.0.0.1 or another address of loopback`,
+		"[agent]\ncpus = [0, 1, 0]":                    `f:2: agent.cpus: CPU 0 is named twice`,
+		"[agent]\ncpus = [-1]":                         `f:2: agent.cpus: there is no CPU -1`,
+		"[agent]\nmemory = \"lots\"":                   `f:2: agent.memory: write a whole number with K, M, G or T after it (M without one)`,
+		"[agent]\ncgroups = \"yes\"":                   `f:2: agent.cgroups: it is auto or off, not "yes"`,
+		"[agent]\nwarm_stewards = 1000":                `f:2: agent.warm_stewards: 1000 is not between 1 and 64`,
+		"[agent]\ngrace = \"-1s\"":                     `f:2: agent.grace: -1s is not between 0s and 24h0m0s`,
+		"[log]\nlevel = \"loud\"":                      `f:2: log.level: it is debug, info, warn or error, not "loud"`,
+	} {
+		if _, err := Parse("f", []byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "score.toml")
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a missing file: %v", err)
+	}
+	if err := os.WriteFile(path, []byte("[log]\nlevel = \"debug\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := Load(path)
+	if err != nil || config.Log.Level != "debug" {
+		t.Errorf("got %+v, %v", config.Log, err)
+	}
+	if err := os.WriteFile(path, make([]byte, maxFile+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err == nil {
+		t.Error("a file without end was read")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	text, err := Example()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(text))
+	f.Add([]byte(uncomment(text)))
+	f.Add([]byte("agent = {name = \"x y\"}"))
+	f.Add([]byte("[[agent]]\nname = 1"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		config, err := Parse("f", text)
+		if err != nil && strings.ContainsAny(err.Error(), "\n") {
+			t.Errorf("an error of several lines: %q", err)
+		}
+		if err == nil && config.check() != nil {
+			t.Error("a file with a problem was accepted")
+		}
+	})
+}

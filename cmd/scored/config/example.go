@@ -1,0 +1,47 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+const exampleHead = `# Configuration of the daemons of score: scored server and scored agent.
+# Every key stands here with its default, as a comment. Made from the program by
+# 'make generate'.
+`
+
+// Example is the commented example file. Uncommenting every key gives the
+// defaults.
+func Example() (string, error) {
+	var out strings.Builder
+	out.WriteString(exampleHead)
+	sections := reflect.ValueOf(Default())
+	for i := range sections.NumField() {
+		field := sections.Type().Field(i)
+		fmt.Fprintf(&out, "\n%s[%s]\n", comment(field), field.Tag.Get("toml"))
+		if err := writeKeys(&out, sections.Field(i)); err != nil {
+			return "", err
+		}
+	}
+	return out.String(), nil
+}
+
+func writeKeys(out *strings.Builder, section reflect.Value) error {
+	for i := range section.NumField() {
+		field := section.Type().Field(i)
+		key := field.Tag.Get("toml")
+		line, err := toml.Marshal(map[string]any{key: section.Field(i).Interface()})
+		if err != nil {
+			return fmt.Errorf("the default of %s: %w", key, err)
+		}
+		fmt.Fprintf(out, "\n%s#%s", comment(field), strings.ReplaceAll(string(line), "'", `"`))
+	}
+	return nil
+}
+
+func comment(field reflect.StructField) string {
+	return "# " + strings.ReplaceAll(field.Tag.Get("comment"), "\n", "\n# ") + "\n"
+}

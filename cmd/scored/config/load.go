@@ -1,0 +1,152 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// maxFile bounds a configuration file; ours has 3 KB.
+const maxFile = 1 << 20
+
+// Load reads and checks the file. An empty path means DefaultPath, which may be
+// missing; then the defaults hold.
+func Load(path string) (Config, error) {
+	name := path
+	if name == "" {
+		name = DefaultPath
+	}
+	text, err := readBounded(name)
+	if path == "" && errors.Is(err, fs.ErrNotExist) {
+		return Parse(name, nil)
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	return Parse(name, text)
+}
+
+func readBounded(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxFile)
+	}
+	return text, err
+}
+
+// Parse reads and checks a file's text; name stands in the errors.
+func Parse(name string, text []byte) (Config, error) {
+	config := Default()
+	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
+	if err := decoder.Decode(&config); err != nil {
+		return Config{}, decodeError(name, err)
+	}
+	if failure := config.check(); failure != nil {
+		return Config{}, fmt.Errorf("%s%s: %s: %w", name, lineOf(text, failure.key), failure.key, failure.err)
+	}
+	return config, nil
+}
+
+// decodeError names the place of what TOML, or a field's type, does not allow.
+func decodeError(name string, err error) error {
+	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(unknown.Errors) > 0 {
+		first := unknown.Errors[0]
+		line, _ := first.Position()
+		key := strings.Join(first.Key(), ".")
+		return fmt.Errorf("%s:%d: %s: there is no such key", name, line, key)
+	}
+	if failure, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, _ := failure.Position()
+		key := strings.Join(failure.Key(), ".")
+		if key != "" {
+			key += ": "
+		}
+		return fmt.Errorf("%s:%d: %s%s", name, line, key, plainWords(strings.TrimPrefix(failure.Error(), "toml: ")))
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// wrongType is how the library tells that a value has not the field's type.
+var wrongType = regexp.MustCompile(`^cannot (?:decode|store) (?:TOML|a toml) (\w+) (?:into|in) .*?(\S+)$`)
+
+// typeWords are the types of our fields in words.
+var typeWords = map[string]string{
+	"string":   "a text in quotes",
+	"bool":     "true or false",
+	"int":      "a whole number",
+	"[]int":    "a list of whole numbers in brackets",
+	"[]string": "a list of texts in brackets",
+}
+
+// plainWords spares users the names of Go's types.
+func plainWords(message string) string {
+	parts := wrongType.FindStringSubmatch(message)
+	if parts == nil || typeWords[parts[2]] == "" {
+		return message
+	}
+	article := "a "
+	if strings.ContainsAny(parts[1][:1], "aeiou") {
+		article = "an "
+	}
+	return fmt.Sprintf("it is %s, not %s%s", typeWords[parts[2]], article, parts[1])
+}
+
+// lineOf finds where a key ("agent.cgroups") is set, as ":12", or "" where it
+// has its default.
+func lineOf(text []byte, key string) string {
+	parser := unstable.Parser{}
+	parser.Reset(text)
+	table := ""
+	for parser.NextExpression() {
+		node := parser.Expression()
+		path := joinKey(node.Key())
+		switch node.Kind {
+		case unstable.Table:
+			table = path
+		case unstable.KeyValue:
+			if strings.TrimPrefix(table+"."+path, ".") == key {
+				return fmt.Sprintf(":%d", lineAt(&parser, text, node))
+			}
+		default:
+		}
+	}
+	return ""
+}
+
+func joinKey(parts unstable.Iterator) string {
+	var names []string
+	for parts.Next() {
+		names = append(names, string(parts.Node().Data))
+	}
+	return strings.Join(names, ".")
+}
+
+func lineAt(parser *unstable.Parser, text []byte, node *unstable.Node) int {
+	key := node.Key()
+	if !key.Next() {
+		return 1
+	}
+	return parser.Shape(key.Node().Raw).Start.Line
+}
+
+// Write writes a configuration as a file that Load reads.
+func Write(path string, config Config) error {
+	text, err := toml.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("the configuration as TOML: %w", err)
+	}
+	return os.WriteFile(path, text, 0o600)
+}

@@ -1,0 +1,134 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"score/cmd/scored/config"
+	"score/cmd/scored/lifeline"
+	"score/cmd/scrun/options"
+	"score/nodeagent"
+	"score/scored/api"
+)
+
+func agentCommand() *cobra.Command {
+	var path, name, listen string
+	var tied bool
+	command := &cobra.Command{
+		Use:   "agent",
+		Short: "run the agent of a node: it starts and switches the jobs there",
+		Long: `Runs the agent of this node until it is stopped (^C or SIGTERM); then it ends the
+jobs of the node. It needs the cluster's key file. Root's agents run jobs of all
+users, others' only their own.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			settings, err := loadConfig(path)
+			if err != nil {
+				return err
+			}
+			if name != "" {
+				settings.Agent.Name = name
+			}
+			if listen != "" {
+				settings.Agent.Listen = listen
+			}
+			ctx, stop := untilStopped(command.Context())
+			defer stop()
+			if !tied {
+				return runAgent(ctx, settings, func() {})
+			}
+			return withLine(ctx, func(ctx context.Context, line *lifeline.Line) error {
+				return runAgent(ctx, settings, func() { line.Ready("") })
+			})
+		},
+	}
+	addConfig(command, &path)
+	command.Flags().StringVar(&name, "name", "", "the node's `name` (default: agent.name in the file, else the host's)")
+	command.Flags().StringVar(&listen, "listen", "", "`address` of the agent, host:port (default: agent.listen in the file)")
+	command.Flags().BoolVar(&tied, "tied", false, "end with the parent process")
+	_ = command.Flags().MarkHidden("tied") // it was defined just now
+	return command
+}
+
+func runAgent(ctx context.Context, c config.Config, ready func()) error {
+	logger, err := newLogger(c.Log.Level)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = logger.Sync() }() // a terminal cannot be synced
+	options, err := agentOptions(c, logger)
+	if err != nil {
+		return err
+	}
+	agent, err := nodeagent.New(options)
+	if err != nil {
+		return err
+	}
+	ready()
+	return agent.Run(ctx)
+}
+
+func agentOptions(c config.Config, logger *zap.Logger) (nodeagent.Options, error) {
+	a := c.Agent
+	key, err := loadKey(c.Cluster.KeyFile)
+	if err != nil {
+		return nodeagent.Options{}, err
+	}
+	name := a.Name
+	if name == "" {
+		if name, err = hostName(); err != nil {
+			return nodeagent.Options{}, err
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nodeagent.Options{}, fmt.Errorf("cannot find this program, which is the stewards' too: %w", err)
+	}
+	grace, err := time.ParseDuration(a.Grace)
+	if err != nil {
+		return nodeagent.Options{}, err
+	}
+	var memory uint64
+	if a.Memory != "" {
+		if memory, err = options.ParseBytes(a.Memory); err != nil {
+			return nodeagent.Options{}, err
+		}
+	}
+	// The agent makes its own directory in it.
+	if err := os.MkdirAll(a.RunDir, 0o755); err != nil {
+		return nodeagent.Options{}, fmt.Errorf("cannot make run_dir: %w", err)
+	}
+	return nodeagent.Options{
+		Name:           name,
+		Cluster:        c.Cluster.Name,
+		Version:        api.Version(),
+		RunDir:         filepath.Join(a.RunDir, name),
+		Servers:        serverURLs(a.Servers),
+		ClusterKey:     key,
+		Listen:         a.Listen,
+		CPUs:           a.CPUs,
+		MemoryBytes:    memory,
+		SharesCPUs:     a.SharesCPUs,
+		StewardExe:     self,
+		WarmStewards:   a.WarmStewards,
+		Grace:          grace,
+		NoCgroups:      a.Cgroups == config.CgroupsOff,
+		EnableRealtime: a.Realtime,
+		MetricsAddress: a.MetricsListen,
+		Logger:         logger,
+	}, nil
+}
+
+func serverURLs(addresses []string) []string {
+	urls := make([]string, 0, len(addresses))
+	for _, address := range addresses {
+		urls = append(urls, "http://"+address)
+	}
+	return urls
+}

@@ -1,0 +1,96 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"score/cmd/scored/cli"
+	"score/cmd/scored/config"
+	"score/cmd/scored/embedded"
+	"score/cmd/scored/lifeline"
+)
+
+// configVariable names the configuration file where no flag does.
+const configVariable = "SCORE_CONFIG"
+
+// Commands are the daemons' commands.
+func Commands() []*cobra.Command {
+	commands := []*cobra.Command{serverCommand(), agentCommand(), devCommand()}
+	for _, command := range commands {
+		command.GroupID = cli.GroupRun
+	}
+	return append(commands, embeddedCommand())
+}
+
+// addConfig lets a command read the configuration file.
+func addConfig(command *cobra.Command, path *string) {
+	command.Flags().StringVar(path, "config", "", "configuration `file` (default: $"+configVariable+", else "+config.DefaultPath+" where it exists)")
+}
+
+func loadConfig(path string) (config.Config, error) {
+	if path == "" {
+		path = os.Getenv(configVariable)
+	}
+	return config.Load(path)
+}
+
+// untilStopped is the context of a daemon: it ends with ^C, SIGTERM or SIGHUP.
+func untilStopped(parent context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(parent, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+}
+
+// withLine runs a child of another scored or scrun until its parent lets go.
+func withLine(ctx context.Context, run func(ctx context.Context, line *lifeline.Line) error) error {
+	line, err := lifeline.Inherited()
+	if err != nil {
+		return errors.New("this command is for scored's and scrun's own use")
+	}
+	defer line.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		<-line.Gone()
+		cancel()
+	}()
+	if err := run(ctx, line); err != nil {
+		line.Failed(err.Error())
+		return &cli.ExitError{Code: 1} // the parent says it
+	}
+	return nil
+}
+
+func embeddedCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "embedded",
+		Short:  "the cluster of one scrun (for scrun's own use)",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("cannot find this program: %w", err)
+			}
+			// The terminal's signals are for scrun, which passes on what it must.
+			return withLine(command.Context(), func(ctx context.Context, line *lifeline.Line) error {
+				return embedded.Run(ctx, embedded.Options{Steward: self, Ready: line.Ready})
+			})
+		},
+	}
+}
+
+// hostName is the host's name without its domain.
+func hostName() (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("the host has no name (%w): set agent.name", err)
+	}
+	name, _, _ := strings.Cut(host, ".")
+	return name, nil
+}

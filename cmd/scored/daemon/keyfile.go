@@ -1,0 +1,73 @@
+package daemon
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxKey bounds a key file; ours hold 26 letters and digits.
+	maxKey = 1024
+	// minKey is what nobody guesses: 16 letters and digits are 80 bits.
+	minKey = 16
+)
+
+// loadKey reads the cluster's secret.
+func loadKey(path string) (string, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("there is no key file %s: copy it from the server, which makes it when it starts", path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot read the key file: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", fmt.Errorf("cannot read the key file: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("others can read the key file %s (mode %04o): chmod 600 it", path, info.Mode().Perm())
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxKey+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot read the key file: %w", err)
+	}
+	key := strings.TrimSpace(string(text))
+	if len(key) < minKey || len(text) > maxKey || strings.ContainsAny(key, " \t\r\n\x00") {
+		return "", fmt.Errorf("the key file %s does not hold a key: one word of %d letters and digits or more; remove it, and the server makes a new one", path, minKey)
+	}
+	return key, nil
+}
+
+// makeKey makes the key file if it is missing. The new one appears whole or not
+// at all, and a server that was faster wins.
+func makeKey(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("cannot make the key file: %w", err)
+	}
+	draft, err := os.CreateTemp(filepath.Dir(path), ".key-") // mode 0600
+	if err != nil {
+		return fmt.Errorf("cannot make the key file: %w", err)
+	}
+	defer os.Remove(draft.Name())
+	_, err = draft.WriteString(rand.Text() + "\n")
+	if err = errors.Join(err, draft.Close()); err != nil {
+		return fmt.Errorf("cannot write the key file: %w", err)
+	}
+	if err := os.Link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("cannot make the key file: %w", err)
+	}
+	return nil
+}

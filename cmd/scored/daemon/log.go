@@ -1,0 +1,22 @@
+package daemon
+
+import (
+	"os"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// newLogger writes one line per event to standard error, where service managers
+// collect it.
+func newLogger(level string) (*zap.Logger, error) {
+	parsed, err := zapcore.ParseLevel(level)
+	if err != nil {
+		return nil, err
+	}
+	encoding := zap.NewProductionEncoderConfig()
+	encoding.EncodeTime = zapcore.ISO8601TimeEncoder
+	encoding.EncodeLevel = zapcore.LowercaseLevelEncoder
+	encoder := zapcore.NewConsoleEncoder(encoding)
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), parsed)), nil
+}

@@ -1,0 +1,97 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"score/cmd/scored/config"
+	"score/cmd/scrun/options"
+	"score/scored/api"
+	"score/scored/api/scorev1"
+	"score/scored/server"
+)
+
+func serverCommand() *cobra.Command {
+	var path string
+	command := &cobra.Command{
+		Use:   "server",
+		Short: "run the server: it knows the jobs and decides what runs where and when",
+		Long: `Runs the server until it is stopped (^C or SIGTERM). It makes the key file of
+the cluster if it is missing; agents need a copy of it.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			settings, err := loadConfig(path)
+			if err != nil {
+				return err
+			}
+			ctx, stop := untilStopped(command.Context())
+			defer stop()
+			return runServer(ctx, settings)
+		},
+	}
+	addConfig(command, &path)
+	return command
+}
+
+func runServer(ctx context.Context, c config.Config) (err error) {
+	logger, err := newLogger(c.Log.Level)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = logger.Sync() }() // a terminal cannot be synced
+	options, err := serverOptions(c, logger)
+	if err != nil {
+		return err
+	}
+	s, err := server.New(options)
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+// serverOptions makes what the configuration only names: key and directories.
+func serverOptions(c config.Config, logger *zap.Logger) (server.Options, error) {
+	if err := makeKey(c.Cluster.KeyFile); err != nil {
+		return server.Options{}, err
+	}
+	key, err := loadKey(c.Cluster.KeyFile)
+	if err != nil {
+		return server.Options{}, err
+	}
+	// Everybody's programs come to this directory.
+	if err := os.MkdirAll(filepath.Dir(c.Server.Socket), 0o755); err != nil {
+		return server.Options{}, fmt.Errorf("cannot make the directory of the socket: %w", err)
+	}
+	settings, err := firstSettings(c.Server)
+	if err != nil {
+		return server.Options{}, err
+	}
+	return server.Options{
+		DataDir:        c.Server.DataDir,
+		UserSocket:     c.Server.Socket,
+		AgentListen:    c.Server.AgentsListen,
+		ClusterKey:     key,
+		ClusterName:    c.Cluster.Name,
+		Version:        api.Version(),
+		MetricsAddress: c.Server.MetricsListen,
+		Settings:       settings,
+		Logger:         logger,
+	}, nil
+}
+
+// firstSettings are those of a new cluster. The configuration was checked.
+func firstSettings(s config.Server) (*scorev1.Settings, error) {
+	slice, sliceErr := time.ParseDuration(s.Slice)
+	memory, memoryErr := options.ParseBytes(s.MemoryPerCPU)
+	return &scorev1.Settings{
+		SliceNanos: slice.Nanoseconds(), MaxRows: uint32(s.MaxRows), DefaultMemoryPerCpuBytes: memory,
+	}, errors.Join(sliceErr, memoryErr)
+}

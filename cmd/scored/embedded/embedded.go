@@ -1,0 +1,222 @@
+// Package embedded is a cluster of one user on one machine, in one process, for
+// as long as one job lasts: the same server and the same agent as the daemons',
+// with the state in memory. Stewards are children, as everywhere.
+//
+// It is what scrun starts where no cluster is configured. It is not for several
+// nodes (scored dev) or for jobs that outlive their scrun.
+//
+//	err := embedded.Run(ctx, embedded.Options{Steward: exe, Ready: func(socket string) { ... }})
+package embedded
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"score/cmd/scored/rundir"
+	"score/nodeagent"
+	"score/nodeagent/cgroup"
+	"score/scored/api"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/scored/server"
+)
+
+const (
+	// kind names the run directories.
+	kind = "embedded"
+
+	// joinPoll is how often the server is asked whether the agent has joined;
+	// it takes a few milliseconds, and a job cannot be placed before.
+	joinPoll = time.Millisecond
+
+	// joinTimeout bounds that wait.
+	joinTimeout = 20 * time.Second
+
+	// sweepTimeout bounds the removal of what a killed cluster left.
+	sweepTimeout = 2 * time.Second
+
+	// defaultName is the node's where the host's cannot be one.
+	defaultName = "here"
+)
+
+// Options say how the cluster is run.
+type Options struct {
+	// Steward is the program that runs as steward when its first argument is
+	// "steward".
+	Steward string
+	// Ready is called with the users' socket once jobs can be submitted.
+	Ready func(socket string)
+	// Logger gets one line per event. Nil: none.
+	Logger *zap.Logger
+}
+
+// Run serves until ctx ends; then it ends every job, and returns once nothing
+// of the cluster is left.
+func Run(ctx context.Context, options Options) (err error) {
+	if options.Logger == nil {
+		options.Logger = zap.NewNop()
+	}
+	parent, err := client.UserDir(true)
+	if err != nil {
+		return err
+	}
+	node := nodeName()
+	dir, err := rundir.Make(parent, kind, func(name string) { Sweep(name, node) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	c := &cluster{options: options, dir: dir, node: node, key: rand.Text()}
+	return c.run(ctx)
+}
+
+// Sweep removes the control groups of a cluster whose processes were all
+// killed. It is quiet: what it cannot remove now, a later run will.
+func Sweep(cluster, node string) {
+	root, err := cgroup.OpenRoot(cluster, node)
+	if err != nil {
+		return
+	}
+	if _, err := root.Sweep(time.Now().Add(sweepTimeout), nil); err != nil {
+		return
+	}
+	_ = root.Remove() // a later run will
+}
+
+// cluster is one run.
+type cluster struct {
+	options Options
+	dir     *rundir.Dir
+	node    string
+	key     string
+}
+
+func (c *cluster) socket() string { return filepath.Join(c.dir.Path(), "user.sock") }
+
+// run starts the server, then the agent, and stops them in the other order, so
+// that the agent's last words are heard.
+func (c *cluster) run(ctx context.Context) error {
+	control, err := c.newServer()
+	if err != nil {
+		return err
+	}
+	agent, err := c.newAgent(control)
+	if err != nil {
+		return errors.Join(err, control.Close())
+	}
+	serverCtx, stopServer := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServer()
+	ctx, stopAgent := context.WithCancel(ctx)
+	defer stopAgent()
+	var servers errgroup.Group
+	servers.Go(func() error {
+		defer stopAgent()
+		return control.Run(serverCtx)
+	})
+	agents, agentCtx := errgroup.WithContext(ctx)
+	agents.Go(func() error { return agent.Run(agentCtx) })
+	agents.Go(func() error {
+		if err := c.awaitNode(agentCtx); err != nil {
+			return err
+		}
+		c.options.Ready(c.socket())
+		<-agentCtx.Done()
+		return nil
+	})
+	err = agents.Wait()
+	stopServer()
+	return errors.Join(err, servers.Wait())
+}
+
+func (c *cluster) newServer() (*server.Server, error) {
+	return server.New(server.Options{
+		UserSocket:  c.socket(),
+		AgentListen: server.UnixPrefix + filepath.Join(c.dir.Path(), "agents.sock"),
+		ClusterKey:  c.key,
+		ClusterName: c.dir.Name(),
+		Version:     api.Version(),
+		Logger:      c.options.Logger,
+	})
+}
+
+func (c *cluster) newAgent(control *server.Server) (*nodeagent.Agent, error) {
+	return nodeagent.New(nodeagent.Options{
+		Name:           c.node,
+		Cluster:        c.dir.Name(),
+		Version:        api.Version(),
+		RunDir:         filepath.Join(c.dir.Path(), "agent"),
+		Servers:        []string{control.AgentURL()},
+		Client:         control.AgentClient(),
+		ClusterKey:     c.key,
+		Listen:         "127.0.0.1:0",
+		StewardExe:     c.options.Steward,
+		WarmStewards:   1, // there is one job
+		EnableRealtime: true,
+		Logger:         c.options.Logger,
+	})
+}
+
+// awaitNode returns once the node can be given jobs.
+func (c *cluster) awaitNode(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("this machine did not join its own cluster within %v", joinTimeout))
+	defer cancel()
+	daemon := client.New(c.socket())
+	defer daemon.Close()
+	return AwaitNodes(ctx, daemon, 1, joinPoll)
+}
+
+// AwaitNodes asks the server until that many nodes are up or ctx ends.
+func AwaitNodes(ctx context.Context, daemon *client.Client, count int, every time.Duration) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		reply, err := daemon.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
+		if err == nil && nodesUp(reply.Msg.GetNodes()) >= count {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+func nodesUp(nodes []*scorev1.Node) int {
+	up := 0
+	for _, node := range nodes {
+		if node.GetUp() {
+			up++
+		}
+	}
+	return up
+}
+
+// nodeName is the host's name without its domain, as %N and scrun -v show it.
+func nodeName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		return defaultName
+	}
+	name, _, _ := strings.Cut(host, ".")
+	kept := strings.Map(func(r rune) rune {
+		if r < 128 && (r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
+			return r
+		}
+		return -1
+	}, name)
+	if kept == "" || len(kept) > 63 || kept[0] == '-' || kept[0] == '_' {
+		return defaultName
+	}
+	return kept
+}

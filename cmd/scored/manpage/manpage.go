@@ -1,0 +1,172 @@
+// Package manpage writes manual pages from commands, so that they cannot tell
+// anything else than the help texts.
+//
+// It is roff in the man(7) macros, for commands of ours: no other markup is
+// known. Pages hold no date, since the same commands shall give the same bytes.
+//
+//	text := manpage.Page{Command: root, Section: 1}.Render()
+package manpage
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Page is one manual page.
+type Page struct {
+	Command *cobra.Command
+	// Extra are further sections: title and text.
+	Extra [][2]string
+	// SeeAlso are other pages of section 1.
+	SeeAlso []string
+}
+
+// Name is the page's file name: scored-job-list.1.
+func (p Page) Name() string { return p.title() + ".1" }
+
+func (p Page) title() string {
+	return strings.ReplaceAll(p.Command.CommandPath(), " ", "-")
+}
+
+// Render returns the page.
+func (p Page) Render() string {
+	var out strings.Builder
+	c := p.Command
+	fmt.Fprintf(&out, ".TH %q 1 \"\" \"score\" \"User commands\"\n", strings.ToUpper(p.title()))
+	section(&out, "NAME")
+	fmt.Fprintf(&out, "%s \\- %s\n", escape(p.title()), escape(c.Short))
+	section(&out, "SYNOPSIS")
+	fmt.Fprintf(&out, ".B %s\n", escape(synopsis(c)))
+	section(&out, "DESCRIPTION")
+	description := c.Long
+	if description == "" {
+		description = sentence(c.Short)
+	}
+	paragraphs(&out, description)
+	p.commands(&out)
+	options(&out, "OPTIONS", c.NonInheritedFlags())
+	options(&out, "OPTIONS OF ALL COMMANDS", c.InheritedFlags())
+	if c.Example != "" {
+		section(&out, "EXAMPLES")
+		fmt.Fprintf(&out, ".nf\n%s\n.fi\n", escape(c.Example))
+	}
+	for _, extra := range p.Extra {
+		section(&out, extra[0])
+		paragraphs(&out, extra[1])
+	}
+	p.seeAlso(&out)
+	return out.String()
+}
+
+func synopsis(c *cobra.Command) string {
+	if c.HasAvailableSubCommands() && !c.Runnable() {
+		return c.CommandPath() + " command"
+	}
+	if c.DisableFlagsInUseLine {
+		return c.Use
+	}
+	return c.UseLine()
+}
+
+func sentence(short string) string {
+	return strings.ToUpper(short[:1]) + short[1:] + "."
+}
+
+func section(out *strings.Builder, title string) {
+	fmt.Fprintf(out, ".SH %q\n", title)
+}
+
+// paragraphs keeps indented lines as they are and lets man fill the others.
+func paragraphs(out *strings.Builder, text string) {
+	for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
+		if i > 0 {
+			out.WriteString(".PP\n")
+		}
+		if strings.HasPrefix(paragraph, " ") {
+			fmt.Fprintf(out, ".nf\n%s\n.fi\n", escape(paragraph))
+			continue
+		}
+		out.WriteString(escape(paragraph) + "\n")
+	}
+}
+
+func (p Page) commands(out *strings.Builder) {
+	children := Visible(p.Command)
+	if len(children) == 0 {
+		return
+	}
+	section(out, "COMMANDS")
+	for _, child := range children {
+		fmt.Fprintf(out, ".TP\n.B %s\n%s\n", escape(child.Name()), escape(sentence(child.Short)))
+	}
+}
+
+// Visible are the commands below one that have a page.
+func Visible(c *cobra.Command) []*cobra.Command {
+	var visible []*cobra.Command
+	for _, child := range c.Commands() {
+		if child.IsAvailableCommand() && child.Name() != "help" && child.Name() != "completion" {
+			visible = append(visible, child)
+		}
+	}
+	return visible
+}
+
+func options(out *strings.Builder, title string, flags *pflag.FlagSet) {
+	if !flags.HasAvailableFlags() {
+		return
+	}
+	section(out, title)
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if flag.Hidden {
+			return
+		}
+		kind, usage := pflag.UnquoteUsage(flag)
+		names := `\-\-` + escape(flag.Name)
+		if flag.Shorthand != "" {
+			names = `\-` + escape(flag.Shorthand) + ", " + names
+		}
+		fmt.Fprintf(out, ".TP\n\\fB%s\\fR", names)
+		if kind != "" {
+			fmt.Fprintf(out, " \\fI%s\\fR", escape(kind))
+		}
+		fmt.Fprintf(out, "\n%s\n", escape(sentence(usage)))
+	})
+}
+
+func (p Page) seeAlso(out *strings.Builder) {
+	others := append([]string(nil), p.SeeAlso...)
+	if p.Command.HasParent() {
+		others = append(others, strings.ReplaceAll(p.Command.Parent().CommandPath(), " ", "-"))
+	}
+	for _, child := range Visible(p.Command) {
+		others = append(others, strings.ReplaceAll(child.CommandPath(), " ", "-"))
+	}
+	if len(others) == 0 {
+		return
+	}
+	section(out, "SEE ALSO")
+	for i, other := range others {
+		comma := ","
+		if i == len(others)-1 {
+			comma = ""
+		}
+		fmt.Fprintf(out, ".BR %s (1)%s\n", escape(other), comma)
+	}
+}
+
+// escape keeps roff from reading text as requests: backslashes, hyphens that
+// are typed, and a dot or quote at the beginning of a line.
+func escape(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}

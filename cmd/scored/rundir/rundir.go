@@ -1,0 +1,113 @@
+// Package rundir makes the directories in which clusters without a
+// configuration (embedded ones, scored dev) keep their sockets and files, and
+// removes those that a killed one left behind.
+//
+// Every directory is locked while its process lives, however that ends: the
+// kernel drops the lock. It is not for daemons, whose directories are
+// configured and stay.
+//
+//	dir, err := rundir.Make(parent, "embedded", clean)
+//	defer dir.Close()
+//	socket := filepath.Join(dir.Path(), "user.sock")
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is a directory of this process alone. It ends with Close.
+type Dir struct {
+	path string
+	lock *os.File // the directory itself, locked
+}
+
+// Make makes the directory kind-PID below parent, after removing those of the
+// same kind whose process is gone. For each of them clean is told its name
+// first, to remove what it left elsewhere; nil: nothing.
+func Make(parent, kind string, clean func(name string)) (*Dir, error) {
+	// Held until our own directory is locked: else a sweep of another process
+	// could take it for an abandoned one in between.
+	parentLock, err := lock(parent, unix.LOCK_EX)
+	if err != nil {
+		return nil, err
+	}
+	defer parentLock.Close()
+	if err := sweep(parent, kind, clean); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(parent, kind+"-"+strconv.Itoa(os.Getpid()))
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make a directory for this cluster: %w", err)
+	}
+	held, err := lock(path, unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(path))
+	}
+	return &Dir{path: path, lock: held}, nil
+}
+
+// lock locks a directory; closing the file unlocks it.
+func lock(path string, how int) (*os.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = unix.Flock(int(file.Fd()), how)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("cannot lock %s: %w", path, err)
+	}
+	return file, nil
+}
+
+func sweep(parent, kind string, clean func(name string)) error {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		number, ok := strings.CutPrefix(entry.Name(), kind+"-")
+		if _, err := strconv.Atoi(number); !ok || err != nil || !entry.IsDir() {
+			continue
+		}
+		path := filepath.Join(parent, entry.Name())
+		held, err := lock(path, unix.LOCK_EX|unix.LOCK_NB)
+		if err != nil {
+			continue // its process lives
+		}
+		if clean != nil {
+			clean(entry.Name())
+		}
+		err = os.RemoveAll(path)
+		held.Close()
+		if err != nil {
+			return fmt.Errorf("cannot remove what an earlier cluster left: %w", err)
+		}
+	}
+	return nil
+}
+
+// Path is the directory.
+func (d *Dir) Path() string { return d.path }
+
+// Name is the directory's name, kind-PID.
+func (d *Dir) Name() string { return filepath.Base(d.path) }
+
+// Close removes the directory with all that is in it.
+func (d *Dir) Close() error {
+	err := os.RemoveAll(d.path)
+	d.lock.Close()
+	return err
+}
