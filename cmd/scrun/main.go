@@ -10,6 +10,7 @@ import (
 
 	"score/cmd/scrun/display"
 	"score/cmd/scrun/options"
+	"score/nodeagent/stdio"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/client"
@@ -96,9 +97,9 @@ func newSession(o *options.Options, speak voice, cluster *reached, signals <-cha
 	}
 	s := &session{options: o, voice: speak, client: cluster.Client, display: shown, signals: signals}
 	switch {
-	case o.Stdin.Mode == options.StreamNone || o.InputByNodes():
-	case o.Stdin.Mode == options.StreamFile:
-		s.input, err = inputFile(o.Stdin.Pattern)
+	case o.Stdin.Kind == stdio.None || o.InputByNodes():
+	case o.Stdin.Kind == stdio.File:
+		s.input, err = inputFile(o.Stdin.Pattern.String())
 	default:
 		s.input = os.Stdin
 	}

@@ -100,9 +100,9 @@ func (o *Options) addPlacement(flags *pflag.FlagSet) {
 }
 
 func (o *Options) addStreams(flags *pflag.FlagSet) {
-	flags.VarP(newParsed(&o.Stdin, "from", parseInput), "input", "i", "input: 0 (this terminal's goes to rank 0, the default), all, none, or a file that every rank reads")
-	flags.VarP(newParsed(&o.Stdout, "to", parseStream), "output", "o", "output: all (the default), none, one rank's number, or a file; in its name %t is the rank, %N the node, %j the job")
-	flags.VarP(newParsed(&o.Stderr, "to", parseStream), "error", "e", "errors, as for --output (default: with the output)")
+	flags.StringVarP(&o.input, "input", "i", "", "where input comes `from`: 0 (this terminal's goes to rank 0, the default), all, none, or a file that every rank reads")
+	flags.StringVarP(&o.output, "output", "o", "", "where output goes `to`: all (the default), none, one rank's number, or a file; in its name %t is the rank, %N the node, %j the job")
+	flags.StringVarP(&o.errors, "error", "e", "", "where error output goes `to`, as for --output (default: this terminal, or the file of --output)")
 	flags.BoolVarP(&o.Label, "label", "l", false, "put the rank before every line")
 	flags.BoolVarP(&o.Unbuffered, "unbuffered", "u", false, "pass output on at once instead of whole lines")
 	flags.BoolVarP(&o.Detach, "detach", "d", false, "print the job's number and leave; output goes to "+DetachedPattern)

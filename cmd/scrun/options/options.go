@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"score/scored/api/scorev1"
@@ -41,7 +40,7 @@ type Options struct {
 	Unbuffered bool
 	Stdin      Stream
 	Stdout     Stream
-	Stderr     Stream // StreamDefault: where Stdout goes, by itself
+	Stderr     Stream
 	Detach     bool
 
 	Cluster string
@@ -55,6 +54,9 @@ type Options struct {
 	// tasksGiven and oversubscribeGiven tell a default from a wish.
 	tasksGiven         bool
 	oversubscribeGiven bool
+
+	// input, output and errors are -i, -o and -e as they were typed.
+	input, output, errors string
 }
 
 // complete derives what was left open and checks what only shows in the whole.
@@ -82,26 +84,6 @@ func (o *Options) complete() error {
 
 func nodesFor(tasks uint32) uint32 {
 	return (tasks + maxRanksPerNode - 1) / maxRanksPerNode
-}
-
-func (o *Options) completeStreams() error {
-	for _, stream := range []Stream{o.Stdout, o.Stderr} {
-		if stream.Mode == StreamRank && stream.Rank >= o.Tasks {
-			return fmt.Errorf("there is no rank %d: the job has %d, counted from 0", stream.Rank, o.Tasks)
-		}
-	}
-	if !o.Detach {
-		return nil
-	}
-	for _, stream := range []Stream{o.Stdin, o.Stdout, o.Stderr} {
-		if stream.Mode == StreamRank || stream.Mode == StreamAll {
-			return errors.New("a detached job has no terminal: give -i, -o and -e a file or none")
-		}
-	}
-	if o.Unbuffered {
-		return errors.New("-u does nothing for a detached job: leave one of -u and -d out")
-	}
-	return nil
 }
 
 // ForEmbedded changes the defaults that differ in a cluster of one user on one
@@ -133,7 +115,6 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		TimeLimitNanos:     int64(o.Time),
 		Limits:             here.Limits,
 		Umask:              here.Umask,
-		Stdin:              stdinMode(o.Stdin),
 		Mpi:                o.MPI,
 		Distribution:       o.Distribution,
 		KillOnBadExit:      o.KillOnBadExit,
@@ -144,30 +125,6 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		o.setDetached(spec, dir)
 	}
 	return spec, nil
-}
-
-// InputByNodes says that every rank opens a file of its own where it runs,
-// since its name depends on rank, node or job. Other files scrun reads itself,
-// so that they need not exist on the nodes.
-func (o *Options) InputByNodes() bool {
-	return o.Stdin.Mode == StreamFile && strings.Contains(o.Stdin.Pattern, "%")
-}
-
-func (o *Options) setInput(spec *scorev1.JobSpec, dir string) {
-	if o.Stdin.Mode == StreamFile && (o.Detach || o.InputByNodes()) {
-		spec.StdinPattern = absolute(dir, o.Stdin.Pattern)
-		spec.Stdin = scorev1.StdinMode_STDIN_MODE_NONE
-	}
-}
-
-func (o *Options) setDetached(spec *scorev1.JobSpec, dir string) {
-	spec.Detached = true
-	spec.Label = o.Label
-	spec.StdoutPattern = detachedPattern(dir, o.Stdout, absolute(dir, DetachedPattern))
-	spec.StderrPattern = detachedPattern(dir, o.Stderr, "")
-	if o.Stdin.Mode != StreamFile {
-		spec.Stdin = scorev1.StdinMode_STDIN_MODE_NONE
-	}
 }
 
 func (o *Options) jobName() string {

@@ -3,83 +3,109 @@ package options
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
+	"score/nodeagent/stdio"
 	"score/scored/api/scorev1"
 )
 
 // Stream is where the ranks' output goes or their input comes from.
 type Stream struct {
-	// Mode is what was asked for.
-	Mode StreamMode
-	// Pattern is the file, for StreamFile; %t rank, %N node, %j job, %% percent.
-	Pattern string
-	// Rank is the only one connected, for StreamRank.
-	Rank uint32
+	stdio.Target
+	// Given tells a wish from the default, which is scrun's own stream.
+	Given bool
 }
 
-// StreamMode distinguishes the forms of -i, -o and -e.
-type StreamMode int
+// readStream reads a value of -i, -o or -e. Empty: it was not given.
+func (o *Options) readStream(option, text string) (Stream, error) {
+	if text == "" {
+		return Stream{}, nil
+	}
+	target, err := stdio.ParseTarget(text, int(o.Tasks))
+	if err != nil {
+		return Stream{}, fmt.Errorf("--%s %s: %w", option, quote(text), err)
+	}
+	return Stream{Target: target, Given: true}, nil
+}
 
-const (
-	// StreamDefault is scrun's own stream: all output, input to rank 0.
-	StreamDefault StreamMode = iota
-	// StreamAll connects every rank with scrun's own stream.
-	StreamAll
-	// StreamNone connects no rank: /dev/null.
-	StreamNone
-	// StreamRank connects one rank with scrun's own stream.
-	StreamRank
-	// StreamFile is a file, or several when its pattern names rank or node.
-	StreamFile
-)
+// completeStreams reads the streams, now that the number of ranks is known.
+func (o *Options) completeStreams() error {
+	var inErr, outErr, errErr error
+	o.Stdin, inErr = o.readStream("input", o.input)
+	o.Stdout, outErr = o.readStream("output", o.output)
+	o.Stderr, errErr = o.readStream("error", o.errors)
+	for _, err := range []error{inErr, outErr, errErr} {
+		if err != nil {
+			return err
+		}
+	}
+	if o.Stdin.Kind == stdio.OneRank && o.Stdin.Rank != 0 {
+		return fmt.Errorf("--input %s: input goes to rank 0, to all ranks, or to none", o.input)
+	}
+	if !o.Stderr.Given && o.Stdout.Kind == stdio.File {
+		o.Stderr = o.Stdout // as srun does
+	}
+	if o.Detach {
+		return o.checkDetached()
+	}
+	return nil
+}
 
-// parseStream reads a value of -i, -o or -e as srun does: all, none, the number
-// of a rank, or else a file.
-func parseStream(text string) (Stream, error) {
+func (o *Options) checkDetached() error {
+	for _, stream := range []Stream{o.Stdin, o.Stdout, o.Stderr} {
+		if stream.Given && (stream.Kind == stdio.OneRank || stream.Kind == stdio.All) {
+			return errors.New("a detached job has no terminal: give -i, -o and -e a file or none")
+		}
+	}
+	if o.Unbuffered {
+		return errors.New("-u does nothing for a detached job: leave one of -u and -d out")
+	}
+	return nil
+}
+
+// InputByNodes says that every rank opens a file of its own where it runs,
+// since its name depends on rank, node or job. Other files scrun reads itself,
+// so that they need not exist on the nodes.
+func (o *Options) InputByNodes() bool {
+	return o.Stdin.Kind == stdio.File && strings.Contains(o.Stdin.Pattern.String(), "%")
+}
+
+// setInput tells the nodes where the ranks' input comes from. A file is read by
+// every rank, as with srun.
+func (o *Options) setInput(spec *scorev1.JobSpec, dir string) {
 	switch {
-	case text == "all":
-		return Stream{Mode: StreamAll}, nil
-	case text == "none":
-		return Stream{Mode: StreamNone}, nil
-	case text == "":
-		return Stream{}, errors.New("give a file, all, none, or the number of a rank")
+	case o.Stdin.Kind == stdio.File && (o.Detach || o.InputByNodes()):
+		spec.Stdin = scorev1.StdinMode_STDIN_MODE_NONE
+		spec.StdinPattern = absolute(dir, o.Stdin.Pattern.String())
+	case o.Stdin.Kind == stdio.None || o.Detach:
+		spec.Stdin = scorev1.StdinMode_STDIN_MODE_NONE
+	case o.Stdin.Kind == stdio.File || o.Stdin.Given && o.Stdin.Kind == stdio.All:
+		spec.Stdin = scorev1.StdinMode_STDIN_MODE_ALL
+	default:
+		spec.Stdin = scorev1.StdinMode_STDIN_MODE_RANK0
 	}
-	if rank, err := strconv.ParseUint(text, 10, 32); err == nil {
-		return Stream{Mode: StreamRank, Rank: uint32(rank)}, nil
-	}
-	if err := checkPattern(text); err != nil {
-		return Stream{}, err
-	}
-	return Stream{Mode: StreamFile, Pattern: text}, nil
 }
 
-// parseInput is parseStream with what holds for input only.
-func parseInput(text string) (Stream, error) {
-	stream, err := parseStream(text)
-	if err == nil && stream.Mode == StreamRank && stream.Rank != 0 {
-		return Stream{}, errors.New("input goes to rank 0, to all ranks, or to none")
+// setDetached tells the nodes which files to write.
+func (o *Options) setDetached(spec *scorev1.JobSpec, dir string) {
+	spec.Detached = true
+	spec.Label = o.Label
+	spec.StdoutPattern = detachedPattern(dir, o.Stdout, absolute(dir, DetachedPattern))
+	if o.Stderr != o.Stdout {
+		spec.StderrPattern = detachedPattern(dir, o.Stderr, "")
 	}
-	return stream, err
 }
 
-// checkPattern finds a % that means nothing before anything runs.
-func checkPattern(pattern string) error {
-	if strings.IndexByte(pattern, 0) >= 0 {
-		return errors.New("a file's name cannot hold a zero byte")
-	}
-	for rest := pattern; ; {
-		_, after, found := strings.Cut(rest, "%")
-		if !found {
-			return nil
-		}
-		after = strings.TrimLeft(after, "0123456789")
-		if after == "" || !strings.ContainsRune("tNj%", rune(after[0])) {
-			return fmt.Errorf("in a file's name %%t is the rank, %%N the node, %%j the job and %%%% a percent sign; %q has another", pattern)
-		}
-		rest = after[1:]
+func detachedPattern(dir string, stream Stream, fallback string) string {
+	switch stream.Kind {
+	case stdio.None:
+		return os.DevNull
+	case stdio.File:
+		return absolute(dir, stream.Pattern.String())
+	default:
+		return fallback
 	}
 }
 
@@ -89,28 +115,4 @@ func absolute(dir, pattern string) string {
 		return pattern
 	}
 	return filepath.Join(strings.ReplaceAll(dir, "%", "%%"), pattern)
-}
-
-// detachedPattern is what the nodes write: absolute, /dev/null for none.
-func detachedPattern(dir string, stream Stream, fallback string) string {
-	switch stream.Mode {
-	case StreamNone:
-		return "/dev/null"
-	case StreamFile:
-		return absolute(dir, stream.Pattern)
-	default:
-		return fallback
-	}
-}
-
-// stdinMode is the mode that the ranks' steward is told.
-func stdinMode(stream Stream) scorev1.StdinMode {
-	switch stream.Mode {
-	case StreamNone:
-		return scorev1.StdinMode_STDIN_MODE_NONE
-	case StreamAll, StreamFile:
-		return scorev1.StdinMode_STDIN_MODE_ALL
-	default:
-		return scorev1.StdinMode_STDIN_MODE_RANK0
-	}
 }
