@@ -1,0 +1,178 @@
+package steward
+
+import (
+	"errors"
+	"io"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api"
+	"score/scored/api/scorev1"
+)
+
+const (
+	// maxPeers bounds the connections that have not said yet what they are: an
+	// agent says so at once.
+	maxPeers = 16
+	// maxUnread bounds what waits for an agent to read it, in bytes. One that lets
+	// more pile up hangs; it is cut off, and its successor gets all again.
+	maxUnread = 80 << 20
+)
+
+// accept takes a connection of the agent's own user, or of root.
+func (s *steward) accept() {
+	fd, _, err := unix.Accept4(s.listener, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+	if err != nil {
+		return // the other side has gone again
+	}
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil || cred.Uid != 0 && int(cred.Uid) != unix.Geteuid() || len(s.peers) >= maxPeers {
+		closeFD(fd)
+		return
+	}
+	s.nextPeer++
+	p := &peer{id: s.nextPeer, fd: fd}
+	if err := p.join(s.loop); err != nil {
+		p.close()
+		return
+	}
+	s.peers[p.id] = p
+}
+
+// servePeer reads once from a connection and does what whole messages say.
+func (s *steward) servePeer(p *peer, events uint32) {
+	var err error
+	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		err = p.receive()
+	}
+	for err == nil && p.fd >= 0 && s.peers[p.id] == p {
+		var m stewardpb.ToSteward
+		var ok bool
+		if ok, err = p.next(&m); !ok || err != nil {
+			break
+		}
+		if p == s.control {
+			s.obey(&m)
+		} else {
+			err = s.open(p, &m)
+		}
+		s.obeyLife()
+	}
+	if err != nil {
+		s.drop(p)
+	}
+}
+
+// drop ends a connection.
+func (s *steward) drop(p *peer) {
+	if s.peers[p.id] != p {
+		return
+	}
+	delete(s.peers, p.id)
+	p.leave()
+	p.close()
+	if p == s.control {
+		s.control = nil
+		s.life.AgentLost(s.now())
+	}
+}
+
+// open learns from its first message what a connection is for.
+func (s *steward) open(p *peer, m *stewardpb.ToSteward) error {
+	open := m.GetOpen()
+	if open == nil {
+		return io.ErrUnexpectedEOF
+	}
+	if open.GetStdio() {
+		delete(s.peers, p.id)
+		p.leave()
+		s.relay.post(func() { s.relay.attach(p) })
+		return nil
+	}
+	if old := s.control; old != nil {
+		s.control = nil // its end is no loss: the agent is here
+		s.drop(old)
+	}
+	s.control = p
+	s.life.AgentBack(s.now())
+	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Status{Status: s.status()}})
+	s.replay()
+	return nil
+}
+
+// obey does what the agent says.
+func (s *steward) obey(m *stewardpb.ToSteward) {
+	switch body := m.GetMessage().(type) {
+	case *stewardpb.ToSteward_Prepare:
+		s.prepare(body.Prepare)
+	case *stewardpb.ToSteward_Launch:
+		s.life.Launch(s.now())
+	case *stewardpb.ToSteward_Signal:
+		s.signal(unix.Signal(body.Signal))
+	case *stewardpb.ToSteward_Kill:
+		s.life.Kill(s.now())
+	case *stewardpb.ToSteward_Collective:
+		s.answerCollective(body.Collective)
+	case *stewardpb.ToSteward_Name:
+		s.answerName(body.Name)
+	case *stewardpb.ToSteward_Spawn:
+		s.answerSpawn(body.Spawn)
+	case *stewardpb.ToSteward_AskRankStates:
+		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankStates{
+			RankStates: &scorev1.RankStatesReply{Request: body.AskRankStates, Ranks: s.rankStates()}}})
+	case *stewardpb.ToSteward_Forget:
+		s.life.Forget(s.now())
+	}
+}
+
+// send queues a message for the agent, if there is one. A message too long for
+// the wire can only be a collective's, and ends the job.
+func (s *steward) send(m *stewardpb.FromSteward) {
+	if s.control == nil {
+		return
+	}
+	err := s.control.queue(m)
+	if err == nil && s.control.unsent() > maxUnread {
+		err = errUnread
+	}
+	if err == nil {
+		return
+	}
+	s.drop(s.control)
+}
+
+var errUnread = errors.New("the agent does not read")
+
+// flush writes what was queued since the last call: one write for all the ends
+// of ranks that one wait has brought.
+func (s *steward) flush() {
+	if s.control == nil {
+		return
+	}
+	if err := s.control.flush(); err != nil {
+		s.drop(s.control)
+		s.obeyLife()
+	}
+}
+
+func (s *steward) status() *stewardpb.Status {
+	status := &stewardpb.Status{Version: api.Version()}
+	if s.job == nil {
+		return status
+	}
+	status.JobId = s.job.id
+	status.Prepared = s.mail.prepared.GetExitCode() == 0 && s.mail.prepared != nil
+	status.Launched = s.mail.launched != nil
+	status.Done = s.mail.done != nil
+	for k := range s.job.ranks {
+		r := &s.job.ranks[k]
+		if status.Launched {
+			status.Pids = append(status.Pids, r.pid())
+		}
+		if r.exited != nil {
+			status.Exits = append(status.Exits, r.exited)
+		}
+	}
+	return status
+}

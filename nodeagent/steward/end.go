@@ -1,0 +1,158 @@
+package steward
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/cgroup"
+	"score/nodeagent/launch"
+	"score/nodeagent/steward/life"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+const (
+	// killWait is how long one attempt to end all processes takes at most. The
+	// kernel needs microseconds, or as long as a device keeps a process waiting.
+	killWait = 2 * time.Second
+	// sweepPause is the time between two attempts.
+	sweepPause = 500 * time.Millisecond
+)
+
+// onExit takes the end of a rank from the reaper's goroutine.
+func (s *steward) onExit(e launch.Exit) { s.loop.post(func() { s.exited(e) }) }
+
+func (s *steward) exited(e launch.Exit) {
+	k := e.ID
+	r := &s.job.ranks[k]
+	if state, _ := s.life.Rank(k); state == life.Unborn {
+		s.life.Started(s.now(), k) // it ended before the rest of its batch was forked
+	}
+	if s.job.pmi != nil {
+		s.drainPMI(k)
+	}
+	r.exited = &scorev1.RankExited{
+		JobId:       s.job.id,
+		Rank:        r.rank,
+		ExitCode:    int32(e.Status.Code),
+		Signal:      int32(e.Status.Signal),
+		CoreDumped:  e.Status.CoreDumped,
+		AtNanos:     monotonicNanos(),
+		CpuNanos:    int64(e.Usage.CPU()),
+		MaxRssBytes: e.Usage.MaxRSS,
+	}
+	s.life.Exited(s.now(), k, life.Exit{
+		Code:        e.Status.Code,
+		Signal:      int(e.Status.Signal),
+		CoreDumped:  e.Status.CoreDumped,
+		OutOfMemory: s.outOfMemory(e.Status),
+	})
+}
+
+// outOfMemory tells whether the kernel killed a rank for the job's limit. After
+// a kill of ours nobody can tell, and nobody asks.
+func (s *steward) outOfMemory(status launch.ExitStatus) bool {
+	if status.Signal != unix.SIGKILL || s.group == nil || s.life.Killed() {
+		return false
+	}
+	oom, err := s.group.OOM()
+	return err == nil && oom.Kills > 0
+}
+
+func (s *steward) reportExit(k int) {
+	_, exit := s.life.Rank(k)
+	m := s.job.ranks[k].exited
+	m.BeforeFinalize, m.ByUs, m.OutOfMemory = exit.BeforeFinalize, exit.ByUs, exit.OutOfMemory
+	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankExited{RankExited: m}})
+}
+
+func (s *steward) reportAbort(a life.Abort) {
+	m := &scorev1.Abort{JobId: s.job.id, Rank: -1, ExitCode: int32(a.ExitCode), Message: a.Message}
+	if a.Rank >= 0 {
+		m.Rank = int32(s.job.ranks[a.Rank].rank)
+	}
+	s.mail.abort = m
+	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Abort{Abort: m}})
+}
+
+// kill ends the ranks and all they have started, and the forking of more.
+func (s *steward) kill() {
+	s.stopForking.Store(true)
+	container := s.job.container
+	s.helpers.Add(1)
+	go func() {
+		defer s.helpers.Done()
+		// What is left at the deadline is left to the sweep.
+		_ = container.Kill(time.Now().Add(killWait))
+	}()
+}
+
+// sweep ends what the ranks have left behind. It tries for as long as it takes:
+// a job with a process is not over. The way out of a process that the kernel
+// holds is the kernel's; the user is told of it.
+func (s *steward) sweep() {
+	container := s.job.container
+	s.helpers.Add(1)
+	go func() {
+		defer s.helpers.Done()
+		for told := false; ; told = true {
+			err := container.Kill(time.Now().Add(killWait))
+			if err == nil {
+				break
+			}
+			if !told {
+				s.loop.post(func() { s.noteStuck(err) })
+			}
+			time.Sleep(sweepPause)
+		}
+		s.forker.Close() // its thread leaves the memory group, which can then be removed
+		s.loop.post(func() { s.life.Swept(s.now()) })
+	}()
+}
+
+func (s *steward) noteStuck(err error) {
+	if errors.Is(err, cgroup.ErrNotEmpty) {
+		s.note(fmt.Sprintf("node %s: processes of the job do not end, a device or file system may hold them: %v", s.job.node, err))
+		return
+	}
+	s.note(fmt.Sprintf("node %s: the processes of the job cannot be ended: %v", s.job.node, err))
+}
+
+func (s *steward) reportDone() {
+	s.mail.done = &scorev1.NodeDone{JobId: s.job.id, Usage: s.usage()}
+	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_NodeDone{NodeDone: s.mail.done}})
+}
+
+// usage sums up what the ranks have used. The container knows of descendants
+// that no rank has waited for, too.
+func (s *steward) usage() *scorev1.Usage {
+	u := &scorev1.Usage{}
+	for k := range s.job.ranks {
+		if m := s.job.ranks[k].exited; m != nil {
+			u.CpuNanos += m.GetCpuNanos()
+			u.MaxRssBytes = max(u.MaxRssBytes, m.GetMaxRssBytes())
+		}
+	}
+	if s.group == nil || s.job.container != cgroup.Container(s.group) {
+		return u
+	}
+	if cpu, err := s.group.CPUTime(); err == nil {
+		u.CpuNanos = max(u.CpuNanos, int64(cpu-s.job.cpuBefore))
+	}
+	return u
+}
+
+// signal sends to every living rank's process group.
+func (s *steward) signal(sig unix.Signal) {
+	if s.job == nil {
+		return
+	}
+	for k := range s.job.ranks {
+		if p := s.job.ranks[k].process; p != nil {
+			_ = p.SignalGroup(sig) // one that has just ended needs no signal
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package steward
+
+import (
+	"strconv"
+	"strings"
+
+	"score/nodeagent/pmi"
+)
+
+// pmiTarget is the number of the PMI connection in the ranks.
+const pmiTarget = 3
+
+// defaultPath is searched when the user's environment names no PATH, as a login
+// shell of Debian has it.
+const defaultPath = "/usr/local/bin:/usr/bin:/bin"
+
+// ownVariable tells whether every rank gets a value of its own or of its job for
+// a variable: a job started from within a job must not see the outer one's.
+func ownVariable(name string) bool {
+	switch name {
+	case "SCORE_JOB_ID", "SCORE_RANK", "SCORE_SIZE", "SCORE_NODE", "SCORE_NODE_INDEX",
+		"SCORE_NODES", "SCORE_LOCAL_RANK", "SCORE_LOCAL_SIZE":
+		return true
+	}
+	return false
+}
+
+// commonEnv is the user's environment without what another launcher meant for
+// its own ranks, and with what all ranks of this node share.
+func (j *job) commonEnv() []string {
+	given := j.spec.GetEnv()
+	env := make([]string, 0, len(given)+8)
+	for _, v := range given {
+		name, _, ok := strings.Cut(v, "=")
+		if !ok || name == "" || ownVariable(name) || pmi.Inherited(name) || strings.IndexByte(v, 0) >= 0 {
+			continue
+		}
+		env = append(env, v)
+	}
+	return append(env,
+		"SCORE_JOB_ID="+strconv.FormatUint(j.id, 10),
+		"SCORE_SIZE="+strconv.Itoa(j.size()),
+		"SCORE_NODE="+j.node,
+		"SCORE_NODE_INDEX="+strconv.Itoa(int(j.order.GetJob().GetNodeIndex())),
+		"SCORE_NODES="+strconv.Itoa(j.nodes),
+		"SCORE_LOCAL_SIZE="+strconv.Itoa(len(j.ranks)),
+	)
+}
+
+// rankEnv is the whole environment of local rank k.
+func (j *job) rankEnv(k int) []string {
+	const own = 10 // variables that each rank has for itself
+	env := make([]string, len(j.env), len(j.env)+own)
+	copy(env, j.env)
+	rank := int(j.ranks[k].rank)
+	env = append(env,
+		"SCORE_RANK="+strconv.Itoa(rank),
+		"SCORE_LOCAL_RANK="+strconv.Itoa(k))
+	if j.pmi != nil {
+		env = j.pmi.Engine().Environ(env, rank, pmiTarget)
+	}
+	return env
+}

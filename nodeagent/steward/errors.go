@@ -1,0 +1,17 @@
+package steward
+
+import "errors"
+
+var (
+	// errOrder means that an order contradicts itself: agent and steward, or
+	// server and agent, are of different versions, or one has a fault.
+	errOrder = errors.New("malformed order to start a job")
+	// errFiles means that the ranks' streams cannot be opened.
+	errFiles = errors.New("cannot open the ranks' files")
+	// errBusy means that the steward has a job already.
+	errBusy = errors.New("steward has another job")
+)
+
+// maxLocalRanks bounds the ranks of a job on one node: each takes up to seven
+// descriptors here and a process, and the house promises no more.
+const maxLocalRanks = 4096

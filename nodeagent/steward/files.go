@@ -1,0 +1,147 @@
+package steward
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/launch"
+	"score/nodeagent/pmi/family"
+	"score/nodeagent/stdio"
+)
+
+// files are where a detached job's output goes.
+type files struct {
+	set    *stdio.Files
+	closed bool
+}
+
+// fileStream is one stream's way into its file. Whole lines are appended by one
+// write each, so that lines of several ranks and nodes in one file stay whole.
+type fileStream struct {
+	lines *stdio.Lines
+	sink  *stdio.Sink
+}
+
+// together tells whether both streams of a rank go to one file. They share a
+// pipe then, so that their order stays.
+func (j *job) together() bool {
+	pattern := j.spec.GetStderrPattern()
+	return pattern == "" || pattern == j.spec.GetStdoutPattern()
+}
+
+// openFiles opens the output files of a detached job as its user, before
+// anything runs: what is wrong with them is wrong with the job. An empty pattern
+// has no file; a reader that is attached sees the stream all the same.
+func openFiles(j *job) (*files, error) {
+	f := &files{set: stdio.NewFiles(func(path string) (io.WriteCloser, error) {
+		mode := os.FileMode(0o666 &^ j.spec.GetUmask())
+		return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND|unix.O_NOCTTY, mode)
+	})}
+	err := launch.AsUser(j.user, func() error {
+		for i := range j.outputs {
+			if err := f.open(j, &j.outputs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return f, j.tooMany(fmt.Errorf("%w: %w", errFiles, err))
+	}
+	return f, nil
+}
+
+func (f *files) open(j *job, o *output) error {
+	pattern := j.spec.GetStdoutPattern()
+	if o.stream == stderrStream {
+		pattern = j.spec.GetStderrPattern()
+	}
+	if pattern == "" {
+		return nil
+	}
+	path, err := j.expand(pattern, o.rank)
+	if err != nil {
+		return err
+	}
+	sink, err := f.set.Sink(path)
+	if err != nil {
+		return err
+	}
+	format := stdio.Format{Label: j.spec.GetLabel(), Tasks: j.size()}
+	o.file = &fileStream{lines: stdio.NewLines(int(o.rank), format), sink: sink}
+	return nil
+}
+
+// expand makes a file's name of a pattern; a relative one starts in the working
+// directory.
+func (j *job) expand(pattern string, rank uint32) (string, error) {
+	p, err := stdio.ParsePattern(pattern)
+	if err != nil {
+		return "", err
+	}
+	path, err := p.Expand(stdio.Values{Rank: int(rank), Node: j.node, Job: j.id})
+	if err != nil {
+		return "", err
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(j.spec.GetWorkDir(), path)
+	}
+	return path, nil
+}
+
+// write adds to a stream's file. After an error the rest of the stream is
+// dropped: a job does not stop for a full disk, but its user is told.
+func (s *fileStream) write(data []byte, ended bool) error {
+	err := s.lines.Add(data, s.sink.Write)
+	if err == nil && ended {
+		err = s.lines.End(s.sink.Write)
+	}
+	return err
+}
+
+// close closes the files, once. The error is what did not reach the disk.
+func (f *files) close() error {
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	return f.set.Close()
+}
+
+// openInputs opens the ranks' input files, as the user.
+func (j *job) openInputs() error {
+	err := launch.AsUser(j.user, func() error {
+		for k := range j.ranks {
+			r := &j.ranks[k]
+			path, err := j.expand(j.spec.GetStdinPattern(), r.rank)
+			if err != nil {
+				return err
+			}
+			r.child.stdin, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+			if err != nil {
+				return fmt.Errorf("opening the input file %s: %w", path, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return j.tooMany(fmt.Errorf("%w: %w", errFiles, err))
+	}
+	return nil
+}
+
+// looksLikeMPI tells whether ranks of this program are expected to speak PMI,
+// or would be if they had been linked with an MPI that does.
+func (j *job) looksLikeMPI() bool {
+	var report family.Report
+	err := launch.AsUser(j.user, func() (err error) {
+		report, err = family.Inspect(j.program)
+		return err
+	})
+	return err == nil && report.Runs(runtime.GOARCH) && report.Family.Parallel()
+}

@@ -1,0 +1,139 @@
+package steward
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/steward/stewardpb"
+)
+
+// input is what the user types, on its way to one rank or to all. One message
+// at a time is on its way, and the next is taken only when every rank has it:
+// that is the bound and the back-pressure.
+type input struct {
+	loop  *loop
+	sinks []sink
+	chunk []byte // being delivered
+	busy  int    // sinks that have not got all of chunk
+	eof   bool   // close the sinks after chunk
+}
+
+// sink is the way to one rank's standard input.
+type sink struct {
+	fd      int // -1 once the rank reads no more
+	at      int // how much of the chunk it has
+	waiting bool
+}
+
+// newInput takes the write ends of the ranks' pipes.
+func newInput(fds []int) input {
+	in := input{sinks: make([]sink, len(fds))}
+	for i, fd := range fds {
+		in.sinks[i].fd = fd
+	}
+	return in
+}
+
+// ready tells whether the next message may be taken.
+func (in *input) ready() bool { return in.busy == 0 }
+
+// take begins to deliver data. Without any rank that reads it is dropped, as by
+// a shell whose pipe's reader has gone.
+func (in *input) take(data []byte, eof bool) {
+	in.chunk, in.eof = data, in.eof || eof
+	for i := range in.sinks {
+		if in.sinks[i].fd < 0 {
+			continue
+		}
+		in.sinks[i].at = 0
+		in.sinks[i].waiting = true
+		in.busy++
+	}
+	for i := range in.sinks {
+		if in.sinks[i].waiting {
+			in.write(i)
+		}
+	}
+	in.closeAtEOF()
+}
+
+// write gives one sink what it takes of the chunk.
+func (in *input) write(i int) {
+	s := &in.sinks[i]
+	if !s.waiting {
+		return
+	}
+	for s.at < len(in.chunk) {
+		n, err := unix.Write(s.fd, in.chunk[s.at:])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if errors.Is(err, unix.EAGAIN) {
+			// Once only: for a pipe that was full before it says so again, harmlessly.
+			_ = in.loop.watch(s.fd, unix.EPOLLOUT, tag{kindInput, int32(i)})
+			return
+		}
+		if err != nil { // the rank, or all that had its input, closed it
+			in.drop(s)
+			return
+		}
+		s.at += n
+	}
+	in.loop.unwatch(s.fd)
+	in.settled(s)
+}
+
+func (in *input) drop(s *sink) {
+	closeFD(s.fd)
+	s.fd = -1
+	in.settled(s)
+}
+
+// settled notes that s needs no more of the chunk.
+func (in *input) settled(s *sink) {
+	s.waiting = false
+	in.busy--
+	in.closeAtEOF()
+}
+
+func (in *input) closeAtEOF() {
+	if in.eof && in.busy == 0 {
+		in.close()
+	}
+}
+
+func (in *input) close() {
+	for i := range in.sinks {
+		closeFD(in.sinks[i].fd)
+		in.sinks[i].fd = -1
+	}
+}
+
+// takeInput hands the reader's messages on, as long as they can be delivered;
+// then it stops reading, and goes on when the ranks have read.
+func (r *relay) takeInput() {
+	for r.input.ready() {
+		var m stewardpb.ToSteward
+		ok, err := r.reader.next(&m)
+		if err != nil {
+			r.detach()
+			return
+		}
+		if !ok {
+			break
+		}
+		if in := m.GetStdin(); in != nil {
+			r.input.take(in.GetData(), in.GetEof())
+		}
+	}
+	var err error
+	if r.input.ready() {
+		err = r.reader.resumeReading()
+	} else {
+		err = r.reader.pauseReading()
+	}
+	if err != nil {
+		r.detach()
+	}
+}

@@ -1,0 +1,182 @@
+package steward
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"score/nodeagent/cgroup"
+	"score/nodeagent/launch"
+	"score/nodeagent/pmi/wire"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+// job is a job's part on this node, as far as the core loop has it.
+type job struct {
+	order *stewardpb.PrepareJob
+	id    uint64
+	spec  *scorev1.JobSpec
+	place *scorev1.NodePlace
+	node  string
+	nodes int
+
+	program  string // as launch.Resolve found it
+	user     *launch.User
+	limits   []launch.Limit
+	warnings []string
+	silent   bool // looks like MPI: silence is worth a note
+
+	ranks []localRank
+	local map[uint32]int // rank to local rank
+	pmi   *wire.Server   // nil: the ranks get no PMI connection
+	env   []string       // what all ranks have in common
+
+	container cgroup.Container
+	cpuBefore time.Duration // of the container, when it was empty
+
+	outputs []output // the relay's from Prepared on
+	input   input
+	files   *files
+}
+
+// localRank is one rank on this node.
+type localRank struct {
+	rank    uint32
+	child   childFDs
+	pmi     port
+	process *launch.Process // nil: not forked, or not told yet
+	exited  *scorev1.RankExited
+}
+
+// childFDs are the ends that the rank inherits; -1: closed here.
+type childFDs struct {
+	stdin, stdout, stderr, pmi int
+}
+
+func noChildFDs() childFDs { return childFDs{-1, -1, -1, -1} }
+
+// close closes this process's copies, so that the rank's death ends its
+// streams.
+func (c *childFDs) close() {
+	stderr := c.stderr
+	if stderr == c.stdout {
+		stderr = -1
+	}
+	for _, fd := range [...]int{c.stdin, c.stdout, stderr, c.pmi} {
+		closeFD(fd)
+	}
+	*c = noChildFDs()
+}
+
+// kvsName is what a job is called among its ranks, on every node the same.
+func kvsName(job uint64) string { return "score_" + strconv.FormatUint(job, 10) }
+
+// newJob takes an order. The job is one to speak of even when the order
+// contradicts itself; check says so.
+func newJob(order *stewardpb.PrepareJob) *job {
+	p := order.GetJob()
+	j := &job{order: order, id: p.GetJobId(), spec: p.GetSpec(), node: order.GetNode(), nodes: len(p.GetPlaces())}
+	if index := int(p.GetNodeIndex()); index < len(p.GetPlaces()) {
+		j.place = p.GetPlaces()[index]
+	}
+	j.ranks = make([]localRank, len(j.place.GetRanks()))
+	j.local = make(map[uint32]int, len(j.ranks))
+	for k, rank := range j.place.GetRanks() {
+		j.ranks[k] = localRank{rank: rank, child: noChildFDs(), pmi: port{fd: -1}}
+		j.local[rank] = k
+	}
+	return j
+}
+
+// check finds what is wrong with the order itself: a fault of the agent or the
+// server, not of the user.
+func (j *job) check() error {
+	if j.place == nil || j.order.GetJob().GetUser() == nil {
+		return fmt.Errorf("%w: no user, or no node", errOrder)
+	}
+	if len(j.spec.GetArgv()) == 0 {
+		return fmt.Errorf("%w: no program", errOrder)
+	}
+	if n := len(j.ranks); n == 0 || n > maxLocalRanks {
+		return fmt.Errorf("%w: %d ranks on one node, at most %d", errOrder, n, maxLocalRanks)
+	}
+	if len(j.local) != len(j.ranks) {
+		return fmt.Errorf("%w: a rank is named twice", errOrder)
+	}
+	for _, i := range j.place.GetCpus() {
+		if int(i) >= len(j.order.GetCpuIds()) {
+			return fmt.Errorf("%w: CPU %d of %d", errOrder, i, len(j.order.GetCpuIds()))
+		}
+	}
+	return nil
+}
+
+// size is the number of ranks of the whole job.
+func (j *job) size() int {
+	n := 0
+	for _, place := range j.order.GetJob().GetPlaces() {
+		n += len(place.GetRanks())
+	}
+	return n
+}
+
+// rankNode maps every rank of the job to its node's index, or fails when the
+// places do not name each rank once.
+func (j *job) rankNode() ([]int32, error) {
+	const nowhere = -1
+	nodes := make([]int32, j.size())
+	for i := range nodes {
+		nodes[i] = nowhere
+	}
+	for index, place := range j.order.GetJob().GetPlaces() {
+		for _, rank := range place.GetRanks() {
+			if int(rank) >= len(nodes) || nodes[rank] != nowhere {
+				return nil, fmt.Errorf("%w: rank %d is placed twice or beyond the last", errOrder, rank)
+			}
+			nodes[rank] = int32(index)
+		}
+	}
+	return nodes, nil
+}
+
+// cpus are the kernel's numbers of the CPUs of local rank k: cpus_per_task of
+// the place's from k*cpus_per_task on, modulo their number. None: no pinning.
+func (j *job) cpus(k int) []int {
+	given := j.place.GetCpus()
+	if len(given) == 0 {
+		return nil
+	}
+	each := min(max(int(j.spec.GetCpusPerTask()), 1), len(given))
+	ids := make([]int, each)
+	for i := range ids {
+		index := given[(k*each+i)%len(given)]
+		ids[i] = int(j.order.GetCpuIds()[index])
+	}
+	return ids
+}
+
+// variable is the value of an environment variable of the user's.
+func (j *job) variable(name string) string {
+	for _, v := range j.spec.GetEnv() {
+		if len(v) > len(name) && v[len(name)] == '=' && v[:len(name)] == name {
+			return v[len(name)+1:]
+		}
+	}
+	return ""
+}
+
+// release gives back what a job that never ran holds.
+func (j *job) release() {
+	for k := range j.ranks {
+		j.ranks[k].child.close()
+		j.ranks[k].pmi.close()
+	}
+	for i := range j.outputs {
+		closeFD(j.outputs[i].fd)
+	}
+	j.input.close()
+	if j.files != nil {
+		_ = j.files.close() // nothing was written
+	}
+}

@@ -1,0 +1,168 @@
+package steward
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// eventBatch is how many events one wait brings at most.
+const eventBatch = 64
+
+// tag tells what an event of a loop is about. Index is the local rank, the
+// connection's number, or unused.
+type tag struct {
+	kind  kind
+	index int32
+}
+
+type kind int32
+
+const (
+	kindWake kind = iota
+	kindListener
+	kindPeer
+	kindPMI
+	kindOutputs
+	kindOutput
+	kindInput
+)
+
+// loop is an epoll set with one goroutine in front of it: the descriptors of
+// thousands of ranks that rarely speak cost one kernel object each and no stack.
+// Only post may be called by others.
+type loop struct {
+	epoll  int
+	wake   int // an eventfd that is readable while posted is not empty
+	events [eventBatch]unix.EpollEvent
+
+	mu     sync.Mutex
+	posted []func() // guarded by mu
+	closed bool     // guarded by mu
+	spare  []func() // the slice that posted will have next
+}
+
+func newLoop() (*loop, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("making an event loop: %w", err)
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		closeFD(epoll)
+		return nil, fmt.Errorf("making an event loop: %w", err)
+	}
+	l := &loop{epoll: epoll, wake: wake}
+	if err := l.watch(wake, unix.EPOLLIN, tag{kind: kindWake}); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *loop) watch(fd int, events uint32, t tag) error {
+	return control(l.epoll, unix.EPOLL_CTL_ADD, fd, events, t)
+}
+
+func (l *loop) rewatch(fd int, events uint32, t tag) error {
+	return control(l.epoll, unix.EPOLL_CTL_MOD, fd, events, t)
+}
+
+func (l *loop) unwatch(fd int) {
+	// It fails only for what is not watched, which is what was wanted.
+	_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, fd, nil)
+}
+
+func control(epoll, op, fd int, events uint32, t tag) error {
+	event := unix.EpollEvent{Events: events, Fd: int32(t.kind), Pad: t.index}
+	if err := unix.EpollCtl(epoll, op, fd, &event); err != nil {
+		return fmt.Errorf("watching a descriptor: %w", err)
+	}
+	return nil
+}
+
+func tagOf(e *unix.EpollEvent) tag { return tag{kind: kind(e.Fd), index: e.Pad} }
+
+// wait returns what has happened, nothing at the deadline; the zero deadline
+// never comes. The slice is valid until the next call.
+func (l *loop) wait(deadline time.Time) ([]unix.EpollEvent, error) {
+	for {
+		n, err := unix.EpollWait(l.epoll, l.events[:], timeoutMillis(deadline))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("waiting for events: %w", err)
+		}
+		return l.events[:n], nil
+	}
+}
+
+// timeoutMillis rounds up, so that a deadline has passed when the wait returns.
+func timeoutMillis(deadline time.Time) int {
+	if deadline.IsZero() {
+		return -1
+	}
+	left := time.Until(deadline)
+	if left <= 0 {
+		return 0
+	}
+	const longest = time.Hour // an int of milliseconds holds it everywhere
+	return int((min(left, longest) + time.Millisecond - 1) / time.Millisecond)
+}
+
+// post has f run by the loop's goroutine, soon and in the order of the calls.
+// After the loop's end it does nothing.
+func (l *loop) post(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	l.posted = append(l.posted, f)
+	if len(l.posted) == 1 {
+		_, _ = unix.Write(l.wake, oneEvent) // it cannot be full: it counts to 2^64
+	}
+}
+
+var oneEvent = []byte{1, 0, 0, 0, 0, 0, 0, 0}
+
+// runPosted runs what was posted; the goroutine of the loop calls it on
+// kindWake.
+func (l *loop) runPosted() {
+	var counter [8]byte
+	l.mu.Lock()
+	_, _ = unix.Read(l.wake, counter[:]) // under the lock: nothing posted stays unannounced
+	fs := l.posted
+	l.posted, l.spare = l.spare[:0], nil
+	l.mu.Unlock()
+	for i, f := range fs {
+		f()
+		fs[i] = nil
+	}
+	l.mu.Lock()
+	l.spare = fs[:0]
+	l.mu.Unlock()
+}
+
+func (l *loop) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	l.closed, l.posted = true, nil
+	closeFD(l.wake)
+	closeFD(l.epoll)
+}
+
+// closeFD closes a descriptor that was only read, or whose writes need no
+// report: the kernel releases it in any case.
+func closeFD(fd int) {
+	if fd >= 0 {
+		_ = unix.Close(fd)
+	}
+}

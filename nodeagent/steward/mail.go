@@ -1,0 +1,102 @@
+package steward
+
+import (
+	"slices"
+
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+// mail is what a new agent must hear again, since the old one may have died
+// before it passed it on. All of it may be told twice.
+type mail struct {
+	prepared *scorev1.Prepared
+	launched *scorev1.Launched
+	abort    *scorev1.Abort
+	done     *scorev1.NodeDone
+	notes    []*stewardpb.FromSteward // only those that no agent has heard
+	requests []request                // unanswered
+}
+
+// request is something that only the agent, or who is behind it, can answer.
+type request struct {
+	kind    requestKind
+	number  uint64
+	message *stewardpb.FromSteward
+}
+
+type requestKind uint8
+
+const (
+	requestCollective requestKind = iota
+	requestName
+	requestSpawn
+)
+
+// replay tells a new agent what Status does not hold.
+func (s *steward) replay() {
+	m := &s.mail
+	if m.prepared.GetExitCode() != 0 {
+		s.send(preparedMessage(m.prepared))
+	}
+	if m.launched != nil {
+		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Launched{Launched: m.launched}})
+	}
+	if m.abort != nil {
+		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Abort{Abort: m.abort}})
+	}
+	for _, r := range m.requests {
+		s.send(r.message)
+	}
+	for _, note := range m.notes {
+		s.send(note)
+	}
+	if s.control != nil {
+		m.notes = nil
+	}
+	if m.done != nil {
+		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_NodeDone{NodeDone: m.done}})
+	}
+}
+
+func preparedMessage(p *scorev1.Prepared) *stewardpb.FromSteward {
+	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Prepared{Prepared: p}}
+}
+
+// ask sends a request and keeps it until it is answered.
+func (s *steward) ask(r request, message *stewardpb.FromSteward) {
+	r.message = message
+	s.mail.requests = append(s.mail.requests, r)
+	s.send(message)
+}
+
+// answered takes a request off the list; an answer may come twice.
+func (s *steward) answered(r request) bool {
+	i := slices.IndexFunc(s.mail.requests, func(open request) bool {
+		return open.kind == r.kind && open.number == r.number
+	})
+	if i < 0 || s.job == nil || s.job.pmi == nil {
+		return false
+	}
+	s.mail.requests = slices.Delete(s.mail.requests, i, i+1)
+	return true
+}
+
+// maxNotes bounds the sentences kept for an agent that is away.
+const maxNotes = 16
+
+// note tells the user a sentence, once.
+func (s *steward) note(text string) {
+	if s.job == nil {
+		return
+	}
+	m := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Note{
+		Note: &scorev1.JobNote{JobId: s.job.id, Text: text}}}
+	if s.control != nil {
+		s.send(m)
+		return
+	}
+	if len(s.mail.notes) < maxNotes {
+		s.mail.notes = append(s.mail.notes, m)
+	}
+}

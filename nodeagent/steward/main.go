@@ -1,0 +1,112 @@
+package steward
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// listenerFD is where the agent leaves the listening socket.
+	listenerFD = 3
+	// processors is enough: one loop for control and PMI, one for output, and a
+	// forking thread that mostly waits. The CPUs are the ranks'.
+	processors = 2
+	// gcPercent and memoryLimit keep the resident size of a process of which
+	// there is one per job, mostly idle. The live heap is well below 2 MB.
+	gcPercent   = 50
+	memoryLimit = 24 << 20
+)
+
+// Exit statuses of the steward itself.
+const (
+	exitFault = 1
+	exitUsage = 2
+)
+
+// config is what the agent says on the command line.
+type config struct {
+	slot    int
+	cluster string
+	node    string
+	cgroups bool
+	grace   time.Duration
+}
+
+// Main is the whole steward process: args are those after "steward". It returns
+// the exit status. Descriptor 3 must be a listening Unix socket; see package
+// client for who makes it.
+func Main(args []string) int {
+	c, err := parse(args)
+	if err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintf(os.Stderr, "steward: %v\n", err)
+		}
+		return exitUsage
+	}
+	debug.SetGCPercent(gcPercent)
+	debug.SetMemoryLimit(memoryLimit)
+	runtime.GOMAXPROCS(processors)
+	unix.Umask(0) // files are opened with the user's own mask
+	s, err := newSteward(c, listenerFD)
+	if err == nil {
+		err = s.run()
+		s.close()
+		removeSocket(listenerFD)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "steward: %v\n", err)
+		return exitFault
+	}
+	return 0
+}
+
+func parse(args []string) (config, error) {
+	var c config
+	flags := flag.NewFlagSet("steward", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.IntVar(&c.slot, "slot", 0, "the slot's number")
+	flags.StringVar(&c.cluster, "cluster", "", "the cluster's name")
+	flags.StringVar(&c.node, "node", "", "the node's name")
+	flags.BoolVar(&c.cgroups, "cgroups", false, "use the slot's control group")
+	flags.DurationVar(&c.grace, "agent-grace", 0, "how long a job goes on without an agent")
+	if err := flags.Parse(args); err != nil {
+		return c, err
+	}
+	if flags.NArg() > 0 {
+		return c, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if c.grace < 0 {
+		return c, fmt.Errorf("--agent-grace %v is negative", c.grace)
+	}
+	return c, checkListener(listenerFD)
+}
+
+func checkListener(fd int) error {
+	listening, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	if err != nil || listening == 0 {
+		return fmt.Errorf("descriptor %d is not a listening socket; stewards are started by the agent", fd)
+	}
+	unix.CloseOnExec(fd) // the ranks must not have it
+	return nil
+}
+
+// removeSocket takes the socket's name away, so that nobody connects to one
+// that nobody serves.
+func removeSocket(fd int) {
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		return
+	}
+	if address, ok := name.(*unix.SockaddrUnix); ok && address.Name != "" && address.Name[0] != '@' {
+		_ = unix.Unlink(address.Name) // the agent may have been quicker
+	}
+	closeFD(fd)
+}

@@ -1,0 +1,420 @@
+package steward_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/cgroup"
+	"score/nodeagent/steward"
+	"score/nodeagent/steward/client"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+// TestMain lets the test binary be a steward, as scored and scrun are.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "steward" {
+		os.Exit(steward.Main(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+const (
+	testJob  = 7
+	testNode = "n1"
+)
+
+// agent is a test's end of one steward.
+type agent struct {
+	t       testing.TB
+	slot    client.Slot
+	process *client.Process
+	conn    *client.Conn
+	status  *stewardpb.Status
+	group   *cgroup.Group // nil without control groups
+
+	mu     sync.Mutex
+	dials  int
+	heard  []*stewardpb.FromSteward
+	closed bool
+	news   chan struct{} // one element when something was heard
+}
+
+// option changes the slot before its steward starts.
+type option func(*agent)
+
+func withGrace(d time.Duration) option { return func(a *agent) { a.slot.Grace = d } }
+
+// withCgroup gives the slot a control group where the host allows one.
+func withCgroup(a *agent) {
+	if report := cgroup.Probe(); !report.Usable {
+		a.t.Skip("no control groups: " + report.Reason)
+	}
+	a.slot.Cluster = fmt.Sprintf("steward-test-%d-%d", os.Getpid(), nextCluster())
+	a.slot.Node, a.slot.Cgroups = testNode, true
+	root, err := cgroup.OpenRoot(a.slot.Cluster, a.slot.Node)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() {
+		if _, err := root.Sweep(time.Now().Add(patience), nil); err != nil {
+			a.t.Errorf("control groups: %v", err)
+		}
+		if err := root.Remove(); err != nil {
+			a.t.Errorf("control groups: %v", err)
+		}
+	})
+	if a.group, err = root.Create(0); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+var clusters struct {
+	sync.Mutex
+	n int
+}
+
+func nextCluster() int {
+	clusters.Lock()
+	defer clusters.Unlock()
+	clusters.n++
+	return clusters.n
+}
+
+// start starts a steward and connects to it.
+func start(t testing.TB, options ...option) *agent {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &agent{t: t, news: make(chan struct{}, 1)}
+	a.slot = client.Slot{Exe: exe, RunDir: shortDir(t), Grace: patience, Stderr: os.Stderr}
+	for _, o := range options {
+		o(a)
+	}
+	if a.process, err = client.Start(a.slot); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if a.conn != nil {
+			a.conn.Close()
+		}
+		a.process.Kill()
+	})
+	a.dial()
+	return a
+}
+
+// shortDir is a directory whose path leaves room for a socket's name.
+func shortDir(t testing.TB) string {
+	dir, err := os.MkdirTemp("", "stw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// dial connects, as an agent that was restarted does.
+func (a *agent) dial() {
+	a.t.Helper()
+	a.mu.Lock()
+	a.heard, a.closed = nil, false
+	a.dials++
+	dial := a.dials
+	a.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var err error
+	a.conn, a.status, err = client.Dial(ctx, a.process.Socket, client.Events{
+		Message: func(m *stewardpb.FromSteward) { a.note(dial, m) },
+		Closed:  func(error) { a.note(dial, nil) },
+	})
+	if err != nil {
+		a.t.Fatalf("connecting: %v", err)
+	}
+}
+
+// note keeps what the newest connection hears.
+func (a *agent) note(dial int, m *stewardpb.FromSteward) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if dial != a.dials {
+		return
+	}
+	if m == nil {
+		a.closed = true
+	} else {
+		a.heard = append(a.heard, m)
+	}
+	select {
+	case a.news <- struct{}{}:
+	default:
+	}
+}
+
+// await returns the n-th message (from 0) for which pick is not nil.
+func await[T any](a *agent, what string, n int, pick func(*stewardpb.FromSteward) *T) *T {
+	a.t.Helper()
+	timeout := time.After(patience)
+	for {
+		a.mu.Lock()
+		seen := 0
+		for _, m := range a.heard {
+			if v := pick(m); v != nil {
+				if seen == n {
+					a.mu.Unlock()
+					return v
+				}
+				seen++
+			}
+		}
+		closed := a.closed
+		a.mu.Unlock()
+		if closed {
+			a.t.Fatalf("the connection ended before %s", what)
+		}
+		select {
+		case <-a.news:
+		case <-timeout:
+			a.t.Fatalf("waited in vain for %s; heard %v", what, a.all())
+		}
+	}
+}
+
+func (a *agent) all() []*stewardpb.FromSteward {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]*stewardpb.FromSteward(nil), a.heard...)
+}
+
+func (a *agent) prepared() *scorev1.Prepared {
+	a.t.Helper()
+	return await(a, "Prepared", 0, (*stewardpb.FromSteward).GetPrepared)
+}
+
+func (a *agent) launched() *scorev1.Launched {
+	a.t.Helper()
+	return await(a, "Launched", 0, (*stewardpb.FromSteward).GetLaunched)
+}
+
+func (a *agent) exit(n int) *scorev1.RankExited {
+	a.t.Helper()
+	return await(a, "RankExited", n, (*stewardpb.FromSteward).GetRankExited)
+}
+
+func (a *agent) abort() *scorev1.Abort {
+	a.t.Helper()
+	return await(a, "Abort", 0, (*stewardpb.FromSteward).GetAbort)
+}
+
+func (a *agent) jobNote() *scorev1.JobNote {
+	a.t.Helper()
+	return await(a, "JobNote", 0, (*stewardpb.FromSteward).GetNote)
+}
+
+func (a *agent) done() *scorev1.NodeDone {
+	a.t.Helper()
+	return await(a, "NodeDone", 0, (*stewardpb.FromSteward).GetNodeDone)
+}
+
+// exits waits for the end of the job and returns the ranks' by rank.
+func (a *agent) exits() map[uint32]*scorev1.RankExited {
+	a.t.Helper()
+	a.done()
+	exits := make(map[uint32]*scorev1.RankExited)
+	for _, m := range a.all() {
+		if e := m.GetRankExited(); e != nil {
+			if exits[e.GetRank()] != nil {
+				a.t.Errorf("rank %d ended twice", e.GetRank())
+			}
+			exits[e.GetRank()] = e
+		}
+	}
+	return exits
+}
+
+// left waits for the steward to exit.
+func (a *agent) left() {
+	a.t.Helper()
+	select {
+	case <-a.process.Done():
+	case <-time.After(patience):
+		a.t.Fatal("the steward does not exit")
+	}
+	if _, err := os.Stat(a.process.Socket); err == nil {
+		a.t.Error("the socket is left")
+	}
+}
+
+// change alters an order before it is sent.
+type change func(*stewardpb.PrepareJob)
+
+func withSpec(f func(*scorev1.JobSpec)) change {
+	return func(p *stewardpb.PrepareJob) { f(p.Job.Spec) }
+}
+
+// order is a job of one node with so many ranks.
+func (a *agent) order(ranks int, argv []string, changes ...change) *stewardpb.PrepareJob {
+	place := &scorev1.NodePlace{Node: testNode, Cpus: []uint32{0}}
+	for k := range ranks {
+		place.Ranks = append(place.Ranks, uint32(k))
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	p := &stewardpb.PrepareJob{
+		Node:   testNode,
+		CpuIds: []uint32{0},
+		Job: &scorev1.Prepare{
+			JobId:  testJob,
+			User:   &scorev1.Identity{Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())},
+			Places: []*scorev1.NodePlace{place},
+			Spec: &scorev1.JobSpec{
+				Argv: argv, Env: []string{"PATH=/usr/bin:/bin"}, WorkDir: dir, Tasks: uint32(ranks), Umask: 0o22,
+			},
+		},
+	}
+	if a.group != nil {
+		p.Cgroup, p.MemoryCgroup = a.group.Dir(), a.group.MemoryDir()
+	}
+	for _, c := range changes {
+		c(p)
+	}
+	return p
+}
+
+func sh(script string) []string { return []string{"/bin/sh", "-c", script} }
+
+// ready prepares a job, which must succeed.
+func (a *agent) ready(order *stewardpb.PrepareJob) {
+	a.t.Helper()
+	if err := a.conn.Prepare(order); err != nil {
+		a.t.Fatal(err)
+	}
+	if p := a.prepared(); p.GetExitCode() != 0 || p.GetJobId() != testJob {
+		a.t.Fatalf("prepared: %v", p)
+	}
+}
+
+// run prepares and launches a job and waits until all ranks have been forked.
+func (a *agent) run(ranks int, argv []string, changes ...change) {
+	a.t.Helper()
+	a.ready(a.order(ranks, argv, changes...))
+	a.do(a.conn.Launch())
+	a.launched()
+}
+
+func (a *agent) do(err error) {
+	a.t.Helper()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (a *agent) stdio() *client.Stdio {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := client.DialStdio(ctx, a.process.Socket)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// stream names one stream of one rank.
+type stream struct {
+	rank, number uint32
+}
+
+// readAll receives until the last message.
+func readAll(t testing.TB, s *client.Stdio) map[stream]string {
+	t.Helper()
+	texts, ended := make(map[stream]*strings.Builder), make(map[stream]bool)
+	for {
+		out, drained, err := s.Receive()
+		if err != nil {
+			t.Fatalf("receiving output: %v", err)
+		}
+		if drained {
+			break
+		}
+		key := stream{out.GetRank(), out.GetStream()}
+		if texts[key] == nil {
+			texts[key] = new(strings.Builder)
+		}
+		if ended[key] {
+			t.Errorf("output of %v after its end", key)
+		}
+		ended[key] = out.GetEof()
+		texts[key].Write(out.GetData())
+	}
+	all := make(map[stream]string)
+	for key, b := range texts {
+		if !ended[key] {
+			t.Errorf("%v has no end", key)
+		}
+		all[key] = b.String()
+	}
+	return all
+}
+
+// alive tells whether a process runs; a zombie does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	state := stat[strings.LastIndexByte(string(stat), ')')+2]
+	return state != 'Z' && state != 'X'
+}
+
+// awaitDeath waits until a process has ended, as the kernel tells by its pidfd.
+func awaitDeath(t testing.TB, pid int) {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return // gone
+	}
+	defer unix.Close(fd)
+	polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for deadline := time.Now().Add(patience); ; {
+		n, err := unix.Poll(polled, int(time.Until(deadline).Milliseconds()))
+		if n > 0 {
+			return
+		}
+		if err != unix.EINTR {
+			t.Fatalf("process %d lives on (%v)", pid, err)
+		}
+	}
+}
+
+// buildC compiles a C program with the given compiler, or skips.
+func buildC(t testing.TB, compiler, source string) string {
+	t.Helper()
+	path, err := exec.LookPath(compiler)
+	if err != nil {
+		t.Skipf("%s is not installed", compiler)
+	}
+	exe := filepath.Join(t.TempDir(), "prog")
+	if out, err := exec.Command(path, "-o", exe, source).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", compiler, err, out)
+	}
+	return exe
+}

@@ -1,0 +1,47 @@
+package steward
+
+import (
+	"fmt"
+
+	"score/nodeagent/steward/life"
+)
+
+// obeyLife carries out what the machine has decided. Doing so can lead to new
+// decisions: a lost agent is one.
+func (s *steward) obeyLife() {
+	for {
+		orders := s.life.Take()
+		if len(orders) == 0 {
+			return
+		}
+		s.todo = append(s.todo[:0], orders...) // Take's slice is the machine's
+		for _, order := range s.todo {
+			s.obeyOrder(order)
+		}
+	}
+}
+
+func (s *steward) obeyOrder(order life.Order) {
+	switch order.Kind {
+	case life.Start:
+		s.start()
+	case life.Kill:
+		s.kill()
+	case life.Sweep:
+		s.sweep()
+	case life.ReportLaunched:
+		s.reportLaunched()
+	case life.ReportExit:
+		s.reportExit(order.Rank)
+	case life.ReportAbort:
+		s.reportAbort(order.Abort)
+	case life.ReportDone:
+		s.reportDone()
+	case life.NoteSilence:
+		s.note(fmt.Sprintf("%s looks like an MPI program, but none of its ranks on node %s has called PMI: "+
+			"each may believe to be rank 0 of 1; build it with MPICH, or with another MPI that speaks PMI-1 or PMI-2",
+			s.job.program, s.job.node))
+	case life.Leave:
+		s.left = true
+	}
+}

@@ -1,0 +1,296 @@
+package steward
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/fence"
+	"score/nodeagent/launch"
+	"score/nodeagent/pmi"
+	"score/nodeagent/pmi/wire"
+	"score/nodeagent/steward/life"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+// pmiBuffer is how much of one rank's requests is read at once, in bytes. A
+// PMI-1 line has at most 1 KB, and clients send one at a time.
+const pmiBuffer = 16 << 10
+
+// port is the steward's end of one rank's PMI connection. Clients wait for each
+// answer, so unsent stays empty but for one that does not read; from that one
+// nothing more is taken until it does.
+type port struct {
+	fd     int // -1 once the connection has ended
+	unsent []byte
+}
+
+func (p *port) close() {
+	closeFD(p.fd)
+	p.fd, p.unsent = -1, nil
+}
+
+// newPMI makes the PMI server of a job and the connections of its local ranks.
+func (j *job) newPMI() error {
+	nodes, err := j.rankNode()
+	if err != nil {
+		return err
+	}
+	p := j.order.GetJob()
+	info := pmi.JobInfo{
+		Job:          j.id,
+		KVSName:      kvsName(j.id),
+		RankNode:     nodes,
+		NodeIndex:    int(p.GetNodeIndex()),
+		UniverseSize: int(p.GetUniverseSize()),
+		Preput:       p.GetPreput(),
+	}
+	if parent := p.GetParentJob(); parent != 0 {
+		info.SpawnerJob = kvsName(parent)
+	}
+	if app := int32(j.spec.GetAppnum()); app != 0 {
+		info.RankApp = make([]int32, len(nodes))
+		for i := range info.RankApp {
+			info.RankApp[i] = app
+		}
+	}
+	engine, err := pmi.NewEngine(info)
+	if err != nil {
+		return err
+	}
+	j.pmi = wire.NewServer(engine)
+	for k := range j.ranks {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errFiles, err)
+		}
+		j.ranks[k].pmi.fd, j.ranks[k].child.pmi = pair[0], pair[1]
+		if err := unix.SetNonblock(pair[0], true); err != nil {
+			return fmt.Errorf("%w: %w", errFiles, err)
+		}
+	}
+	return nil
+}
+
+// servePMI reads once from local rank k, or writes what it has not read yet.
+func (s *steward) servePMI(k int, events uint32) {
+	p := &s.job.ranks[k].pmi
+	if p.fd < 0 {
+		return
+	}
+	if events&unix.EPOLLOUT != 0 {
+		s.sendPMI(k, nil)
+	}
+	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		s.readPMI(k)
+	}
+}
+
+// readPMI reads once and tells whether there may be more.
+func (s *steward) readPMI(k int) bool {
+	r := &s.job.ranks[k]
+	if r.pmi.fd < 0 {
+		return false
+	}
+	n, err := unix.Read(r.pmi.fd, s.pmiBuffer[:])
+	switch {
+	case errors.Is(err, unix.EINTR):
+		return true
+	case errors.Is(err, unix.EAGAIN):
+		return false
+	case err != nil || n == 0:
+		s.closePMI(k)
+		return false
+	}
+	s.obeyPMI(s.job.pmi.Feed(int(r.rank), s.pmiBuffer[:n]))
+	return true
+}
+
+// closePMI takes the end of rank k's connection.
+func (s *steward) closePMI(k int) {
+	r := &s.job.ranks[k]
+	if s.job.pmi == nil || r.pmi.fd < 0 {
+		return
+	}
+	s.loop.unwatch(r.pmi.fd) // a forked child of the rank may hold the other end
+	r.pmi.close()
+	_, effects := s.job.pmi.RankGone(int(r.rank))
+	s.life.Closed(s.now(), k)
+	s.obeyPMI(effects)
+}
+
+// drainPMI takes all that a dead rank has said: its good-bye may be in it.
+func (s *steward) drainPMI(k int) {
+	for range pmiDrain {
+		if !s.readPMI(k) {
+			break
+		}
+	}
+	s.closePMI(k)
+}
+
+// pmiDrain bounds the reads of drainPMI: a socket holds less, and a child of
+// the dead rank could go on writing.
+const pmiDrain = 64
+
+// obeyPMI carries out what the server wants.
+func (s *steward) obeyPMI(effects []wire.Effect) {
+	for i := range effects {
+		e := &effects[i]
+		switch e.Kind {
+		case wire.Reply:
+			s.sendPMI(s.job.local[uint32(e.Rank)], e.Bytes)
+		case wire.Contact:
+			s.life.Spoke(s.job.local[uint32(e.Rank)])
+		case wire.Finalized:
+			s.life.Finalized(s.job.local[uint32(e.Rank)])
+		case wire.FenceReady:
+			s.ask(request{kind: requestCollective, number: e.Seq}, collectiveMessage(e))
+		case wire.NameOp:
+			s.ask(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
+		case wire.SpawnRequest:
+			s.ask(request{kind: requestSpawn, number: e.Spawn.ID}, spawnMessage(s.job.id, e.Spawn))
+		case wire.Abort:
+			s.life.Abort(s.now(), life.Abort{
+				Rank: s.job.local[uint32(e.Rank)], ExitCode: e.Code, Message: e.Message})
+		case wire.Violation:
+			rank := -1
+			if e.Rank != wire.NoRank {
+				rank = s.job.local[uint32(e.Rank)]
+			}
+			s.life.Abort(s.now(), life.Abort{Rank: rank, ExitCode: launch.CodeCluster, Message: e.Err.Error()})
+		}
+	}
+}
+
+// sendPMI writes to local rank k what it takes, and keeps the rest.
+func (s *steward) sendPMI(k int, data []byte) {
+	p := &s.job.ranks[k].pmi
+	if p.fd < 0 {
+		return
+	}
+	full := len(p.unsent) > 0
+	if full {
+		p.unsent = append(p.unsent, data...)
+		data = p.unsent
+	}
+	n, err := writeSome(p.fd, data)
+	if err != nil {
+		return // the rank has hung up: the next read says so
+	}
+	if n == len(data) {
+		p.unsent = nil
+		if full {
+			_ = s.loop.rewatch(p.fd, unix.EPOLLIN, tag{kindPMI, int32(k)})
+		}
+		return
+	}
+	p.unsent = append([]byte(nil), data[n:]...)
+	if !full {
+		_ = s.loop.rewatch(p.fd, unix.EPOLLOUT, tag{kindPMI, int32(k)})
+	}
+}
+
+// writeSome writes until the socket is full, and returns how much went.
+func writeSome(fd int, data []byte) (int, error) {
+	sent := 0
+	for sent < len(data) {
+		n, err := unix.SendmsgN(fd, data[sent:], nil, nil, unix.MSG_NOSIGNAL)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			return sent, nil
+		case err != nil:
+			return sent, err
+		default:
+			sent += n
+		}
+	}
+	return sent, nil
+}
+
+func collectiveMessage(e *wire.Effect) *stewardpb.FromSteward {
+	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Collective{Collective: &stewardpb.Collective{
+		Kind: uint32(fence.KindFence), Sequence: e.Seq, Data: append([]byte(nil), e.Bytes...)}}}
+}
+
+func nameMessage(job uint64, op *pmi.NameOp) *stewardpb.FromSteward {
+	request := &scorev1.NameRequest{JobId: job, Request: op.ID, Service: op.Service, Port: op.Port}
+	switch op.Kind {
+	case pmi.NamePublish:
+		request.Op = scorev1.NameOp_NAME_OP_PUBLISH
+	case pmi.NameLookup:
+		request.Op = scorev1.NameOp_NAME_OP_LOOKUP
+	case pmi.NameUnpublish:
+		request.Op = scorev1.NameOp_NAME_OP_UNPUBLISH
+	}
+	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Name{Name: request}}
+}
+
+func spawnMessage(job uint64, spawn *pmi.SpawnRequest) *stewardpb.FromSteward {
+	request := &scorev1.SpawnRequest{JobId: job, Request: spawn.ID, Preput: spawn.Preput}
+	for i := range spawn.Apps {
+		request.Apps = append(request.Apps, spawnApp(&spawn.Apps[i]))
+	}
+	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Spawn{Spawn: request}}
+}
+
+// spawnApp translates the hints that hydra honours too (wdir, path, host);
+// others are hints, and not taken.
+func spawnApp(app *pmi.SpawnApp) *scorev1.SpawnApp {
+	out := &scorev1.SpawnApp{Program: app.Command, Args: app.Args, Tasks: uint32(app.MaxProcs)}
+	for _, hint := range app.Info {
+		switch hint.Key {
+		case "wdir":
+			out.WorkDir = hint.Value
+		case "path":
+			out.Path = hint.Value
+		case "host", "hosts":
+			out.Hosts = append(out.Hosts, strings.Split(hint.Value, ",")...)
+		}
+	}
+	return out
+}
+
+// answerCollective ends a fence with the data of all nodes.
+func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
+	if !s.answered(request{kind: requestCollective, number: m.GetSequence()}) {
+		return
+	}
+	if m.GetError() != "" {
+		s.life.Abort(s.now(), life.Abort{Rank: -1, ExitCode: launch.CodeCluster, Message: m.GetError()})
+		return
+	}
+	size := 0
+	for _, part := range m.GetData() {
+		size += len(part)
+	}
+	all := make([]byte, 0, size)
+	for _, part := range m.GetData() {
+		all = append(all, part...)
+	}
+	s.obeyPMI(s.job.pmi.FenceDone(m.GetSequence(), all))
+}
+
+func (s *steward) answerName(m *scorev1.NameReply) {
+	if s.answered(request{kind: requestName, number: m.GetRequest()}) {
+		s.obeyPMI(s.job.pmi.NameResult(m.GetRequest(), m.GetOk(), m.GetPort()))
+	}
+}
+
+func (s *steward) answerSpawn(m *scorev1.SpawnReply) {
+	if !s.answered(request{kind: requestSpawn, number: m.GetRequest()}) {
+		return
+	}
+	result := pmi.SpawnResult{Failed: m.GetError()}
+	switch {
+	case m.GetChildJob() != 0:
+		result.KVSName = kvsName(m.GetChildJob())
+	case result.Failed == "":
+		result.Failed = "the cluster refused the new processes"
+	}
+	s.obeyPMI(s.job.pmi.SpawnResult(m.GetRequest(), result))
+}

@@ -1,0 +1,191 @@
+package steward
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/cgroup"
+	"score/nodeagent/launch"
+	"score/nodeagent/steward/life"
+)
+
+// steward is the process: one loop that owns the control connection, PMI and
+// the job's life, a relay with a loop of its own, and a thread that forks.
+type steward struct {
+	config   config
+	loop     *loop
+	life     *life.Machine
+	reaper   *launch.Reaper
+	forker   *launch.Forker
+	relay    *relay
+	group    *cgroup.Group // nil: no control group, signals instead
+	groupErr error         // why the group that was named cannot be used
+
+	listener int
+	peers    map[int32]*peer // accepted; the control connection is one of them
+	nextPeer int32
+	control  *peer // nil: no agent
+
+	job         *job
+	mail        mail
+	todo        []life.Order // being carried out
+	launchedAt  int64        // CLOCK_MONOTONIC of the first fork, in nanoseconds
+	stopForking atomic.Bool
+
+	helpers   sync.WaitGroup // goroutines that prepare, fork and kill
+	pmiBuffer [pmiBuffer]byte
+	left      bool
+}
+
+func newSteward(c config, listener int) (_ *steward, err error) {
+	s := &steward{config: c, listener: listener, peers: make(map[int32]*peer)}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	s.life = life.New(s.now(), life.Config{Grace: c.grace})
+	if s.loop, err = newLoop(); err != nil {
+		return nil, err
+	}
+	if s.reaper, err = launch.NewReaper(s.onExit); err != nil {
+		return nil, err
+	}
+	if err = s.reaper.AdoptOrphans(); err != nil {
+		return nil, err
+	}
+	if s.forker, err = launch.NewForker(s.reaper); err != nil {
+		return nil, err
+	}
+	if s.relay, err = newRelay(s.relayEvents()); err != nil {
+		return nil, err
+	}
+	go s.relay.run()
+	if c.cgroups {
+		s.group, s.groupErr = openGroup(c)
+	}
+	if err = unix.SetNonblock(listener, true); err != nil {
+		return nil, fmt.Errorf("listening: %w", err)
+	}
+	return s, s.loop.watch(listener, unix.EPOLLIN, tag{kind: kindListener})
+}
+
+func openGroup(c config) (*cgroup.Group, error) {
+	root, err := cgroup.OpenRoot(c.cluster, c.node)
+	if err != nil {
+		return nil, err
+	}
+	return root.Open(c.slot)
+}
+
+func (s *steward) relayEvents() relayEvents {
+	return relayEvents{
+		reader:  func(attached bool) { s.loop.post(func() { s.life.Reader(s.now(), attached) }) },
+		drained: func() { s.loop.post(func() { s.life.Drained(s.now()) }) },
+		note:    func(text string) { s.loop.post(func() { s.note(text) }) },
+	}
+}
+
+func (s *steward) now() time.Time { return time.Now() }
+
+// run serves until the life of the job, or of its agent, is over.
+func (s *steward) run() error {
+	for !s.left {
+		events, err := s.loop.wait(s.life.Deadline())
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			s.handle(tagOf(&events[i]), events[i].Events)
+			s.obeyLife()
+		}
+		s.life.Tick(s.now())
+		s.obeyLife()
+		s.flush()
+	}
+	return nil
+}
+
+func (s *steward) handle(t tag, events uint32) {
+	switch t.kind {
+	case kindWake:
+		s.loop.runPosted()
+	case kindListener:
+		s.accept()
+	case kindPeer:
+		if p := s.peers[t.index]; p != nil {
+			s.servePeer(p, events)
+		}
+	case kindPMI:
+		if s.job != nil {
+			s.servePMI(int(t.index), events)
+		}
+	case kindOutputs, kindOutput, kindInput:
+	}
+}
+
+// close ends everything, in the order in which one part needs another. By now
+// no rank lives, or the steward could not be set up.
+func (s *steward) close() {
+	if s.relay != nil {
+		s.relay.post(s.relay.stop)
+		<-s.relay.ended
+	}
+	if s.loop != nil {
+		s.loop.close()
+	}
+	if s.forker != nil {
+		s.forker.Close()
+	}
+	s.waitHelpers()
+	if s.reaper != nil {
+		s.reaper.Close()
+	}
+	for _, p := range s.peers {
+		p.close()
+	}
+	s.closeGroup()
+}
+
+// waitHelpers waits for what was begun. One goroutine may be in the hands of a
+// file system that does not answer; the end of the process ends it.
+func (s *steward) waitHelpers() {
+	done := make(chan struct{})
+	go func() {
+		s.helpers.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(helperWait):
+	}
+}
+
+// helperWait is how long the steward waits for a file system before it exits
+// all the same.
+const helperWait = 2 * time.Second
+
+// closeGroup leaves the control group to the agent. Without one the group is
+// removed here, since nobody else will for a while.
+func (s *steward) closeGroup() {
+	if s.group == nil {
+		return
+	}
+	if s.control != nil {
+		s.group.Release()
+		return
+	}
+	if err := s.group.Close(s.now().Add(groupCloseWait)); err != nil {
+		fmt.Fprintf(os.Stderr, "steward: %v\n", err)
+		s.group.Release()
+	}
+}
+
+// groupCloseWait is how long the kernel may take to let an empty group go:
+// after gigabytes of memory were given back.
+const groupCloseWait = 5 * time.Second
