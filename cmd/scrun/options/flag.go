@@ -3,6 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -40,7 +41,11 @@ func (p *parsed[T]) Type() string { return p.kind }
 // flagError turns pflag's errors into one sentence.
 func flagError(err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, quote(invalid.GetValue()), invalid.Unwrap())
+		cause := invalid.Unwrap()
+		if _, ok := errors.AsType[*strconv.NumError](cause); ok {
+			cause = errors.New("it is true or false") // numbers are read by us
+		}
+		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, quote(invalid.GetValue()), cause)
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return fmt.Errorf("there is no option %s; 'scrun --help' lists them (options of the program come after its name)", typed(unknown))

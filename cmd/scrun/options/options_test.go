@@ -1,0 +1,282 @@
+package options
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"score/scored/api/scorev1"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// parse reads a command line; the options are nil when it was refused.
+func parse(t *testing.T, arguments ...string) (*Options, error) {
+	t.Helper()
+	var got *Options
+	command := Command(func(o *Options) error {
+		got = o
+		return nil
+	})
+	command.SetArgs(arguments)
+	command.SetOut(new(bytes.Buffer))
+	err := command.Execute()
+	return got, err
+}
+
+// here is a process to make jobs from.
+var here = Process{Environ: []string{"PATH=/bin", "A=1"}, Dir: "/home/u/100%", Umask: 0o22}
+
+func TestSpec(t *testing.T) {
+	// What a plain command line makes; the cases below change it.
+	plain := func() *scorev1.JobSpec {
+		return &scorev1.JobSpec{
+			Name: "prog", Argv: []string{"prog"}, Env: here.Environ, WorkDir: here.Dir,
+			Tasks: 1, Umask: 0o22, Stdin: scorev1.StdinMode_STDIN_MODE_RANK0,
+		}
+	}
+	for arguments, change := range map[string]func(*scorev1.JobSpec){
+		"prog":               func(*scorev1.JobSpec) {},
+		"-n 4 prog":          func(s *scorev1.JobSpec) { s.Tasks = 4 },
+		"-n4 prog":           func(s *scorev1.JobSpec) { s.Tasks = 4 },
+		"--ntasks=4 prog":    func(s *scorev1.JobSpec) { s.Tasks = 4 },
+		"-N 3 prog":          func(s *scorev1.JobSpec) { s.Nodes, s.Tasks = 3, 3 },
+		"-N2 -n8 prog":       func(s *scorev1.JobSpec) { s.Nodes, s.Tasks = 2, 8 },
+		"-c 2 prog":          func(s *scorev1.JobSpec) { s.CpusPerTask = 2 },
+		"-t 1:30 prog":       func(s *scorev1.JobSpec) { s.TimeLimitNanos = int64(90 * time.Second) },
+		"-t 0 prog":          func(*scorev1.JobSpec) {},
+		"-J run prog":        func(s *scorev1.JobSpec) { s.Name = "run" },
+		"-D /data prog":      func(s *scorev1.JobSpec) { s.WorkDir = "/data" },
+		"-D sub/.. prog":     func(*scorev1.JobSpec) {},
+		"--mem 2G prog":      func(s *scorev1.JobSpec) { s.MemoryPerNodeBytes = 2 << 30 },
+		"--priority -5 prog": func(s *scorev1.JobSpec) { s.Priority = -5 },
+		"--exclusive prog":   func(s *scorev1.JobSpec) { s.Exclusive = true },
+		"-s prog":            func(s *scorev1.JobSpec) { s.Oversubscribe = true },
+		"--export A prog":    func(s *scorev1.JobSpec) { s.Env = []string{"A=1"} },
+		"--export NONE prog": func(s *scorev1.JobSpec) { s.Env = []string{} },
+		"-w n[1-2] prog":     func(s *scorev1.JobSpec) { s.NodeList = []string{"n1", "n2"} },
+		"-m cyclic prog":     func(s *scorev1.JobSpec) { s.Distribution = scorev1.Distribution_DISTRIBUTION_CYCLIC },
+		"-m block prog":      func(s *scorev1.JobSpec) { s.Distribution = scorev1.Distribution_DISTRIBUTION_BLOCK },
+		"-K prog":            func(s *scorev1.JobSpec) { s.KillOnBadExit = true },
+		"-K=0 prog":          func(*scorev1.JobSpec) {},
+		"--mpi none prog":    func(s *scorev1.JobSpec) { s.Mpi = scorev1.MpiMode_MPI_MODE_NONE },
+		"--mpi=pmi2 prog":    func(s *scorev1.JobSpec) { s.Mpi = scorev1.MpiMode_MPI_MODE_PMI },
+		"-i none prog":       func(s *scorev1.JobSpec) { s.Stdin = scorev1.StdinMode_STDIN_MODE_NONE },
+		"-i all prog":        func(s *scorev1.JobSpec) { s.Stdin = scorev1.StdinMode_STDIN_MODE_ALL },
+		"-i in prog":         func(s *scorev1.JobSpec) { s.Stdin = scorev1.StdinMode_STDIN_MODE_ALL },
+		"-i in.%t prog": func(s *scorev1.JobSpec) {
+			s.Stdin, s.StdinPattern = scorev1.StdinMode_STDIN_MODE_NONE, "/home/u/100%%/in.%t"
+		},
+		"-l -u -o out.%t prog": func(*scorev1.JobSpec) {},
+		"./dir/prog -n 9 --help": func(s *scorev1.JobSpec) {
+			s.Name, s.Argv = "prog", []string{"./dir/prog", "-n", "9", "--help"}
+		},
+		"-- prog -l": func(s *scorev1.JobSpec) { s.Argv = []string{"prog", "-l"} },
+		"-d prog":    detachedTo("/home/u/100%%/score-%j.out", ""),
+		"-d -o o -e e -D /x prog": func(s *scorev1.JobSpec) {
+			detachedTo("/x/o", "/x/e")(s)
+			s.WorkDir = "/x"
+		},
+		"-d -o /a/%t prog":        detachedTo("/a/%t", ""),
+		"-d -o none -e none prog": detachedTo("/dev/null", ""),
+		"-d -e err prog":          detachedTo("/home/u/100%%/score-%j.out", "/home/u/100%%/err"),
+		"-d -l -i in prog": func(s *scorev1.JobSpec) {
+			detachedTo("/home/u/100%%/score-%j.out", "")(s)
+			s.Label, s.StdinPattern = true, "/home/u/100%%/in"
+		},
+	} {
+		o, err := parse(t, strings.Fields(arguments)...)
+		if err != nil {
+			t.Errorf("scrun %s: %v", arguments, err)
+			continue
+		}
+		got, err := o.Spec(here)
+		if err != nil {
+			t.Errorf("scrun %s: %v", arguments, err)
+			continue
+		}
+		want := plain()
+		change(want)
+		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+			t.Errorf("scrun %s (-want +got):\n%s", arguments, diff)
+		}
+	}
+}
+
+func detachedTo(stdout, stderr string) func(*scorev1.JobSpec) {
+	return func(s *scorev1.JobSpec) {
+		s.Detached, s.Stdin = true, scorev1.StdinMode_STDIN_MODE_NONE
+		s.StdoutPattern, s.StderrPattern = stdout, stderr
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for arguments, want := range map[string]string{
+		"":                         "name the program to run: scrun [options] program [arguments]; 'scrun --help' explains",
+		"-n 2":                     "name the program to run: scrun [options] program [arguments]; 'scrun --help' explains",
+		"-n 0 p":                   "--ntasks 0: it must be at least 1",
+		"-c 0 p":                   "--cpus-per-task 0: it must be at least 1",
+		"-N -2 p":                  "--nodes -2: it must be at least 1",
+		"-N 2-4 p":                 "--nodes 2-4: give a whole number",
+		"-n many p":                "--ntasks many: give a whole number",
+		"-n":                       "the option --ntasks needs a value",
+		"--nosuch p":               "there is no option --nosuch; 'scrun --help' lists them (options of the program come after its name)",
+		"-lZ p":                    "there is no option -Z; 'scrun --help' lists them (options of the program come after its name)",
+		"-t soon p":                "--time soon: write it as minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes or days-hours:minutes:seconds",
+		"-t -1 p":                  "--time -1: it must not be negative",
+		"--mem 0 p":                "--mem 0: it must be at least 1K",
+		"--priority high p":        "--priority high: give a whole number between -2147483648 and 2147483647",
+		"-N 4 -n 2 p":              "4 nodes need at least 4 ranks, -n asks for 2",
+		"-N 1 -n 4097 p":           "at most 4096 ranks run on a node: 4097 need 2 nodes or more, -N asks for 1",
+		"-N 1 -w a,b p":            "-w names 2 nodes, -N asks for 1",
+		"-w n[1 p":                 "--nodelist n[1: write it as n1,n2 or n[1-4,7]",
+		"-m plane=4 p":             "--distribution plane=4: it is block or cyclic",
+		"--mpi pmix p":             "--mpi pmix: it is pmi2, pmi1 or none; programs of MPICH and its relatives speak pmi2 and pmi1",
+		"-K=2 p":                   "--kill-on-bad-exit 2: give 0 or 1",
+		"--export = p":             "--export =: write it as ALL, NONE, or names and NAME=value with commas between them",
+		"--exclusive -s p":         "--exclusive and --oversubscribe exclude each other",
+		"-o a%q p":                 "--output a%q: invalid file name: %q is unknown; there are %t (rank), %N (node), %j (job) and %%",
+		"-e 4 -n 4 p":              "--error 4: invalid file name: rank 4 is not one of 0 to 3; write ./4 for a file of that name",
+		"-i 1 -n 4 p":              "--input 1: input goes to rank 0, to all ranks, or to none",
+		"-d -o all p":              "a detached job has no terminal: give -i, -o and -e a file or none",
+		"-d -i 0 p":                "a detached job has no terminal: give -i, -o and -e a file or none",
+		"-d -u p":                  "-u does nothing for a detached job: leave one of -u and -d out",
+		"-n 99999999999999999 p":   "--ntasks 99999999999999999: at most 16777216 is possible",
+		"--exclusive=perhaps p":    "--exclusive perhaps: it is true or false",
+		"-n 1 --oversubscribe=x p": "--oversubscribe x: it is true or false",
+	} {
+		o, err := parse(t, strings.Fields(arguments)...)
+		if o != nil || err == nil || err.Error() != want {
+			t.Errorf("scrun %s:\n got %v\nwant %s", arguments, err, want)
+		}
+	}
+}
+
+func TestForEmbedded(t *testing.T) {
+	for arguments, want := range map[string]bool{
+		"p": true, "--exclusive p": false, "--oversubscribe=false p": false, "-s p": true,
+	} {
+		o, err := parse(t, strings.Fields(arguments)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.ForEmbedded(); o.Oversubscribe != want {
+			t.Errorf("scrun %s: oversubscribe is %v in an embedded cluster", arguments, o.Oversubscribe)
+		}
+	}
+}
+
+func TestLostDirectory(t *testing.T) {
+	o, err := parse(t, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "the present directory does not exist any more: give one with -D"
+	if _, err := o.Spec(Process{}); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	o.Dir = "/tmp"
+	if spec, err := o.Spec(Process{}); err != nil || spec.GetWorkDir() != "/tmp" {
+		t.Errorf("with -D: %v, %v", spec.GetWorkDir(), err)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var out bytes.Buffer
+	command := Command(func(*Options) error { return errors.New("help ran the program") })
+	command.SetOut(&out)
+	command.SetArgs([]string{"--help"})
+	if err := command.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if len(line) > helpWidth+1 {
+			t.Errorf("a line of %d characters: %s", len(line)-1, line)
+		}
+	}
+	golden(t, "help.txt", out.String())
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; -update writes it):\n%s", name, diff)
+	}
+}
+
+// The ranks get the limit on open files that the user's shell has, not the one
+// that Go raises for itself.
+func TestFileLimit(t *testing.T) {
+	if os.Getenv("SCORE_TEST_PRINT_LIMIT") != "" {
+		t.Skip("this is the child")
+	}
+	var limit unix.Rlimit
+	if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if limit.Max < 100 {
+		t.Skip("the limit on open files is too low to tell anything")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("sh", "-c", `ulimit -S -n 77; exec "$0" -test.run '^TestPrintFileLimit$' -test.v`, self)
+	command.Env = append(os.Environ(), "SCORE_TEST_PRINT_LIMIT=1")
+	out, err := command.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "soft limit 77\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestPrintFileLimit is TestFileLimit's child.
+func TestPrintFileLimit(t *testing.T) {
+	if os.Getenv("SCORE_TEST_PRINT_LIMIT") == "" {
+		t.Skip("only as a child of TestFileLimit")
+	}
+	for _, limit := range Here().Limits {
+		if limit.GetResource() == unix.RLIMIT_NOFILE {
+			t.Logf("soft limit %d\n", limit.GetSoft())
+		}
+	}
+}
+
+func TestHere(t *testing.T) {
+	old := syscall.Umask(0o027)
+	defer syscall.Umask(old)
+	t.Chdir(t.TempDir())
+	process := Here()
+	if process.Umask != 0o027 {
+		t.Errorf("umask %03o, want 027", process.Umask)
+	}
+	if after := syscall.Umask(0o027); after != 0o027 {
+		t.Errorf("the umask was left at %03o", after)
+	}
+	if len(process.Limits) != rlimits {
+		t.Errorf("%d limits, want %d", len(process.Limits), rlimits)
+	}
+	if wd, _ := os.Getwd(); process.Dir != wd {
+		t.Errorf("directory %s, want %s", process.Dir, wd)
+	}
+}

@@ -1,0 +1,161 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/scored/client/clienttest"
+)
+
+func version(name string) clienttest.Daemon {
+	return clienttest.Daemon{Version: func() *scorev1.GetVersionResponse {
+		return &scorev1.GetVersionResponse{Cluster: name}
+	}}
+}
+
+// deadSocket is a socket whose daemon was killed.
+func deadSocket(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dead.sock")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.SetUnlinkOnClose(false)
+	listener.Close()
+	return path
+}
+
+func TestDialFinds(t *testing.T) {
+	chosen, system, dev := clienttest.Serve(t, version("chosen")), clienttest.Serve(t, version("system")), clienttest.Serve(t, version("dev"))
+	missing := filepath.Join(t.TempDir(), "missing")
+	for name, choice := range map[string]client.Choice{
+		"chosen": {Socket: chosen, Origin: "--cluster", System: system, Dev: dev},
+		"system": {System: system, Dev: dev},
+		"dev":    {System: missing, Dev: dev},
+	} {
+		c, err := client.Dial(t.Context(), choice)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for range 2 { // the connection of Dial, and the next use
+			reply, err := c.Cluster.GetVersion(t.Context(), connect.NewRequest(&scorev1.GetVersionRequest{}))
+			if err != nil || reply.Msg.GetCluster() != name {
+				t.Errorf("%s: got %q, %v", name, reply.Msg.GetCluster(), err)
+			}
+		}
+		c.Close()
+	}
+}
+
+func TestDialFindsNothing(t *testing.T) {
+	dead, missing := deadSocket(t), filepath.Join(t.TempDir(), "missing")
+	for name, test := range map[string]struct {
+		choice client.Choice
+		want   string // "": ErrNoCluster
+	}{
+		"embedded":    {client.Choice{Socket: client.Embedded, System: dead}, ""},
+		"none":        {client.Choice{System: missing, Dev: missing}, ""},
+		"killed dev":  {client.Choice{System: missing, Dev: dead}, ""},
+		"chosen dead": {client.Choice{Socket: dead, Origin: "SCORE_SOCKET"}, "no daemon answers at DEAD, which SCORE_SOCKET names: connection refused; start it, or give another socket"},
+		"host's dead": {client.Choice{System: dead, Dev: missing}, "the daemon of this host does not answer at DEAD: connection refused; start it with 'scored server', or run on this machine alone with --cluster=embedded"},
+	} {
+		c, err := client.Dial(t.Context(), test.choice)
+		switch {
+		case err == nil:
+			c.Close()
+			t.Errorf("%s: a daemon was found", name)
+		case test.want == "" && !errors.Is(err, client.ErrNoCluster):
+			t.Errorf("%s: %v, want ErrNoCluster", name, err)
+		case test.want != "" && strings.ReplaceAll(err.Error(), dead, "DEAD") != test.want:
+			t.Errorf("%s:\n got %v\nwant %s", name, err, test.want)
+		}
+	}
+}
+
+func TestChoiceFrom(t *testing.T) {
+	getenv := func(string) string { return "/env.sock" }
+	if got := client.ChoiceFrom("/flag.sock", getenv); got.Socket != "/flag.sock" || got.Origin != "--cluster" {
+		t.Errorf("with a flag: %+v", got)
+	}
+	if got := client.ChoiceFrom("", getenv); got.Socket != "/env.sock" || got.Origin != "SCORE_SOCKET" {
+		t.Errorf("with the environment: %+v", got)
+	}
+	if got := client.ChoiceFrom("", func(string) string { return "" }); got != (client.Choice{}) {
+		t.Errorf("with nothing: %+v", got)
+	}
+}
+
+func TestSentence(t *testing.T) {
+	c := client.New(deadSocket(t))
+	_, dead := c.Cluster.GetVersion(t.Context(), connect.NewRequest(&scorev1.GetVersionRequest{}))
+	c = client.New(clienttest.Serve(t, clienttest.Daemon{}))
+	defer c.Close()
+	_, unknown := c.Cluster.GetVersion(t.Context(), connect.NewRequest(&scorev1.GetVersionRequest{}))
+	for want, err := range map[string]error{
+		"": nil,
+		"the cluster's daemon does not answer (connection refused): start it with 'scored server' or 'scored dev'": dead,
+		"the cluster's daemon does not know this request: it is of another version than this program":              unknown,
+		"the cluster's daemon did not answer in time":                                                              connect.NewError(connect.CodeDeadlineExceeded, context.DeadlineExceeded),
+		"there is no job 9": connect.NewError(connect.CodeNotFound, errors.New("there is no job 9")),
+		"two lines":         errors.New("two\nlines\n"),
+		"no leader":         connect.NewError(connect.CodeUnavailable, errors.New("no leader")),
+	} {
+		if got := client.Sentence(err); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestUserDir(t *testing.T) {
+	runtime, temp := t.TempDir(), t.TempDir()
+	if err := os.Chmod(runtime, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", temp)
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	if _, err := client.UserDir(false); !os.IsNotExist(err) {
+		t.Errorf("a missing directory: %v", err)
+	}
+	dir, err := client.UserDir(true)
+	if want := filepath.Join(runtime, "score"); err != nil || dir != want {
+		t.Fatalf("got %s, %v; want %s", dir, err, want)
+	}
+	for path, want := range map[string]string{
+		"":                       "in the temporary directory",
+		"relative":               "in the temporary directory",
+		runtime + "/missing":     "in the temporary directory",
+		strings.Repeat("/x", 99): "in the temporary directory",
+	} {
+		t.Setenv("XDG_RUNTIME_DIR", path)
+		if dir, err := client.UserDir(true); err != nil || filepath.Dir(dir) != temp {
+			t.Errorf("XDG_RUNTIME_DIR=%s: %s, %v; want one %s", path, dir, err, want)
+		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	if _, err := client.UserDir(true); err == nil || !strings.Contains(err.Error(), "is not a directory of yours alone") {
+		t.Errorf("a directory that others can read: %v", err)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(t.TempDir(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.UserDir(true); err == nil {
+		t.Error("a link was taken for a directory")
+	}
+}
