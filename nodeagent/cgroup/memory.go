@@ -19,8 +19,6 @@ const MinMemoryLimit = 1 << 20
 type OOM struct {
 	// Kills counts processes that the kernel killed for want of memory.
 	Kills uint64
-	// Refusals counts how often the limit was hit, mostly without harm.
-	Refusals uint64
 }
 
 // LimitMemory bounds the memory of all processes of the group together, swap
@@ -78,36 +76,29 @@ func ifThere(err error) error {
 // and must leave it before Close.
 func (g *Group) MemoryDir() string { return g.memDir }
 
-// OOM reads the counters of the memory limit. A rank that died by SIGKILL
-// while Kills grew was killed for want of memory.
+// OOM reads the counter of the memory limit. A rank that died by SIGKILL while
+// Kills grew was killed for want of memory.
 func (g *Group) OOM() (OOM, error) {
+	dir, name := g.dir, "memory.events"
 	switch g.memory {
 	case MemoryV2:
-		events, err := readFile(g.dir, "memory.events")
-		if err != nil {
-			return OOM{}, err
-		}
-		return parseOOM(events, events, "max "), nil
 	case MemoryV1:
-		control, err := readFile(g.memDir, "memory.oom_control")
-		if err != nil {
-			return OOM{}, err
-		}
-		failcnt, err := readFile(g.memDir, "memory.failcnt")
-		if err != nil {
-			return OOM{}, err
-		}
-		return parseOOM(control, failcnt, ""), nil
+		// The count of refusals, memory.failcnt, is no use: recent kernels
+		// leave it at zero even when they kill.
+		dir, name = g.memDir, "memory.oom_control"
 	default:
 		return OOM{}, ErrNoMemoryControl
 	}
+	text, err := readFile(dir, name)
+	if err != nil {
+		return OOM{}, err
+	}
+	return parseOOM(text), nil
 }
 
-func parseOOM(kills, refusals, refusalsKey string) OOM {
-	var o OOM
-	o.Kills, _ = field([]byte(kills), "oom_kill ")
-	o.Refusals, _ = field([]byte(refusals), refusalsKey)
-	return o
+func parseOOM(text string) OOM {
+	kills, _ := field([]byte(text), "oom_kill ")
+	return OOM{Kills: kills}
 }
 
 // MemoryPeak is the most memory the job has used at once, in bytes.

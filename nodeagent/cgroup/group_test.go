@@ -1,0 +1,267 @@
+package cgroup
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// runs is true if the group uses CPU time now.
+func runs(t *testing.T, g *Group) bool {
+	t.Helper()
+	before, err := g.CPUTime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(5 * time.Millisecond); time.Now().Before(end); {
+		now, err := g.CPUTime()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now > before {
+			return true
+		}
+	}
+	return false
+}
+
+func TestFreezeAndThaw(t *testing.T) {
+	g := testGroup(t)
+	start(t, g, spin)
+	start(t, g, "("+spin+") & "+spin)
+	reaches(t, "three processes", func() bool { pids, err := g.Pids(nil); return err == nil && len(pids) == 3 })
+	for range 3 {
+		if err := g.Freeze(); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.WaitFrozen(soon()); err != nil {
+			t.Fatal(err)
+		}
+		if runs(t, g) {
+			t.Fatal("the group runs although it is frozen")
+		}
+		if err := g.Thaw(); err != nil {
+			t.Fatal(err)
+		}
+		reaches(t, "the group runs again", func() bool { return runs(t, g) })
+	}
+}
+
+func TestWaitFrozenKeepsItsDeadline(t *testing.T) {
+	g := testGroup(t)
+	begin := time.Now()
+	err := g.WaitFrozen(begin.Add(3 * time.Millisecond))
+	if !errors.Is(err, ErrNotFrozen) || time.Since(begin) < 3*time.Millisecond {
+		t.Errorf("%v after %v", err, time.Since(begin))
+	}
+	if err := g.WaitFrozen(begin); !errors.Is(err, ErrNotFrozen) {
+		t.Errorf("a deadline in the past: %v", err)
+	}
+	if err := g.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.WaitFrozen(soon()); err != nil {
+		t.Errorf("an empty group: %v", err)
+	}
+	if err := g.WaitFrozen(begin); err != nil {
+		t.Errorf("already frozen, deadline in the past: %v", err)
+	}
+}
+
+func TestSwitchAllocatesNothing(t *testing.T) {
+	g := testGroup(t)
+	start(t, g, spin)
+	if n := testing.AllocsPerRun(20, func() {
+		deadline := time.Now().Add(patience)
+		if g.Freeze() != nil || g.WaitFrozen(deadline) != nil || g.Thaw() != nil {
+			t.Error("a switch failed")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations in a switch", n)
+	}
+}
+
+func TestKill(t *testing.T) {
+	for _, frozen := range []bool{false, true} {
+		g := testGroup(t)
+		cmd := start(t, g, "setsid sleep 1000 & (sleep 1000 & exec sleep 1000) & exec sleep 1000")
+		reaches(t, "four processes", func() bool { pids, err := g.Pids(nil); return err == nil && len(pids) >= 4 })
+		if frozen {
+			if err := g.Freeze(); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.WaitFrozen(soon()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := g.Kill(soon()); err != nil {
+			t.Fatal(err)
+		}
+		if pids, err := g.Pids(nil); err != nil || len(pids) != 0 {
+			t.Errorf("frozen %v: %v are left, %v", frozen, pids, err)
+		}
+		if err := g.Kill(soon()); err != nil {
+			t.Errorf("an empty group: %v", err)
+		}
+		var ended *exec.ExitError
+		if err := cmd.Wait(); !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
+			t.Errorf("the first process: %v", err)
+		}
+	}
+}
+
+func TestKillTellsWhoIsLeft(t *testing.T) {
+	g := testGroup(t)
+	start(t, g, "exec sleep 1000")
+	// The deadline has passed before the kernel can be done.
+	if err := g.Kill(time.Time{}); err != nil && (!errors.Is(err, ErrNotEmpty) || !strings.Contains(err.Error(), "[")) {
+		t.Error(err)
+	}
+}
+
+// A kernel before 5.14 has no cgroup.kill; its other files are played here.
+func TestKillWithoutCgroupKill(t *testing.T) {
+	dir := t.TempDir()
+	cmd := run(t, exec.Command("sleep", "1000"))
+	procs := fields(cmd.Process.Pid)
+	fakeFile(t, dir, "cgroup.procs", procs)
+	fakeFile(t, dir, "cgroup.freeze", "")
+	g := &Group{dir: dir}
+	if err := g.sendKill(); err != nil {
+		t.Fatal(err)
+	}
+	var ended *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &ended) {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "cgroup.freeze")); err != nil || string(text) != "1" {
+		t.Errorf("frozen before: %q, %v", text, err)
+	}
+	fakeFile(t, dir, "cgroup.procs", "x\n")
+	if err := g.sendKill(); err == nil {
+		t.Error("nonsense in cgroup.procs passes")
+	}
+}
+
+func TestCloseRemovesGroupsBelow(t *testing.T) {
+	g := testGroup(t)
+	if err := os.MkdirAll(filepath.Join(g.Dir(), "own", "deeper"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	start(t, g, "echo $$ > "+filepath.Join(g.Dir(), "own/deeper/cgroup.procs")+"; exec sleep 1000")
+	reaches(t, "the process is below", func() bool {
+		text, err := os.ReadFile(filepath.Join(g.Dir(), "own/deeper/cgroup.procs"))
+		return err == nil && len(text) > 0
+	})
+	if err := g.Close(soon()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(g.Dir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after Close: %v", err)
+	}
+	if err := g.Close(soon()); err != nil {
+		t.Errorf("a second Close: %v", err)
+	}
+	if err := g.Freeze(); err == nil {
+		t.Error("Freeze after Close succeeds")
+	}
+}
+
+func TestCPUTimeCountsEndedProcesses(t *testing.T) {
+	g := testGroup(t)
+	cmd := start(t, g, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	// The kernel folds per-CPU counts in when asked, exact to its last tick.
+	got, err := g.CPUTime()
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if err != nil || got < used/2 || got > 2*used+10*time.Millisecond {
+		t.Errorf("%v by the group, %v by the process, %v", got, used, err)
+	}
+}
+
+func TestReleaseLeavesTheJobAlone(t *testing.T) {
+	r := testRoot(t)
+	g, err := r.Create(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := start(t, g, "exec sleep 1000")
+	g.Release()
+	g.Release()
+	again, err := r.Open(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pids, err := again.Pids(nil); err != nil || !slices.Equal(pids, []int{cmd.Process.Pid}) {
+		t.Errorf("%v, %v", pids, err)
+	}
+	if err := again.Close(soon()); err != nil {
+		t.Error(err)
+	}
+}
+
+// With v1 the limit holds for what a thread in MemoryDir starts; the shell moves
+// itself, being its only thread.
+func TestMemoryLimit(t *testing.T) {
+	g := testGroup(t)
+	join := "echo 0 > " + filepath.Join(g.MemoryDir(), "tasks") + " && "
+	switch g.memory {
+	case MemoryNone:
+		if err := g.LimitMemory(1 << 30); !errors.Is(err, ErrNoMemoryControl) {
+			t.Error(err)
+		}
+		t.Skip("no memory controller here")
+	case MemoryV2:
+		join = ""
+	case MemoryV1:
+	}
+	if err := g.LimitMemory(MinMemoryLimit - 1); err == nil {
+		t.Error("a limit below the least passes")
+	}
+	for _, limit := range []int64{64 << 20, 16 << 20, 32 << 20} { // down and up again
+		if err := g.LimitMemory(limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if oom, err := g.OOM(); err != nil || oom.Kills != 0 {
+		t.Errorf("before: %+v, %v", oom, err)
+	}
+	cmd := start(t, g, join+"exec tail /dev/zero") // keeps all of an endless line
+	var ended *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
+		t.Fatalf("a process beyond the limit: %v", err)
+	}
+	if oom, err := g.OOM(); err != nil || oom.Kills != 1 {
+		t.Errorf("after: %+v, %v", oom, err)
+	}
+	if peak, err := g.MemoryPeak(); err != nil || peak < 16<<20 || peak > 33<<20 {
+		t.Errorf("peak %d MiB, %v", peak>>20, err)
+	}
+}
+
+func TestBornInsideTheGroup(t *testing.T) {
+	g := testGroup(t)
+	cmd := exec.Command("/bin/cat", "/proc/self/cgroup")
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: g.FD()}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(strings.NewReader(string(out)))
+	for lines.Scan() {
+		if path, ok := strings.CutPrefix(lines.Text(), "0::"); ok && !strings.HasSuffix(g.Dir(), path) {
+			t.Errorf("the process is in %s, the group is %s", path, g.Dir())
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait of these tests.
+const patience = 20 * time.Second
+
+func soon() time.Time { return time.Now().Add(patience) }
+
+var roots atomic.Int32
+
+// testRoot is a node's group of its own, or skips where there can be none.
+func testRoot(t testing.TB) *Root {
+	t.Helper()
+	if r := Probe(); !r.Usable {
+		t.Skip("control groups cannot be used: ", r.Reason)
+	}
+	node := fmt.Sprintf("test-%d-%d", os.Getpid(), roots.Add(1))
+	r, err := OpenRoot("cgroup-test", node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := r.Sweep(soon(), nil); err != nil {
+			t.Error(err)
+		}
+		if err := r.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func testGroup(t testing.TB) *Group {
+	t.Helper()
+	g, err := testRoot(t).Create(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(soon()); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// start runs a line of shell in the group.
+func start(t testing.TB, g *Group, line string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", line)
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: g.FD(), Pdeathsig: syscall.SIGKILL}
+	return run(t, cmd)
+}
+
+// run starts and has the process reaped at the end.
+func run(t testing.TB, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+const spin = "while :; do :; done"
+
+// reaches waits for a condition that another process brings about.
+func reaches(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := soon(); !ok(); {
+		if time.Now().After(end) {
+			t.Fatal("never: ", what)
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}

@@ -1,0 +1,113 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func fields(pids ...int) string {
+	text := ""
+	for _, p := range pids {
+		text += fmt.Sprintln(p)
+	}
+	return text
+}
+
+func TestCreateTwice(t *testing.T) {
+	r := testRoot(t)
+	g, err := r.Create(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Dir() != filepath.Join(r.Dir(), "s-3") {
+		t.Errorf("the group is %s", g.Dir())
+	}
+	if _, err := r.Create(3); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a second time: %v", err)
+	}
+	if _, err := r.Create(-1); !errors.Is(err, ErrName) {
+		t.Errorf("slot -1: %v", err)
+	}
+	if _, err := r.Open(4); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("opening what is not there: %v", err)
+	}
+	if err := r.Remove(); err == nil {
+		t.Error("the root was removed under a group")
+	}
+	if err := g.Close(soon()); err != nil {
+		t.Fatal(err)
+	}
+	if slots, err := r.Slots(); err != nil || len(slots) != 0 {
+		t.Errorf("slots %v, %v", slots, err)
+	}
+}
+
+func TestSweepEndsWhatDeadDaemonsLeft(t *testing.T) {
+	r := testRoot(t)
+	for slot := range 3 {
+		g, err := r.Create(slot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, g, "sleep 1000 & exec sleep 1000")
+		g.Release() // as the kernel does for a dead daemon
+	}
+	foreign := filepath.Join(r.Dir(), "not-ours")
+	if err := os.Mkdir(foreign, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	n, err := r.Sweep(soon(), func(slot int) bool { return slot == 1 })
+	if n != 2 || err != nil {
+		t.Errorf("%d removed, %v", n, err)
+	}
+	if slots, err := r.Slots(); err != nil || !slices.Equal(slots, []int{1}) {
+		t.Errorf("slots %v, %v", slots, err)
+	}
+	kept, err := r.Open(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Release()
+	if pids, err := kept.Pids(nil); err != nil || len(pids) == 0 {
+		t.Errorf("the kept job has processes %v, %v", pids, err)
+	}
+	if err := os.Remove(foreign); err != nil {
+		t.Errorf("a group that is not ours: %v", err)
+	}
+}
+
+// A daemon that died between two steps leaves one half of a slot.
+func TestSweepTakesHalves(t *testing.T) {
+	r := testRoot(t)
+	if r.memDir == "" {
+		t.Skip("there is only one half without a v1 memory hierarchy")
+	}
+	for _, half := range []string{filepath.Join(r.dir, "s-1"), filepath.Join(r.memDir, "s-2")} {
+		if err := os.Mkdir(half, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := r.Sweep(soon(), nil); n != 2 || err != nil {
+		t.Errorf("%d removed, %v", n, err)
+	}
+	if slots, err := r.Slots(); err != nil || len(slots) != 0 {
+		t.Errorf("slots %v, %v", slots, err)
+	}
+}
+
+func TestOpenRootTakesAFormerOne(t *testing.T) {
+	r := testRoot(t)
+	name := filepath.Base(r.Dir())
+	node := name[len("score.cgroup-test."):]
+	again, err := OpenRoot("cgroup-test", node)
+	if err != nil || again.Dir() != r.Dir() || again.Memory() != r.Memory() {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if _, err := OpenRoot("a/b", "n"); !errors.Is(err, ErrName) {
+		t.Error(err)
+	}
+}
