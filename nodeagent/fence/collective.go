@@ -9,6 +9,12 @@ import (
 // Exchanges of one kind are numbered 1, 2, 3 ... and a node adds to one only
 // when the one before is done on it; the numbers keep consecutive ones apart.
 //
+// A carrier that restarts and forgets its Collective makes a new one, adds its
+// node's piece again if no result has come for it, and has the others Repeat
+// to it. A new Collective takes the number of the first piece that its own node
+// adds for the current one. So one restart at a time is survived, by carriers
+// that bring what a call sends on its way before they act on its Done.
+//
 // The effects of a call are valid until the next call. The data in them is
 // valid for longer and must not be changed; data that goes in is kept and must
 // not be changed either.
@@ -17,6 +23,8 @@ type Collective interface {
 	Add(op Op, data []byte) []Effect
 	// Receive takes a message of another node. Repeated delivery is harmless.
 	Receive(from int, message Message) []Effect
+	// Repeat sends again what a node that has restarted may have forgotten.
+	Repeat(to int) []Effect
 	// Lost ends all exchanges: node will not answer any more.
 	Lost(node int, reason string) []Effect
 }

@@ -16,34 +16,47 @@ const (
 	Down
 )
 
-// phase is how far an exchange has come on a node.
+// exchange is where a node is in one sequence of exchanges:
 //
-//	gathering --own piece and those of all children are here--> waiting
-//	waiting   --all pieces come from the parent-->              over
-//	gathering --the same, on the root-->                        over
+//	outside --own piece--> gathering --the pieces of all children--> waiting
+//	waiting, gathering --all pieces come, at the root: are here--> outside
+//
+// A result can come while the node still gathers: then its agent had restarted
+// and forgotten pieces, and a neighbour repeats what came of them.
+type exchange struct {
+	phase phase
+	// seq is the exchange the node is in; only outside it is the one before.
+	// known is false until the first own piece of a tree that may have come to a
+	// job in its midst; seq is then no help against old messages.
+	seq   uint64
+	known bool
+	// own is this node's piece, up what it sent to its parent.
+	own, up []byte
+	// pieces are the latest of each child. A child may be one ahead of a node
+	// outside, and of one that has restarted.
+	pieces [Arity]held
+	// early is a result that came before the node's own piece.
+	early held
+	// last is the latest result, for a neighbour that has forgotten it.
+	last held
+}
+
+// phase is how far an exchange has come on a node.
 type phase uint8
 
 const (
-	// gathering: own piece or one of a child is missing. Children may be ahead
-	// of this node, so an exchange can begin with their piece.
-	gathering phase = iota
+	// outside: this node has not given its piece.
+	outside phase = iota
+	// gathering: it has, and the piece of a child is missing.
+	gathering
 	// waiting: the subtree's pieces are on their way up.
 	waiting
 )
 
-// exchange is the state of the exchange that a kind is in. When it is over, the
-// next begins in its place: no node can be two ahead, since none completes an
-// exchange before all have added to it.
-type exchange struct {
-	seq   uint64
-	phase phase
-	// added: this node's piece is here. came[i]: that of child i is.
-	added bool
-	came  [Arity]bool
-	// missing counts the pieces that are not here.
-	missing int
-	pieces  [][]byte
-	size    int
+// held is data of an exchange; seq 0 is none.
+type held struct {
+	seq  uint64
+	data []byte
 }
 
 // Tree gathers all pieces along a tree of nodes to node 0 and sends them down
@@ -66,14 +79,7 @@ func NewTree(nodes, self int) (*Tree, error) {
 	}
 	t := &Tree{nodes: nodes, self: self}
 	t.children = max(0, min(Arity, nodes-t.child(0)))
-	for kind := range t.exchanges {
-		t.exchanges[kind] = t.fresh(1)
-	}
 	return t, nil
-}
-
-func (t *Tree) fresh(seq uint64) exchange {
-	return exchange{seq: seq, missing: t.children + 1}
 }
 
 func (t *Tree) parent() int { return (t.self - 1) / Arity }
@@ -83,16 +89,29 @@ func (t *Tree) child(i int) int { return t.self*Arity + 1 + i }
 // Add implements Collective.
 func (t *Tree) Add(op Op, data []byte) []Effect {
 	t.effects = t.effects[:0]
-	x, ok := t.exchange(op)
-	switch {
-	case t.failed != nil:
-		// Said again, since a rank waits for this one too.
+	if t.failed != nil {
+		// Said again, since the ranks of this node wait, too.
 		t.emit(Effect{Kind: Failed, Err: t.failed})
-	case !ok || op.Seq != x.seq || x.added:
+		return t.effects
+	}
+	x, ok := t.exchange(op)
+	if !ok || op.Seq == 0 || x.phase != outside || x.known && op.Seq != x.seq+1 {
 		t.fail(fmt.Errorf("%w: this node adds to %v out of turn", ErrProtocol, op))
+		return t.effects
+	}
+	x.phase, x.seq, x.known, x.own = gathering, op.Seq, true, data
+	early := x.early
+	x.early = held{}
+	if early.seq > 0 {
+		x.last = early
+	}
+	switch {
+	case early.seq == op.Seq:
+		t.finish(x, op, early.data)
+	case early.seq > op.Seq:
+		t.fail(fmt.Errorf("%w: %v is over, and this node adds to %v", ErrProtocol, Op{op.Kind, early.seq}, op))
 	default:
-		x.added = true
-		t.take(x, op, data)
+		t.gather(x, op)
 	}
 	return t.effects
 }
@@ -104,80 +123,143 @@ func (t *Tree) Receive(from int, message Message) []Effect {
 		return nil
 	}
 	x, ok := t.exchange(message.Op)
-	if !ok {
+	_, isChild := t.childIndex(from)
+	isParent := t.self > 0 && from == t.parent()
+	switch {
+	case !ok:
 		t.fail(fmt.Errorf("%w: node %d speaks of kind %d", ErrProtocol, from, message.Op.Kind))
-		return t.effects
-	}
-	if message.Op.Seq < x.seq {
-		// A repeated message of an exchange that is over.
-		return nil
-	}
-	if message.Op.Seq > x.seq {
-		t.fail(fmt.Errorf("%w: node %d is in %v, this node in exchange %d", ErrProtocol, from, message.Op, x.seq))
-		return t.effects
-	}
-	switch message.Step {
-	case Up:
+	case !isChild && !isParent:
+		t.fail(fmt.Errorf("%w: node %d is no neighbour of node %d", ErrProtocol, from, t.self))
+	case message.Op.Seq == 0:
+		t.fail(fmt.Errorf("%w: node %d speaks of exchange 0", ErrProtocol, from))
+	case len(message.Data) > MaxBytes:
+		t.fail(fmt.Errorf("%w: %d bytes, the most is %d", ErrTooLarge, len(message.Data), MaxBytes))
+	case t.isOld(x, message.Op.Seq):
+	case message.Step == Up && isChild:
 		t.receiveUp(x, from, message)
-	case Down:
+	case message.Step == Down:
 		t.receiveDown(x, from, message)
 	default:
-		t.fail(fmt.Errorf("%w: step %d of node %d", ErrProtocol, message.Step, from))
+		t.fail(fmt.Errorf("%w: node %d sends step %d to node %d", ErrProtocol, from, message.Step, t.self))
 	}
 	return t.effects
 }
 
+// isOld reports whether a message is of an exchange that is over here: it was
+// repeated, or overtaken.
+func (t *Tree) isOld(x *exchange, seq uint64) bool {
+	if x.phase == outside {
+		return x.known && seq <= x.seq
+	}
+	return seq < x.seq
+}
+
+// receiveUp keeps the piece of a child. A child can be in the exchange that
+// this node is in or will be in next: it needed this node to get there.
 func (t *Tree) receiveUp(x *exchange, from int, message Message) {
-	i := from - t.child(0)
-	if i < 0 || i >= t.children {
-		t.fail(fmt.Errorf("%w: node %d is no child of node %d", ErrProtocol, from, t.self))
+	op := message.Op
+	if x.known && op.Seq > x.seq+1 {
+		t.fail(fmt.Errorf("%w: node %d is in %v, this node in exchange %d", ErrProtocol, from, op, x.seq))
 		return
 	}
-	if x.came[i] {
+	i, _ := t.childIndex(from)
+	if op.Seq < x.pieces[i].seq {
 		return
 	}
-	x.came[i] = true
-	t.take(x, message.Op, message.Data)
-}
-
-func (t *Tree) receiveDown(x *exchange, from int, message Message) {
-	if t.self == 0 || from != t.parent() || x.phase != waiting {
-		t.fail(fmt.Errorf("%w: node %d ends %v on node %d too early", ErrProtocol, from, message.Op, t.self))
-		return
-	}
-	if len(message.Data) > MaxBytes {
-		t.fail(fmt.Errorf("%w: %d bytes, the most is %d", ErrTooLarge, len(message.Data), MaxBytes))
-		return
-	}
-	t.finish(x, message.Op, message.Data)
-}
-
-// take adds a piece, and passes the pieces on when none is missing.
-func (t *Tree) take(x *exchange, op Op, data []byte) {
-	if x.size += len(data); x.size > MaxBytes {
+	x.pieces[i] = held{op.Seq, message.Data}
+	if x.size() > MaxBytes {
 		t.fail(fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxBytes))
 		return
 	}
-	x.pieces = append(x.pieces, data)
-	if x.missing--; x.missing > 0 {
+	if x.phase == gathering && op.Seq == x.seq {
+		t.gather(x, op)
+	}
+}
+
+// receiveDown takes the result of an exchange. No exchange is over without this
+// node's piece, so one that has not given it can only have forgotten that.
+func (t *Tree) receiveDown(x *exchange, from int, message Message) {
+	op := message.Op
+	switch {
+	case x.phase != outside && op.Seq == x.seq:
+		t.finish(x, op, message.Data)
+	case !x.known:
+		t.hearOf(x, op, message.Data)
+	default:
+		t.fail(fmt.Errorf("%w: node %d ends %v without node %d", ErrProtocol, from, op, t.self))
+	}
+}
+
+// hearOf takes a result on a node that does not know where it is. Its children
+// may lack the result, since this node may have restarted before it told them.
+func (t *Tree) hearOf(x *exchange, op Op, all []byte) {
+	if op.Seq <= x.early.seq {
 		return
 	}
-	all := join(x.pieces, x.size)
+	x.early = held{op.Seq, all}
+	for i := range t.children {
+		t.send(t.child(i), op, Down, all)
+	}
+}
+
+// gather passes the pieces of the subtree on when none is missing.
+func (t *Tree) gather(x *exchange, op Op) {
+	for _, piece := range x.pieces[:t.children] {
+		if piece.seq != op.Seq {
+			return
+		}
+	}
+	size := x.size()
+	if size > MaxBytes {
+		t.fail(fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxBytes))
+		return
+	}
+	all := x.own
+	if t.children > 0 {
+		all = append(make([]byte, 0, size), x.own...)
+		for _, piece := range x.pieces[:t.children] {
+			all = append(all, piece.data...)
+		}
+	}
 	if t.self == 0 {
 		t.finish(x, op, all)
 		return
 	}
-	x.phase, x.pieces = waiting, nil
-	t.emit(Effect{Kind: Send, To: t.parent(), Message: Message{Op: op, Step: Up, Data: all}})
+	x.phase, x.up = waiting, all
+	t.send(t.parent(), op, Up, all)
 }
 
-// finish hands the data to the children and to this node.
+// finish hands the result to the children and to this node.
 func (t *Tree) finish(x *exchange, op Op, all []byte) {
 	for i := range t.children {
-		t.emit(Effect{Kind: Send, To: t.child(i), Message: Message{Op: op, Step: Down, Data: all}})
+		t.send(t.child(i), op, Down, all)
+		if x.pieces[i].seq <= op.Seq {
+			x.pieces[i] = held{}
+		}
 	}
 	t.emit(Effect{Kind: Done, Message: Message{Op: op, Data: all}})
-	*x = t.fresh(x.seq + 1)
+	x.phase, x.own, x.up = outside, nil, nil
+	x.last = held{op.Seq, all}
+}
+
+// Repeat implements Collective.
+func (t *Tree) Repeat(to int) []Effect {
+	t.effects = t.effects[:0]
+	_, isChild := t.childIndex(to)
+	isParent := t.self > 0 && to == t.parent()
+	if t.failed != nil || !isChild && !isParent {
+		return nil
+	}
+	for kind := range t.exchanges {
+		x := &t.exchanges[kind]
+		if x.last.seq > 0 {
+			t.send(to, Op{Kind(kind), x.last.seq}, Down, x.last.data)
+		}
+		if isParent && x.phase == waiting {
+			t.send(to, Op{Kind(kind), x.seq}, Up, x.up)
+		}
+	}
+	return t.effects
 }
 
 // Lost implements Collective. The loss of any node ends the exchanges, also of
@@ -204,16 +286,22 @@ func (t *Tree) exchange(op Op) (*exchange, bool) {
 	return &t.exchanges[op.Kind], true
 }
 
+func (t *Tree) childIndex(node int) (i int, ok bool) {
+	i = node - t.child(0)
+	return i, i >= 0 && i < t.children
+}
+
+func (t *Tree) send(to int, op Op, step Step, data []byte) {
+	t.emit(Effect{Kind: Send, To: to, Message: Message{Op: op, Step: step, Data: data}})
+}
+
 func (t *Tree) emit(effect Effect) { t.effects = append(t.effects, effect) }
 
-// join puts pieces one after the other; a single one is passed on as it is.
-func join(pieces [][]byte, size int) []byte {
-	if len(pieces) == 1 {
-		return pieces[0]
+// size is what the pieces of the subtree take together.
+func (x *exchange) size() int {
+	size := len(x.own)
+	for i := range x.pieces {
+		size += len(x.pieces[i].data)
 	}
-	all := make([]byte, 0, size)
-	for _, piece := range pieces {
-		all = append(all, piece...)
-	}
-	return all
+	return size
 }

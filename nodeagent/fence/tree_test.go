@@ -41,6 +41,11 @@ func newTrees(t testing.TB, n int) *network {
 }
 
 func (w *network) handle(self int, effects []Effect) {
+	if tree, ok := w.nodes[self].(*Tree); ok {
+		if err := tree.checkInvariants(); err != nil {
+			panic(err)
+		}
+	}
 	for _, e := range effects {
 		switch e.Kind {
 		case Send:
@@ -51,6 +56,31 @@ func (w *network) handle(self int, effects []Effect) {
 			w.failed[self] = e.Err
 		}
 	}
+}
+
+// checkInvariants says what is wrong inside the tree, if anything.
+func (t *Tree) checkInvariants() error {
+	for kind := range t.exchanges {
+		x := &t.exchanges[kind]
+		switch {
+		case x.phase == outside && (x.own != nil || x.up != nil):
+			return fmt.Errorf("node %d keeps its piece of exchange %d, which is over", t.self, x.seq)
+		case x.phase != outside && !x.known:
+			return fmt.Errorf("node %d is in an exchange it does not know", t.self)
+		case x.phase == waiting && t.self == 0:
+			return errors.New("the root waits for a parent")
+		case x.known && x.early.seq != 0:
+			return fmt.Errorf("node %d keeps an early result of exchange %d", t.self, x.early.seq)
+		case x.known && x.last.seq > x.seq:
+			return fmt.Errorf("node %d is in exchange %d and has the result of %d", t.self, x.seq, x.last.seq)
+		}
+		for i, piece := range x.pieces {
+			if i >= t.children && piece.seq != 0 || x.known && piece.seq > x.seq+1 {
+				return fmt.Errorf("node %d has a piece of exchange %d from child %d", t.self, piece.seq, i)
+			}
+		}
+	}
+	return nil
 }
 
 // sorted makes pieces comparable, whose order is free. Each ends with ';'.
@@ -177,22 +207,25 @@ func TestNoSuchNode(t *testing.T) {
 	}
 }
 
-// What a node of the job can do wrong to node 0 or 1 of three.
+// What a node of the job can do wrong to node 0 or 1 of three, after the first
+// exchange.
 func TestProtocolErrors(t *testing.T) {
-	op := Op{Seq: 1}
+	op := Op{Seq: 2}
 	for name, do := range map[string]func(zero, one Collective) []Effect{
 		"up of no child":    func(_, one Collective) []Effect { return one.Receive(2, Message{Op: op, Step: Up}) },
 		"up of the parent":  func(_, one Collective) []Effect { return one.Receive(0, Message{Op: op, Step: Up}) },
 		"up of nobody":      func(zero, _ Collective) []Effect { return zero.Receive(-1, Message{Op: op, Step: Up}) },
-		"down to the root":  func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: op, Step: Down}) },
-		"down of a child":   func(_, one Collective) []Effect { return one.Receive(2, Message{Op: op, Step: Down}) },
-		"down before up":    func(_, one Collective) []Effect { return one.Receive(0, Message{Op: op, Step: Down}) },
+		"up of oneself":     func(zero, _ Collective) []Effect { return zero.Receive(0, Message{Op: op, Step: Up}) },
+		"down of no one":    func(_, one Collective) []Effect { return one.Receive(2, Message{Op: op, Step: Down}) },
+		"end without root":  func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: op, Step: Down}) },
+		"end without child": func(_, one Collective) []Effect { return one.Receive(0, Message{Op: op, Step: Down}) },
 		"an unknown step":   func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: op, Step: 9}) },
-		"an unknown kind":   func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: Op{Kind: kinds, Seq: 1}}) },
-		"far ahead":         func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: Op{Seq: 2}}) },
-		"own kind unknown":  func(zero, _ Collective) []Effect { return zero.Add(Op{Kind: kinds, Seq: 1}, nil) },
-		"own piece early":   func(zero, _ Collective) []Effect { return zero.Add(Op{Seq: 2}, nil) },
-		"own piece of zero": func(zero, _ Collective) []Effect { return zero.Add(Op{}, nil) },
+		"an unknown kind":   func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: Op{Kind: kinds, Seq: 2}}) },
+		"exchange 0":        func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: Op{}}) },
+		"far ahead":         func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: Op{Seq: 3}}) },
+		"own kind unknown":  func(zero, _ Collective) []Effect { return zero.Add(Op{Kind: kinds, Seq: 2}, nil) },
+		"own piece early":   func(zero, _ Collective) []Effect { return zero.Add(Op{Seq: 3}, nil) },
+		"own piece late":    func(zero, _ Collective) []Effect { return zero.Add(Op{Seq: 1}, nil) },
 		"own piece twice": func(zero, _ Collective) []Effect {
 			zero.Add(op, nil)
 			return zero.Add(op, nil)
@@ -200,11 +233,111 @@ func TestProtocolErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newTrees(t, 3)
+			for node := range 3 {
+				w.add(node, 1)
+			}
+			for len(w.wire) > 0 {
+				w.deliver(0)
+			}
 			effects := do(w.nodes[0], w.nodes[1])
 			if len(effects) != 1 || effects[0].Kind != Failed || !errors.Is(effects[0].Err, ErrProtocol) {
 				t.Errorf("got %+v", effects)
 			}
 		})
+	}
+}
+
+// A piece of an exchange that others know to be over.
+func TestAddOfThePast(t *testing.T) {
+	w := newTrees(t, 2)
+	w.nodes[1].Receive(0, Message{Op: Op{Seq: 5}, Step: Down})
+	effects := w.nodes[1].Add(Op{Seq: 4}, nil)
+	if len(effects) != 1 || !errors.Is(effects[0].Err, ErrProtocol) {
+		t.Errorf("got %+v", effects)
+	}
+}
+
+// Agents restart and forget: what was on its way to them may be lost, their
+// nodes add again what has no result, and the neighbours repeat.
+func TestRestarts(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.OneOf(rapid.IntRange(1, 4), rapid.IntRange(8, 14), rapid.IntRange(70, 80)).Draw(rt, "nodes")
+		rounds := uint64(rapid.IntRange(1, 4).Draw(rt, "rounds"))
+		w := newTrees(t, n)
+		added := make([]uint64, n)
+		for restarts := 0; !w.allDone(rounds); {
+			var ready []int
+			for node := range n {
+				if over := uint64(len(w.done[node])); added[node] == over && over < rounds {
+					ready = append(ready, node)
+				}
+			}
+			if len(ready)+len(w.wire) == 0 {
+				rt.Fatalf("nothing happens any more; done: %v", w.done)
+			}
+			i := rapid.IntRange(0, len(ready)+len(w.wire)-1).Draw(rt, "what")
+			if i < len(ready) {
+				node := ready[i]
+				added[node]++
+				w.add(node, added[node])
+			} else {
+				w.deliver(i - len(ready))
+			}
+			if restarts < 3 && rapid.IntRange(0, 7).Draw(rt, "restart") == 0 {
+				restarts++
+				w.restart(rt, rapid.IntRange(0, n-1).Draw(rt, "node"), added)
+				// The next one comes when this one is over.
+				for len(w.wire) > 0 {
+					w.deliver(rapid.IntRange(0, len(w.wire)-1).Draw(rt, "message"))
+				}
+			}
+			if len(w.failed) > 0 {
+				rt.Fatalf("failed: %v", w.failed)
+			}
+		}
+		for node := range n {
+			for seq := uint64(1); seq <= rounds; seq++ {
+				if got, want := w.done[node][seq], allPieces(n, seq); got != want {
+					rt.Fatalf("node %d, exchange %d: got %q, want %q", node, seq, got, want)
+				}
+			}
+		}
+	})
+}
+
+func (w *network) allDone(rounds uint64) bool {
+	for _, done := range w.done {
+		if uint64(len(done)) < rounds {
+			return false
+		}
+	}
+	return true
+}
+
+// restart gives a node a new tree.
+func (w *network) restart(rt *rapid.T, node int, added []uint64) {
+	tree, err := NewTree(len(w.nodes), node)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	w.nodes[node] = tree
+	w.wire = slices.DeleteFunc(w.wire, func(e envelope) bool {
+		return e.to == node && rapid.Bool().Draw(rt, "lost")
+	})
+	again := func() {
+		if added[node] > uint64(len(w.done[node])) {
+			w.add(node, added[node])
+		}
+	}
+	first := rapid.Bool().Draw(rt, "adds first")
+	if first {
+		again()
+	}
+	for other := range w.nodes {
+		w.handle(other, w.nodes[other].Repeat(node))
+	}
+	if !first {
+		again()
 	}
 }
 
@@ -274,6 +407,7 @@ func TestDataIsNotChanged(t *testing.T) {
 
 // FuzzReceive lets a node of five send anything to one in the middle.
 func FuzzReceive(f *testing.F) {
+	f.Add(uint8(0), 9, uint64(1), uint32(0), []byte("x"), true)
 	f.Add(uint8(0), 1, uint64(1), uint32(0), []byte("x"), true)
 	f.Add(uint8(0), 0, uint64(1), uint32(1), []byte("x"), true)
 	f.Fuzz(func(t *testing.T, kind uint8, from int, seq uint64, step uint32, data []byte, added bool) {

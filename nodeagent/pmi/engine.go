@@ -182,6 +182,9 @@ func (e *Engine) Contact(rank int) {
 func (e *Engine) Init(rank int) error {
 	e.Contact(rank)
 	s := e.state(rank)
+	if s.gone {
+		return fmt.Errorf("%w: init on a connection that has ended", ErrOrder)
+	}
 	switch s.phase {
 	case PhaseActive:
 		return fmt.Errorf("%w: a second init", ErrOrder)
@@ -196,7 +199,11 @@ func (e *Engine) Init(rank int) error {
 // Active returns an error unless the rank is between init and finalize. what
 // names the request in the sentence.
 func (e *Engine) Active(rank int, what []byte) error {
-	switch e.state(rank).phase {
+	s := e.state(rank)
+	if s.gone {
+		return fmt.Errorf("%w: %.32q on a connection that has ended", ErrOrder, what)
+	}
+	switch s.phase {
 	case PhaseActive:
 		return nil
 	case PhaseFinalized:

@@ -16,15 +16,15 @@ const (
 	// InitOK2 answers a client that asks for PMI-2; all that follows is framed.
 	InitOK2 = "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n"
 	// InitRefused answers versions that nobody speaks. The client aborts.
-	InitRefused    = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n"
-	PutOK          = "cmd=put_result rc=0 msg=success\n"
-	BarrierOut     = "cmd=barrier_out\n"
-	FinalizeAck    = "cmd=finalize_ack\n"
-	PublishOK      = "cmd=publish_result info=ok rc=0 msg=success\n"
-	PublishTaken   = "cmd=publish_result info=ok rc=1 msg=key_already_present\n"
-	LookupMissed   = "cmd=lookup_result rc=1 msg=service_not_found\n"
-	UnpublishOK    = "cmd=unpublish_result info=ok rc=0 msg=success\n"
-	UnpublishNoone = "cmd=unpublish_result info=ok rc=1 msg=service_not_found\n"
+	InitRefused     = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n"
+	PutOK           = "cmd=put_result rc=0 msg=success\n"
+	BarrierOut      = "cmd=barrier_out\n"
+	FinalizeAck     = "cmd=finalize_ack\n"
+	PublishOK       = "cmd=publish_result info=ok rc=0 msg=success\n"
+	PublishTaken    = "cmd=publish_result info=ok rc=1 msg=key_already_present\n"
+	LookupMissed    = "cmd=lookup_result rc=1 msg=service_not_found\n"
+	UnpublishOK     = "cmd=unpublish_result info=ok rc=0 msg=success\n"
+	UnpublishMissed = "cmd=unpublish_result info=ok rc=1 msg=service_not_found\n"
 )
 
 // Maxes is the reply to get_maxes.

@@ -83,6 +83,7 @@ func (j *testJob) handle(node int, effects []Effect) {
 			if j.onSpawn != nil {
 				j.handle(node, j.servers[node].SpawnResult(effect.Spawn.ID, j.onSpawn(effect.Spawn)))
 			}
+		default:
 		}
 		j.others = append(j.others, effect)
 	}

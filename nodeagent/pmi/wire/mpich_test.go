@@ -3,9 +3,12 @@ package wire
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/pmi"
+	"score/nodeagent/pmi/family"
 )
 
 // mpichLimit bounds a run of a program; it takes a fraction of a second alone.
@@ -48,42 +52,71 @@ func buildMPICH(t *testing.T, program string) string {
 type liveJob struct {
 	mu      sync.Mutex
 	job     *testJob
-	conns   []*os.File
+	conns   []io.ReadWriteCloser
 	outputs []strings.Builder
 	cmds    []*exec.Cmd
 	phases  []pmi.Phase
 }
 
-func startLive(t *testing.T, rankNode []int32, program string, args ...string) *liveJob {
+// connect gives a command a connection to its server and returns the server's
+// end, or a function that waits for it.
+type connect func(t *testing.T, cmd *exec.Cmd, engine *pmi.Engine, rank int) (accept func() (io.ReadWriteCloser, error))
+
+// overFD connects by an inherited socket, as the launcher does.
+func overFD(t *testing.T, cmd *exec.Cmd, engine *pmi.Engine, rank int) func() (io.ReadWriteCloser, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "rank")
+	cmd.ExtraFiles = []*os.File{theirs}
+	// The first of ExtraFiles is number 3 in the child.
+	cmd.Env = engine.Environ(pmi.Scrub(nil, os.Environ()), rank, 3)
+	return func() (io.ReadWriteCloser, error) {
+		return os.NewFile(uintptr(pair[0]), "server"), theirs.Close()
+	}
+}
+
+// overPort connects by a TCP port of the rank's own.
+func overPort(t *testing.T, cmd *exec.Cmd, _ *pmi.Engine, rank int) func() (io.ReadWriteCloser, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(pmi.Scrub(nil, os.Environ()), "PMI_PORT="+listener.Addr().String(), fmt.Sprintf("PMI_ID=%d", rank))
+	return func() (io.ReadWriteCloser, error) {
+		defer listener.Close()
+		if err := listener.(*net.TCPListener).SetDeadline(time.Now().Add(mpichLimit)); err != nil {
+			return nil, err
+		}
+		return listener.Accept()
+	}
+}
+
+func startLive(t *testing.T, rankNode []int32, how connect, program string, args ...string) *liveJob {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), mpichLimit)
 	t.Cleanup(cancel)
 	n := len(rankNode)
 	l := &liveJob{
 		job:     newTestJob(t, pmi.JobInfo{Job: 1, KVSName: fmt.Sprintf("score_test_%d", os.Getpid()), RankNode: rankNode}),
-		conns:   make([]*os.File, n),
+		conns:   make([]io.ReadWriteCloser, n),
 		outputs: make([]strings.Builder, n),
 		cmds:    make([]*exec.Cmd, n),
 		phases:  make([]pmi.Phase, n),
 	}
 	for rank := range n {
-		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		theirs := os.NewFile(uintptr(pair[1]), "rank")
-		l.conns[rank] = os.NewFile(uintptr(pair[0]), "server")
 		cmd := exec.CommandContext(ctx, program, args...)
-		cmd.ExtraFiles = []*os.File{theirs}
-		// The first of ExtraFiles is number 3 in the child.
-		engine := l.job.servers[rankNode[rank]].Engine()
-		cmd.Env = engine.Environ(pmi.Scrub(nil, os.Environ()), rank, 3)
+		accept := how(t, cmd, l.job.servers[rankNode[rank]].Engine(), rank)
 		cmd.Stdout, cmd.Stderr = &l.outputs[rank], &l.outputs[rank]
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		l.cmds[rank] = cmd
-		theirs.Close()
+		var err error
+		if l.conns[rank], err = accept(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return l
 }
@@ -125,7 +158,7 @@ func (l *liveJob) read(rank int) {
 func (l *liveJob) flush() {
 	for rank := range l.conns {
 		if text := l.job.take(rank); text != "" {
-			_, _ = l.conns[rank].WriteString(text)
+			_, _ = io.WriteString(l.conns[rank], text)
 		}
 	}
 	if slices.ContainsFunc(l.job.others, func(e Effect) bool { return e.Kind == Abort || e.Kind == Violation }) {
@@ -137,6 +170,9 @@ func (l *liveJob) flush() {
 
 func TestMPICH(t *testing.T) {
 	program := buildMPICH(t, "hello")
+	if report, err := family.Inspect(program); err != nil || report.Family != family.MPICH || !report.Runs(runtime.GOARCH) {
+		t.Errorf("the program is taken for %+v, %v", report, err)
+	}
 	for name, rankNode := range map[string][]int32{
 		"2 ranks on 1 node":             {0, 0},
 		"4 ranks on 1 node":             {0, 0, 0, 0},
@@ -145,33 +181,36 @@ func TestMPICH(t *testing.T) {
 		"4 ranks on 2 nodes, in turn":   {0, 1, 0, 1},
 		"4 ranks on 2 nodes, irregular": {1, 0, 0, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			l := startLive(t, rankNode, program)
-			codes := l.serve()
-			n := len(rankNode)
-			for rank := range n {
-				want := fmt.Sprintf("rank %d of %d from %d sum %d\n", rank, n, (rank+n-1)%n, n*(n-1)/2)
-				if got := l.outputs[rank].String(); got != want || codes[rank] != 0 {
-					t.Errorf("rank %d: exit code %d, said %q, want %q", rank, codes[rank], got, want)
-				}
-				if l.phases[rank] != pmi.PhaseFinalized {
-					t.Errorf("rank %d left in phase %d", rank, l.phases[rank])
-				}
-			}
-			for _, effect := range l.job.others {
-				if effect.Kind == Violation {
-					t.Error(effect.Err)
-				}
-			}
-			stats := l.job.servers[0].Engine().Stats()
-			t.Logf("fences %d, exchanged %d bytes for %d", stats.Fences, stats.EncodedBytes, stats.RawBytes)
-		})
+		t.Run(name, func(t *testing.T) { playHello(t, startLive(t, rankNode, overFD, program)) })
 	}
+	t.Run("over PMI_PORT", func(t *testing.T) { playHello(t, startLive(t, []int32{0, 1}, overPort, program)) })
+}
+
+// playHello serves hello and checks what its ranks say and how they leave.
+func playHello(t *testing.T, l *liveJob) {
+	codes := l.serve()
+	n := len(codes)
+	for rank := range n {
+		want := fmt.Sprintf("rank %d of %d from %d sum %d\n", rank, n, (rank+n-1)%n, n*(n-1)/2)
+		if got := l.outputs[rank].String(); got != want || codes[rank] != 0 {
+			t.Errorf("rank %d: exit code %d, said %q, want %q", rank, codes[rank], got, want)
+		}
+		if l.phases[rank] != pmi.PhaseFinalized {
+			t.Errorf("rank %d left in phase %d", rank, l.phases[rank])
+		}
+	}
+	for _, effect := range l.job.others {
+		if effect.Kind == Violation {
+			t.Error(effect.Err)
+		}
+	}
+	stats := l.job.servers[0].Engine().Stats()
+	t.Logf("fences %d, exchanged %d bytes for %d", stats.Fences, stats.EncodedBytes, stats.RawBytes)
 }
 
 func TestMPICHAbort(t *testing.T) {
 	program := buildMPICH(t, "hello")
-	l := startLive(t, []int32{0, 1}, program, "abort")
+	l := startLive(t, []int32{0, 1}, overFD, program, "abort")
 	l.serve()
 	abort := l.job.only(Abort)
 	if abort.Rank != 1 || abort.Code != 7 {

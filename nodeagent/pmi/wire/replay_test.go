@@ -162,6 +162,7 @@ func (r *replay) finish() {
 				finalized++
 			case Violation:
 				r.t.Errorf("job %d: %v", n, effect.Err)
+			default:
 			}
 		}
 		if !strings.Contains(r.t.Name(), "libpmi2") && finalized != job.info.Size() {

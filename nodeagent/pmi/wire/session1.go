@@ -248,7 +248,7 @@ func appendName1(dst []byte, event *pmi.Event) []byte {
 	case event.Name.Kind == pmi.NameUnpublish && event.OK:
 		return append(dst, pmi1.UnpublishOK...)
 	case event.Name.Kind == pmi.NameUnpublish:
-		return append(dst, pmi1.UnpublishNoone...)
+		return append(dst, pmi1.UnpublishMissed...)
 	case event.OK:
 		return pmi1.AppendLookup(dst, event.Value)
 	}
