@@ -2,11 +2,53 @@ package nodeagent
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"score/nodeagent/cgroup"
+	"score/nodeagent/metrics"
+	"score/nodeagent/realtime"
+	"score/nodeagent/stewards"
+	"score/nodeagent/switcher"
+	"score/nodeagent/uplink"
+	"score/scored/api/scorev1"
 )
 
 // Agent is the agent of one node. Make it with New and run it once.
 type Agent struct {
 	options Options
+	log     *zap.Logger
+	key     *bearer
+	bootID  string   // tells this run from an earlier one
+	cpuIDs  []uint32 // options.CPUs
+	notes   []string // what the node lacks
+	address string   // where servers and other agents reach it
+
+	jobs     *table
+	pool     *stewards.Pool
+	switcher *switcher.Switcher
+	clock    *timekeeper
+	link     *uplink.Link
+	peers    *peers
+	metrics  *metrics.Metrics
+	// connected says that there is a stream to the leader.
+	connected atomic.Bool
+
+	// workers are all goroutines that act for a job. working ends when the agent
+	// shall stop; forced, when it no longer waits for processes to end.
+	workers sync.WaitGroup
+	working context.Context
+	forced  context.Context
 }
 
 // New checks the options; nothing runs and nothing is made yet. Its errors wrap
@@ -16,7 +58,33 @@ func New(options Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{options: options}, nil
+	boot := make([]byte, 16)
+	rand.Read(boot) // never fails
+	a := &Agent{
+		options: options,
+		log:     options.Logger.With(zap.String("node", options.Name)),
+		key:     newBearer(options.ClusterKey),
+		bootID:  hex.EncodeToString(boot),
+		cpuIDs:  make([]uint32, len(options.CPUs)),
+		jobs:    newTable(),
+	}
+	for i, cpu := range options.CPUs {
+		a.cpuIDs[i] = uint32(cpu)
+	}
+	a.peers = newPeers(a.key)
+	a.metrics = metrics.New(options.Name, a.gauges)
+	a.clock = &timekeeper{log: a.log, changed: func(term uint64, offset int64) { a.switcher.Offset(term, offset) }}
+	a.link = uplink.New(uplink.Options{
+		Servers:       options.Servers,
+		Client:        options.Client,
+		ClientOptions: a.key.clientOptions(),
+		Hello:         a.hello,
+		Handler:       leaderOrders{a},
+		Clock:         a.clock,
+		Now:           realtime.Now,
+		Logger:        a.log,
+	})
+	return a, nil
 }
 
 // Run serves the node until ctx ends; then it ends every job here, and returns
@@ -24,6 +92,99 @@ func New(options Options) (*Agent, error) {
 // error, one sentence, when the node cannot be served: the address is taken,
 // the leader refuses the node, the cluster key is wrong.
 func (a *Agent) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+	unlock, err := takeRunDir(a.options.RunDir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	root, err := a.openRoot()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", a.options.Listen)
+	if err != nil {
+		return fmt.Errorf("the node cannot listen: %w; choose another address with listen", err)
+	}
+	defer listener.Close()
+	a.address = listener.Addr().String()
+	if a.switcher, err = switcher.New(switcher.Options{Realtime: a.options.EnableRealtime, Logger: a.log}); err != nil {
+		return err
+	}
+	a.pool, err = stewards.Open(stewards.Options{
+		Exe:     a.options.StewardExe,
+		RunDir:  a.options.RunDir,
+		Cluster: a.options.Cluster,
+		Node:    a.options.Name,
+		Root:    root,
+		Warm:    a.options.WarmStewards,
+		Grace:   a.options.Grace,
+		Stderr:  os.Stderr,
+		Logger:  a.log,
+	})
+	if err != nil {
+		return err
+	}
+	return a.serve(ctx, listener)
+}
+
+// openRoot makes the node's control group; it is nil where signals are used.
+func (a *Agent) openRoot() (*cgroup.Root, error) {
+	if a.options.NoCgroups {
+		a.notes = append(a.notes, "control groups are switched off; jobs are stopped by signals, and memory limits are not kept")
+		return nil, nil
+	}
+	root, err := cgroup.OpenRoot(a.options.Cluster, a.options.Name)
+	if errors.Is(err, cgroup.ErrUnusable) {
+		a.notes = append(a.notes, err.Error()+"; jobs are stopped by signals, and memory limits are not kept")
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if root.Memory() == cgroup.MemoryNone {
+		a.notes = append(a.notes, "no memory controller can be used; memory limits are not kept")
+	}
+	return root, nil
+}
+
+func (a *Agent) hello() *scorev1.Hello {
+	hello := &scorev1.Hello{
+		Cluster:     a.options.Cluster,
+		Node:        a.options.Name,
+		Address:     a.address,
+		Version:     a.options.Version,
+		Cpus:        uint32(len(a.options.CPUs)),
+		MemoryBytes: a.options.MemoryBytes,
+		Notes:       slices.Clone(a.notes),
+		SharesCpus:  a.options.SharesCPUs,
+		BootId:      a.bootID,
+	}
+	for _, j := range a.jobs.all() {
+		hello.Jobs = append(hello.Jobs, j.id)
+	}
+	return hello
+}
+
+func (a *Agent) gauges() metrics.Gauges {
+	estimate := a.clock.estimate()
+	return metrics.Gauges{
+		Jobs:         a.jobs.count(),
+		WarmStewards: a.pool.Warm(),
+		Connected:    a.connected.Load(),
+		ClockOffset:  float64(estimate.Offset) / 1e9,
+		ClockError:   estimate.ErrorBound.Seconds(),
+		RoundTrip:    estimate.RTT.Seconds(),
+	}
+}
+
+// newServer serves what h answers, by HTTP/1.1 and, without encryption, HTTP/2.
+func newServer(h http.Handler) *http.Server {
+	protocols := unencryptedHTTP2()
+	protocols.SetHTTP1(true)
+	return &http.Server{
+		Handler:           h,
+		Protocols:         protocols,
+		ReadHeaderTimeout: headerTimeout,
+		HTTP2:             &http.HTTP2Config{SendPingTimeout: streamPing, PingTimeout: streamPingTimeout},
+	}
 }

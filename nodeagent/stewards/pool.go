@@ -21,8 +21,8 @@ const (
 	// closeWait bounds one attempt to remove a group; the kernel needs
 	// microseconds once the processes are gone.
 	closeWait = 2 * time.Second
-	// retireWait is how long a steward may take to exit after Forget: it waits
-	// 10 s for a reader of the last output.
+	// retireWait is how long a steward may take to exit after Forget while nobody
+	// reads its output: it waits 10 s for a reader.
 	retireWait = 15 * time.Second
 	// quiet is how long nothing must have been launched before a steward is
 	// started: ranks of a short job are over by then.
@@ -140,7 +140,7 @@ func (p *Pool) reserve() int {
 }
 
 func (p *Pool) start(ctx context.Context, number int) (*Steward, error) {
-	s, err := start(ctx, &p.options, number)
+	s, err := start(ctx, &p.options, number, p.wake)
 	if err != nil {
 		p.free(number)
 		return nil, fmt.Errorf("no steward for the job: %w", err)
@@ -170,12 +170,11 @@ func (p *Pool) Launching() (done func()) {
 }
 
 // Retire ends a steward whose job is over and forgotten, and removes what it
-// had. It returns when that is done or, since output may still be read, not
-// later than some seconds after it began or ctx ended.
-func (p *Pool) Retire(ctx context.Context, s *Steward) {
-	ctx, cancel := context.WithTimeout(ctx, retireWait)
-	defer cancel()
-	s.leave(ctx)
+// had. The steward goes when its last output has been read. While reading says
+// that somebody does, it is waited for; otherwise it is ended after some
+// seconds, and at once when ctx ends.
+func (p *Pool) Retire(ctx context.Context, s *Steward, reading func() bool) {
+	s.leave(ctx, reading)
 	p.discard(s)
 }
 

@@ -28,6 +28,9 @@ type Steward struct {
 	group   *cgroup.Group // Container, or nil where signals are used
 	process *client.Process
 
+	// unused is called when it ends before it was claimed.
+	unused func()
+
 	mu     sync.Mutex
 	events client.Events // of the claimant
 	early  error         // why the connection ended before the claim
@@ -35,8 +38,8 @@ type Steward struct {
 }
 
 // start makes a slot's group and steward, and connects to it.
-func start(ctx context.Context, o *Options, number int) (_ *Steward, err error) {
-	s := &Steward{Number: number}
+func start(ctx context.Context, o *Options, number int, unused func()) (_ *Steward, err error) {
+	s := &Steward{Number: number, unused: unused}
 	defer func() {
 		if err != nil {
 			s.destroy(time.Now().Add(closeWait))
@@ -98,9 +101,11 @@ func (s *Steward) closed(err error) {
 	s.ended, s.early = true, err
 	tell := s.events.Closed
 	s.mu.Unlock()
-	if tell != nil {
-		tell(err)
+	if tell == nil {
+		s.unused()
+		return
 	}
+	tell(err)
 }
 
 func (s *Steward) gone() bool {
@@ -138,16 +143,20 @@ func (s *Steward) LimitMemory(bytes uint64) error {
 	return s.group.LimitMemory(int64(min(bytes, 1<<62)))
 }
 
-// leave has the steward exit by itself, or ends it when ctx does.
-func (s *Steward) leave(ctx context.Context) {
-	if s.Forget() == nil {
+// leave has the steward exit by itself, for as long as that may take.
+func (s *Steward) leave(ctx context.Context, reading func() bool) {
+	patience := time.NewTicker(retireWait)
+	defer patience.Stop()
+	for waiting := s.Forget() == nil; waiting; {
 		select {
 		case <-s.process.Done():
+			waiting = false
 		case <-ctx.Done():
+			waiting = false
+		case <-patience.C:
+			waiting = reading()
 		}
 	}
-	s.process.Kill()
-	s.Conn.Close()
 }
 
 // destroy ends what there is of a steward, without asking it. What the error

@@ -1,0 +1,136 @@
+package nodeagent
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"score/ctxswitch"
+	"score/nodeagent/stewards"
+	"score/nodeagent/switcher"
+	"score/scored/api/scorev1"
+)
+
+// job is one job's part on this node, from the order to prepare it until its
+// steward has gone.
+type job struct {
+	agent *Agent
+	id    uint64
+	order *scorev1.Prepare
+	// ctx ends when the job is forgotten.
+	ctx    context.Context
+	cancel context.CancelFunc
+	// settled ends the time in which the start of other stewards is put off.
+	settled func()
+	// claimed is closed once the job has its steward, or never will.
+	claimed chan struct{}
+	// over is closed once no process of the job is left here.
+	over chan struct{}
+	// exchange carries collectives between the nodes; nil with one node.
+	exchange *exchange
+
+	mu        sync.Mutex
+	steward   *stewards.Steward
+	handle    *switcher.Handle
+	kept      []*scorev1.AgentMessage // what a new stream must be told again
+	done      *scorev1.AgentMessage   // NodeDone, once over
+	killed    bool
+	forgotten bool
+	readers   int // connections that relay its output
+}
+
+// tell sends a message about the job to the leader. What is kept is sent again
+// on every new stream, until the leader says Forget.
+func (j *job) tell(message *scorev1.AgentMessage, keep bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.tellLocked(message, keep)
+}
+
+func (j *job) tellLocked(message *scorev1.AgentMessage, keep bool) {
+	if j.forgotten {
+		return
+	}
+	if keep {
+		j.kept = append(j.kept, message)
+	}
+	j.agent.link.Send(message)
+}
+
+// tellAgain repeats on a new stream what the old one may have lost.
+func (j *job) tellAgain() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, message := range j.kept {
+		j.agent.link.Send(message)
+	}
+}
+
+// answered drops the kept requests that the leader has answered.
+func (j *job) answered(is func(*scorev1.AgentMessage) bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.kept = slices.DeleteFunc(j.kept, is)
+}
+
+// current does something with the switching thread on the job's behalf, unless
+// the job is forgotten: its number may be another job's by then.
+func (j *job) current(do func(*switcher.Switcher, ctxswitch.JobID)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.forgotten {
+		do(j.agent.switcher, ctxswitch.JobID(j.id))
+	}
+}
+
+// stewardOf returns the job's steward, nil before it has one.
+func (j *job) stewardOf() *stewards.Steward {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.steward
+}
+
+func (j *job) isKilled() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.killed
+}
+
+func (j *job) isOver() bool {
+	select {
+	case <-j.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// on says whether the job's gang is on here.
+func (j *job) on() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.handle != nil && j.handle.On()
+}
+
+// place is the job's part here.
+func (j *job) place() *scorev1.NodePlace {
+	return j.order.GetPlaces()[j.order.GetNodeIndex()]
+}
+
+// read counts a reader of the job's output; the function returned ends it.
+func (j *job) read() (end func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.readers++
+	return sync.OnceFunc(func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.readers--
+	})
+}
+
+func (j *job) reading() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.readers > 0
+}

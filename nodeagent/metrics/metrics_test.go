@@ -1,0 +1,80 @@
+package metrics
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"score/ctxswitch"
+)
+
+func scrape(t *testing.T, m *Metrics) string {
+	t.Helper()
+	server := httptest.NewServer(m.Handler())
+	defer server.Close()
+	response, err := http.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("status %d, %v: %s", response.StatusCode, err, text)
+	}
+	return string(text)
+}
+
+func TestTableIsInOrder(t *testing.T) {
+	for i, info := range Table {
+		if info.ID != ID(i) || info.Name == "" || info.Meaning == "" || info.Unit == "" {
+			t.Errorf("entry %d is %+v", i, info)
+		}
+		if !strings.HasSuffix(info.Name, "_total") {
+			t.Errorf("counter %s does not end in _total", info.Name)
+		}
+	}
+}
+
+func TestScrape(t *testing.T) {
+	m := New("n1", func() Gauges {
+		return Gauges{Jobs: 3, WarmStewards: 2, Connected: true, ClockError: 25e-6}
+	})
+	m.Add(Launches, 2)
+	m.Add(ExitsSignal, 1)
+	var steps ctxswitch.Measures
+	steps[ctxswitch.MeasureStop].Record(10 * time.Microsecond)
+	m.AddSteps(&steps)
+	m.AddSteps(&steps)
+	text := scrape(t, m)
+	for _, want := range []string{
+		`score_agent_launches_total{node="n1"} 2`,
+		`score_agent_rank_exits_total{kind="signal",node="n1"} 1`,
+		`score_agent_rank_exits_total{kind="clean",node="n1"} 0`,
+		`score_agent_jobs{node="n1"} 3`,
+		`score_agent_stewards_warm{node="n1"} 2`,
+		`score_agent_connected{node="n1"} 1`,
+		`score_agent_clock_error_seconds{node="n1"} 2.5e-05`,
+		`score_agent_switch_step_seconds_count{node="n1",step="stop"} 2`,
+		`score_agent_switch_step_seconds_sum{node="n1",step="stop"} 2e-05`,
+		`score_agent_switch_step_seconds_count{node="n1",step="total"} 0`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(text)
+	}
+}
+
+func TestNodesShareNothing(t *testing.T) {
+	none := func() Gauges { return Gauges{} }
+	a, b := New("n1", none), New("n2", none)
+	a.Add(Launches, 1)
+	if b.Count(Launches) != 0 || strings.Contains(scrape(t, b), "n1") {
+		t.Error("one node's counters show on another")
+	}
+}

@@ -1,0 +1,80 @@
+package metrics
+
+// ID names a counter.
+type ID uint8
+
+// The counters; Table has their meanings.
+const (
+	Launches ID = iota
+	ExitsClean
+	ExitsCode
+	ExitsSignal
+	ExitsMemory
+	ExitsKilled
+	Switches
+	MissedBoundaries
+	LateFreezes
+	DroppedBoundaries
+	LostNotices
+	OutputBytes
+
+	idCount
+)
+
+// Info describes a counter.
+type Info struct {
+	ID   ID
+	Name string
+	// Kind is the value of the label "kind", of those that have one name.
+	Kind          string
+	Meaning, Unit string
+}
+
+// Table describes every counter, in the order of the ids.
+var Table = [idCount]Info{
+	{Launches, "score_agent_launches_total", "", "Jobs whose ranks were started here.", "jobs"},
+	{ExitsClean, "score_agent_rank_exits_total", "clean", meaningExits, "ranks"},
+	{ExitsCode, "score_agent_rank_exits_total", "code", meaningExits, "ranks"},
+	{ExitsSignal, "score_agent_rank_exits_total", "signal", meaningExits, "ranks"},
+	{ExitsMemory, "score_agent_rank_exits_total", "memory", meaningExits, "ranks"},
+	{ExitsKilled, "score_agent_rank_exits_total", "killed", meaningExits, "ranks"},
+	{Switches, "score_agent_switches_total", "", "Switches that ran to their end.", "switches"},
+	{MissedBoundaries, "score_agent_boundaries_missed_total", "", "Boundaries with a switch that passed before the agent woke.", "boundaries"},
+	{LateFreezes, "score_agent_freezes_late_total", "", "Freezes that did not come in time; the switch went on without.", "freezes"},
+	{DroppedBoundaries, "score_agent_boundaries_unreported_total", "", "Boundaries of which the leader was not told, for there were too many.", "boundaries"},
+	{LostNotices, "score_agent_notices_lost_total", "", "Notices of the switching thread that nobody took in time.", "notices"},
+	{OutputBytes, "score_agent_output_bytes_total", "", "Output of ranks that was relayed to servers.", "bytes"},
+}
+
+const meaningExits = "Ranks that ended: clean, with another exit code, by a signal, for want of memory, killed by the system."
+
+// Gauges are what is read when somebody asks.
+type Gauges struct {
+	Jobs         int
+	WarmStewards int
+	Connected    bool
+	// Clock, in seconds.
+	ClockOffset, ClockError, RoundTrip float64
+}
+
+// gaugeInfo describes a gauge.
+type gaugeInfo struct {
+	name, meaning string
+	value         func(Gauges) float64
+}
+
+var gaugeTable = []gaugeInfo{
+	{"score_agent_jobs", "Jobs that have a part on this node.", func(g Gauges) float64 { return float64(g.Jobs) }},
+	{"score_agent_stewards_warm", "Stewards that wait for a job.", func(g Gauges) float64 { return float64(g.WarmStewards) }},
+	{"score_agent_connected", "1 while there is a stream to the leader.", func(g Gauges) float64 { return oneIf(g.Connected) }},
+	{"score_agent_clock_offset_seconds", "The leader's clock minus this machine's monotonic clock.", func(g Gauges) float64 { return g.ClockOffset }},
+	{"score_agent_clock_error_seconds", "By how much the offset may be wrong.", func(g Gauges) float64 { return g.ClockError }},
+	{"score_agent_clock_round_trip_seconds", "Round trip of the heartbeat that the offset rests on.", func(g Gauges) float64 { return g.RoundTrip }},
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}

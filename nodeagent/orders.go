@@ -1,0 +1,145 @@
+package nodeagent
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/ctxswitch"
+	"score/scored/api/scorev1"
+)
+
+// leaderOrders does what the leader says; it is the uplink's Handler. Nothing
+// in it waits for long, since the heartbeat comes by the same stream.
+type leaderOrders struct{ *Agent }
+
+// Welcome ends what the leader does not know, and tells the rest again.
+func (a leaderOrders) Welcome(welcome *scorev1.Welcome) {
+	keep := make(map[uint64]bool, len(welcome.GetKeepJobs()))
+	for _, id := range welcome.GetKeepJobs() {
+		keep[id] = true
+	}
+	for _, j := range a.jobs.all() {
+		if keep[j.id] {
+			j.tellAgain()
+			continue
+		}
+		a.log.Info("the leader does not know a job; it is ended", zap.Uint64("job", j.id))
+		a.forget(j.id)
+	}
+	a.connected.Store(true)
+	a.log.Info("connected to the leader", zap.Uint64("term", welcome.GetTerm()))
+}
+
+// Lost leaves everything as it is: time sharing goes on by the plan.
+func (a leaderOrders) Lost() {
+	a.connected.Store(false)
+	a.log.Info("connection to the leader lost")
+}
+
+// Message obeys one message.
+func (a leaderOrders) Message(message *scorev1.ServerMessage) {
+	switch m := message.GetMessage().(type) {
+	case *scorev1.ServerMessage_Prepare:
+		a.prepare(m.Prepare)
+	case *scorev1.ServerMessage_Plan:
+		a.switcher.Plan(planOf(m.Plan))
+	case *scorev1.ServerMessage_Kill:
+		a.kill(m.Kill)
+	case *scorev1.ServerMessage_Signal:
+		a.signal(m.Signal)
+	case *scorev1.ServerMessage_Forget:
+		a.forget(m.Forget.GetJobId())
+	case *scorev1.ServerMessage_Name:
+		a.nameReply(m.Name)
+	case *scorev1.ServerMessage_Spawn:
+		a.spawnReply(m.Spawn)
+	case *scorev1.ServerMessage_AskRankStates:
+		a.askRankStates(m.AskRankStates)
+	case *scorev1.ServerMessage_Welcome, *scorev1.ServerMessage_Pong, *scorev1.ServerMessage_Refused:
+		// The uplink's own.
+	}
+}
+
+// kill answers for a job that is not here, too: nothing of it is left.
+func (a *Agent) kill(order *scorev1.Kill) {
+	if j := a.jobs.get(order.GetJobId()); j != nil {
+		j.kill(order.GetReason())
+		return
+	}
+	a.link.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{
+		NodeDone: &scorev1.NodeDone{JobId: order.GetJobId()},
+	}})
+}
+
+// signal sends a signal to every rank's process group.
+func (a *Agent) signal(order *scorev1.SignalRanks) {
+	j := a.jobs.get(order.GetJobId())
+	if j == nil || order.GetSignal() <= 0 || order.GetSignal() > maxSignal {
+		return
+	}
+	if steward := j.stewardOf(); steward != nil {
+		_ = steward.Signal(order.GetSignal())
+	}
+}
+
+// maxSignal is SIGRTMAX of Linux.
+const maxSignal = 64
+
+func (a *Agent) nameReply(reply *scorev1.NameReply) {
+	j := a.jobs.get(reply.GetJobId())
+	if j == nil {
+		return
+	}
+	j.answered(func(m *scorev1.AgentMessage) bool {
+		return m.GetName() != nil && m.GetName().GetRequest() == reply.GetRequest()
+	})
+	if steward := j.stewardOf(); steward != nil {
+		_ = steward.Name(reply)
+	}
+}
+
+func (a *Agent) spawnReply(reply *scorev1.SpawnReply) {
+	j := a.jobs.get(reply.GetJobId())
+	if j == nil {
+		return
+	}
+	j.answered(func(m *scorev1.AgentMessage) bool {
+		return m.GetSpawn() != nil && m.GetSpawn().GetRequest() == reply.GetRequest()
+	})
+	if steward := j.stewardOf(); steward != nil {
+		_ = steward.Spawn(reply)
+	}
+}
+
+func (a *Agent) askRankStates(order *scorev1.AskRankStates) {
+	j := a.jobs.get(order.GetJobId())
+	if j == nil {
+		return
+	}
+	if steward := j.stewardOf(); steward != nil {
+		_ = steward.AskRankStates(order.GetRequest())
+	}
+}
+
+// planOf takes a plan from its message. What is wrong with it, the machine
+// that obeys it finds (ctxswitch.Plan.Validate).
+func planOf(m *scorev1.Plan) *ctxswitch.Plan {
+	plan := &ctxswitch.Plan{
+		Term:    m.GetTerm(),
+		Version: m.GetVersion(),
+		Origin:  m.GetOriginNanos(),
+		Rows:    make([]ctxswitch.Row, len(m.GetRows())),
+	}
+	for i, row := range m.GetRows() {
+		plan.Rows[i] = ctxswitch.Row{
+			Index: int(row.GetIndex()),
+			Slice: time.Duration(row.GetSliceNanos()),
+			Jobs:  make([]ctxswitch.JobID, len(row.GetJobs())),
+		}
+		for k, id := range row.GetJobs() {
+			plan.Rows[i].Jobs[k] = ctxswitch.JobID(id)
+		}
+	}
+	return plan
+}

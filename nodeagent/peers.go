@@ -1,0 +1,110 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/nodeagent/fence"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+const (
+	// maxMessage bounds a message that is read; the largest is the data of a
+	// collective.
+	maxMessage = fence.MaxBytes + 1<<20
+	// collectTries is how often a step of a collective is sent before its
+	// receiver is taken for lost; a restart of its network takes longer, and
+	// then the job is lost.
+	collectTries = 3
+	// collectPause is the time between two of them.
+	collectPause = 200 * time.Millisecond
+	// collectTimeout bounds one of them: the largest data on a slow network.
+	collectTimeout = 30 * time.Second
+	// stdioPatience is how long an early reader waits for its job to come: a
+	// server opens its output when it orders the job, by another stream.
+	stdioPatience = 10 * time.Second
+)
+
+// peers are the other agents, by address, over one connection each.
+type peers struct {
+	client  *http.Client
+	options []connect.ClientOption
+
+	mu      sync.Mutex
+	clients map[string]scorev1connect.PeerServiceClient
+}
+
+// maxPeerClients bounds the table of clients; the connections below it are the
+// transport's, which drops idle ones. A full table is begun anew.
+const maxPeerClients = 4096
+
+func newPeers(key *bearer) *peers {
+	return &peers{
+		client:  NewHTTP2Client(),
+		options: key.clientOptions(),
+		clients: make(map[string]scorev1connect.PeerServiceClient),
+	}
+}
+
+func (p *peers) at(address string) scorev1connect.PeerServiceClient {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	client := p.clients[address]
+	if client == nil {
+		if len(p.clients) == maxPeerClients {
+			clear(p.clients)
+		}
+		client = scorev1connect.NewPeerServiceClient(p.client, "http://"+address, p.options...)
+		p.clients[address] = client
+	}
+	return client
+}
+
+// collect delivers one step of a collective. Delivering it twice is harmless,
+// so it is tried again when nobody answered.
+func (p *peers) collect(ctx context.Context, address string, request *scorev1.CollectRequest) (err error) {
+	if err = CheckLoopback("address", address); err != nil {
+		return err
+	}
+	for try := range collectTries {
+		if try > 0 {
+			sleep(ctx, collectPause)
+		}
+		if err = p.collectOnce(ctx, address, request); err == nil || connect.CodeOf(err) != connect.CodeUnavailable {
+			break
+		}
+	}
+	var refused *connect.Error
+	if errors.As(err, &refused) {
+		return errors.New(refused.Message())
+	}
+	return err
+}
+
+func (p *peers) collectOnce(ctx context.Context, address string, request *scorev1.CollectRequest) error {
+	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
+	defer cancel()
+	_, err := p.at(address).Collect(ctx, connect.NewRequest(request))
+	return err
+}
+
+func (p *peers) close() { p.client.CloseIdleConnections() }
+
+// peerService is what the servers and the other agents ask of this one.
+type peerService struct{ *Agent }
+
+var _ scorev1connect.PeerServiceHandler = peerService{}
+
+// Collect implements scorev1connect.PeerServiceHandler.
+func (a peerService) Collect(ctx context.Context, request *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {
+	if err := a.collect(ctx, request.Msg); err != nil {
+		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
+	}
+	return connect.NewResponse(&scorev1.CollectResponse{}), nil
+}

@@ -1,0 +1,150 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"score/ctxswitch"
+	"score/nodeagent/cgroup"
+	"score/nodeagent/launch"
+	"score/nodeagent/steward/client"
+	"score/nodeagent/steward/stewardpb"
+	"score/nodeagent/stewards"
+	"score/nodeagent/switcher"
+	"score/scored/api/scorev1"
+)
+
+// MaxRanks is how many ranks a job may have on one node: each takes some
+// descriptors of the steward and of the node's process table.
+const MaxRanks = 4096
+
+// prepare obeys the order to make a job's part ready. One that is known has
+// been told of already.
+func (a *Agent) prepare(order *scorev1.Prepare) {
+	if a.jobs.get(order.GetJobId()) != nil {
+		return
+	}
+	if err := a.checkOrder(order); err != nil {
+		a.link.Send(preparedMessage(order.GetJobId(), launch.CodeCluster, fmt.Sprintf("node %s: %v", a.options.Name, err)))
+		return
+	}
+	ctx, cancel := context.WithCancel(a.working)
+	j := &job{
+		agent:   a,
+		id:      order.GetJobId(),
+		order:   order,
+		ctx:     ctx,
+		cancel:  cancel,
+		settled: a.pool.Launching(),
+		claimed: make(chan struct{}),
+		over:    make(chan struct{}),
+	}
+	if len(order.GetPlaces()) > 1 {
+		j.exchange = newExchange(j)
+	}
+	a.jobs.add(j)
+	a.log.Info("job begins", zap.Uint64("job", j.id), zap.String("user", order.GetUser().GetUser()),
+		zap.Int("ranks", len(j.place().GetRanks())))
+	a.workers.Go(j.getReady)
+}
+
+// checkOrder refuses what a confused leader could send.
+func (a *Agent) checkOrder(order *scorev1.Prepare) error {
+	places := order.GetPlaces()
+	if int64(order.GetNodeIndex()) >= int64(len(places)) {
+		return errors.New("the order names no place for this node")
+	}
+	place := places[order.GetNodeIndex()]
+	switch {
+	case order.GetJobId() == 0:
+		return errors.New("the order names no job")
+	case place.GetNode() != a.options.Name:
+		return fmt.Errorf("the order is for node %s", place.GetNode())
+	case len(order.GetSpec().GetArgv()) == 0:
+		return errors.New("the order names no program")
+	case len(place.GetRanks()) == 0:
+		return errors.New("the order gives this node no rank")
+	case len(place.GetRanks()) > MaxRanks:
+		return fmt.Errorf("%d ranks on one node are more than %d; use more nodes", len(place.GetRanks()), MaxRanks)
+	}
+	for _, cpu := range place.GetCpus() {
+		if int64(cpu) >= int64(len(a.options.CPUs)) {
+			return fmt.Errorf("the order gives CPU %d, and the node has %d", cpu, len(a.options.CPUs))
+		}
+	}
+	return nil
+}
+
+// getReady gives the job a steward and has it prepare.
+func (j *job) getReady() {
+	defer close(j.claimed)
+	steward, err := j.agent.pool.Claim(j.ctx, client.Events{Message: j.hear, Closed: j.stewardGone})
+	if err != nil {
+		j.cannotPrepare(err)
+		return
+	}
+	if !j.take(steward) {
+		j.finish(&scorev1.Usage{})
+		return
+	}
+	if limit := j.order.GetMemoryLimitBytes(); limit > 0 {
+		// Where nothing can keep a limit, Hello has said so.
+		if err := steward.LimitMemory(limit); err != nil && !errors.Is(err, cgroup.ErrNoMemoryControl) {
+			j.cannotPrepare(err)
+			return
+		}
+	}
+	group, memory := steward.Groups()
+	err = steward.Prepare(&stewardpb.PrepareJob{
+		Job:          j.order,
+		CpuIds:       j.agent.cpuIDs,
+		Cgroup:       group,
+		MemoryCgroup: memory,
+		Node:         j.agent.options.Name,
+	})
+	if err != nil {
+		j.cannotPrepare(err)
+		return
+	}
+	if j.isKilled() {
+		_ = steward.Kill() // the first came before there was anything to end
+	}
+}
+
+// take makes the steward the job's, unless the job has been killed meanwhile.
+func (j *job) take(steward *stewards.Steward) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.steward = steward
+	if j.killed || j.forgotten {
+		return false
+	}
+	j.handle = j.agent.switcher.Add(switcher.Job{
+		ID:        ctxswitch.JobID(j.id),
+		Container: steward.Container,
+		Launch:    steward.Launch,
+		TimeLimit: j.timeLimit(),
+	})
+	return true
+}
+
+// cannotPrepare tells that this node's part cannot become ready.
+func (j *job) cannotPrepare(err error) {
+	j.refused(preparedMessage(j.id, launch.CodeCluster, fmt.Sprintf("node %s: %v", j.agent.options.Name, err)))
+}
+
+// refused ends a job that cannot start. It is not reported as done, since the
+// failure says more, unless the leader asks for its end.
+func (j *job) refused(failure *scorev1.AgentMessage) {
+	j.tell(failure, true)
+	j.end(&scorev1.Usage{}, false)
+}
+
+func preparedMessage(job uint64, code int, sentence string) *scorev1.AgentMessage {
+	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{
+		JobId: job, ExitCode: int32(code), Error: sentence,
+	}}}
+}

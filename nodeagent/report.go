@@ -1,0 +1,108 @@
+package nodeagent
+
+import (
+	"context"
+	"time"
+
+	"score/ctxswitch"
+	"score/nodeagent/metrics"
+	"score/nodeagent/switcher"
+	"score/scored/api/scorev1"
+)
+
+// reportEvery is how often the leader hears what was measured: people look at
+// figures of a second, and a switch costs some bytes only.
+const reportEvery = time.Second
+
+// reports tells the leader once a second what was measured, if anything was.
+// Without a stream to the leader nothing is collected: the switching thread
+// goes on measuring.
+func (a *Agent) reports(ctx context.Context) {
+	ticker := time.NewTicker(reportEvery)
+	defer ticker.Stop()
+	report := switcher.NewReport()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if a.switcher.Idle() || !a.connected.Load() {
+			continue
+		}
+		if !a.switcher.Collect(ctx, report) {
+			return
+		}
+		if report.Empty() {
+			continue
+		}
+		a.count(report)
+		a.link.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_SwitchReport{SwitchReport: reportMessage(report)}})
+	}
+}
+
+func (a *Agent) count(r *switcher.Report) {
+	a.metrics.AddSteps(r.Node)
+	a.metrics.Add(metrics.Switches, r.Switches)
+	a.metrics.Add(metrics.MissedBoundaries, r.Missed)
+	a.metrics.Add(metrics.LateFreezes, r.Late)
+	a.metrics.Add(metrics.DroppedBoundaries, r.Dropped)
+	a.metrics.Add(metrics.LostNotices, r.LostNotices)
+}
+
+func reportMessage(r *switcher.Report) *scorev1.SwitchReport {
+	message := &scorev1.SwitchReport{
+		MissedBoundaries: r.Missed,
+		LateFreezes:      r.Late,
+		Boundaries:       make([]*scorev1.SwitchReport_Boundary, len(r.Boundaries)),
+	}
+	if r.Switches > 0 {
+		message.Steps = append(message.Steps, stepsMessage(0, r.Node))
+	}
+	for _, j := range r.Jobs {
+		if measured(j.Measures) {
+			message.Steps = append(message.Steps, stepsMessage(j.ID, j.Measures))
+		}
+		usage := &scorev1.Usage{}
+		setUsage(usage, j.Usage)
+		message.Usage = append(message.Usage, &scorev1.SwitchReport_JobUsage{JobId: uint64(j.ID), Usage: usage})
+	}
+	for i, b := range r.Boundaries {
+		message.Boundaries[i] = &scorev1.SwitchReport_Boundary{
+			PlanVersion:  b.Version,
+			Round:        uint64(b.Round),
+			RowPosition:  uint32(b.Pos),
+			PlannedNanos: b.Planned,
+			RunningNanos: b.Running,
+			JobsIn:       numbers(b.In),
+			JobsOut:      numbers(b.Out),
+		}
+	}
+	return message
+}
+
+func measured(m *ctxswitch.Measures) bool {
+	for i := range m {
+		if m[i].Count() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// stepsMessage has the histograms in the order of ctxswitch.MeasureTable.
+func stepsMessage(job ctxswitch.JobID, m *ctxswitch.Measures) *scorev1.SwitchReport_Steps {
+	steps := &scorev1.SwitchReport_Steps{JobId: uint64(job), Histograms: make([][]byte, len(m))}
+	for i := range m {
+		steps.Histograms[i], _ = m[i].MarshalBinary() // never fails
+	}
+	return steps
+}
+
+func numbers(jobs []ctxswitch.JobID) []uint64 {
+	out := make([]uint64, len(jobs))
+	for i, id := range jobs {
+		out[i] = uint64(id)
+	}
+	return out
+}

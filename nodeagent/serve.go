@@ -1,0 +1,113 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+const (
+	// stopPatience is how long the processes of all jobs may take to end when
+	// the agent stops; the kernel takes milliseconds.
+	stopPatience = 5 * time.Second
+	// headerTimeout bounds how long a connection may take to say what it wants.
+	headerTimeout = 5 * time.Second
+)
+
+// serve runs the parts of the agent, and stops them in the order in which they
+// need each other.
+func (a *Agent) serve(ctx context.Context, listener net.Listener) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	forced, force := context.WithCancel(context.Background())
+	defer force()
+	a.working, a.forced = ctx, forced
+
+	// The switching thread answers to the end of the last job.
+	var thread, parts sync.WaitGroup
+	threadCtx, stopThread := context.WithCancel(context.Background())
+	thread.Go(func() { a.switcher.Run(threadCtx) })
+	thread.Go(func() { a.notices(threadCtx.Done()) })
+
+	mux := http.NewServeMux()
+	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}, a.key.handlerOptions()...))
+	servers := []*http.Server{a.listen(&parts, cancel, mux, listener)}
+	if a.options.MetricsAddress != "" {
+		metricsListener, err := net.Listen("tcp", a.options.MetricsAddress)
+		if err != nil {
+			cancel(fmt.Errorf("the metrics cannot be served: %w; choose another address with metrics_listen", err))
+		} else {
+			mux := http.NewServeMux()
+			mux.Handle("/metrics", a.metrics.Handler())
+			servers = append(servers, a.listen(&parts, cancel, mux, metricsListener))
+		}
+	}
+	parts.Go(func() { a.pool.Run(ctx) })
+	parts.Go(func() { a.reports(ctx) })
+	parts.Go(func() {
+		if err := a.link.Run(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	a.log.Info("agent runs", zap.String("address", a.address), zap.Int("cpus", len(a.cpuIDs)), zap.Strings("notes", a.notes))
+	<-ctx.Done()
+	reason := context.Cause(ctx)
+
+	// Whoever gave orders first, then the jobs, then what the jobs need.
+	parallel(servers, func(s *http.Server) { s.Close() })
+	parts.Wait()
+	a.endJobs(force)
+	stopThread()
+	thread.Wait()
+	a.peers.close()
+	closing, done := context.WithTimeout(context.Background(), stopPatience)
+	defer done()
+	if err := a.pool.Close(closing); err != nil {
+		a.log.Error("something of a job is left", zap.Error(err))
+	}
+	a.log.Info("agent has stopped")
+	if errors.Is(reason, context.Canceled) || errors.Is(reason, context.DeadlineExceeded) {
+		return nil
+	}
+	return reason
+}
+
+// listen serves until the server is closed; when it fails, the agent stops.
+func (a *Agent) listen(parts *sync.WaitGroup, cancel context.CancelCauseFunc, handler http.Handler, listener net.Listener) *http.Server {
+	server := newServer(handler)
+	parts.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			cancel(fmt.Errorf("serving at %s: %w", listener.Addr(), err))
+		}
+	})
+	return server
+}
+
+// endJobs ends all jobs, those on their way out included, and waits. After
+// stopPatience the stewards are ended by force, and what does not end then is
+// left to the next agent's sweep.
+func (a *Agent) endJobs(force func()) {
+	for _, j := range a.jobs.all() {
+		a.forget(j.id)
+	}
+	timer := time.AfterFunc(stopPatience, force)
+	defer timer.Stop()
+	a.workers.Wait()
+}
+
+// parallel calls f for all at once and waits.
+func parallel[T any](all []T, f func(T)) {
+	var calls sync.WaitGroup
+	for _, v := range all {
+		calls.Go(func() { f(v) })
+	}
+	calls.Wait()
+}

@@ -1,0 +1,115 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+
+	"score/nodeagent/metrics"
+	"score/nodeagent/steward/client"
+	"score/scored/api/scorev1"
+)
+
+type stdioStream = connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]
+
+// Stdio implements scorev1connect.PeerServiceHandler: it relays between the
+// server and the job's steward. Nothing is kept here: a server that does not
+// read makes the relay wait, and that the steward, and that the ranks; and the
+// other way round for their input.
+func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
+	first, err := stream.Receive()
+	if err != nil {
+		return err
+	}
+	if first.GetJobId() == 0 {
+		return connect.NewError(connect.CodeInvalidArgument, errors.New("the first message names no job"))
+	}
+	j, err := a.jobWithOutput(ctx, first.GetJobId())
+	if err != nil {
+		return err
+	}
+	defer j.read()()
+	steward := j.stewardOf()
+	if steward == nil {
+		return drained(stream) // it could not be started
+	}
+	ranks, err := client.DialStdio(ctx, steward.Socket())
+	if err != nil {
+		a.log.Debug("no output, the steward is gone", zap.Uint64("job", j.id), zap.Error(err))
+		return drained(stream)
+	}
+	stop := context.AfterFunc(ctx, func() { ranks.Close() })
+	defer stop()
+	defer ranks.Close()
+	// Its Receive returns when this handler has: the stream ends with it.
+	a.workers.Go(func() { relayInput(stream, ranks) })
+	err = a.relayOutput(ctx, stream, ranks)
+	if !errors.Is(err, client.ErrGone) {
+		return err
+	}
+	select {
+	case <-steward.Exited():
+		return drained(stream) // a lost steward has no more output
+	case <-time.After(exitPatience):
+		return connect.NewError(connect.CodeAborted, errors.New("another reader has taken over the job's output"))
+	}
+}
+
+// jobWithOutput finds a job whose steward has been chosen.
+func (a *Agent) jobWithOutput(ctx context.Context, id uint64) (*job, error) {
+	ctx, cancel := context.WithTimeout(ctx, stdioPatience)
+	defer cancel()
+	j := a.jobs.await(ctx, id)
+	if j != nil {
+		select {
+		case <-j.claimed:
+			return j, nil
+		case <-ctx.Done():
+		}
+	}
+	return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", id, a.options.Name))
+}
+
+func drained(stream *stdioStream) error {
+	return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
+}
+
+// exitPatience is how long a process whose connections have ended may take to
+// be reaped.
+const exitPatience = time.Second
+
+// relayOutput ends when all output has been relayed, or either side has gone.
+func (a *Agent) relayOutput(ctx context.Context, stream *stdioStream, ranks *client.Stdio) error {
+	for {
+		output, end, err := ranks.Receive()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if end {
+			return drained(stream)
+		}
+		a.metrics.Add(metrics.OutputBytes, uint64(len(output.GetData())))
+		if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Output{Output: output}}); err != nil {
+			return err
+		}
+	}
+}
+
+func relayInput(stream *stdioStream, ranks *client.Stdio) {
+	for {
+		message, err := stream.Receive()
+		if err != nil {
+			return
+		}
+		if input := message.GetStdin(); input != nil && ranks.Send(input) != nil {
+			return
+		}
+	}
+}
