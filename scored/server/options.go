@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"path/filepath"
 	"regexp"
-	"strings"
 
 	"go.uber.org/zap"
 
@@ -89,7 +88,7 @@ func (o Options) check() error {
 }
 
 func checkAgentListen(address string) error {
-	if path, ok := strings.CutPrefix(address, UnixPrefix); ok {
+	if path, ok := isUnix(address); ok {
 		return checkSocket("agents_listen", path)
 	}
 	return checkLoopback("agents_listen", address)

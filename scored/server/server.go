@@ -2,12 +2,43 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"score/scored/leader"
+	"score/scored/metrics"
+	"score/scored/replica"
+	"score/scored/rpc"
 )
+
+// drainTime is how long calls under way may take when the server stops. Streams
+// last for ever and are cut then.
+const drainTime = 200 * time.Millisecond
 
 // Server is one server of the cluster. Make it with New and run it once.
 type Server struct {
-	options Options
+	options   Options
+	logger    *zap.Logger
+	replica   *replica.Replica
+	leader    *leader.Leader
+	metrics   *metrics.Set
+	peers     *http.Transport // to the agents
+	endpoints []endpoint
+	agents    net.Addr
+	scraped   net.Addr // nil: metrics are not served
+}
+
+// endpoint is one address and what is served there.
+type endpoint struct {
+	listener net.Listener
+	server   *http.Server
 }
 
 // New checks the options, opens the state and binds every address, so that
@@ -18,24 +49,194 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{options: options}, nil
+	s := &Server{options: options, logger: options.Logger, peers: newTransport()}
+	if s.replica, err = replica.Open(replica.Options{Dir: options.DataDir, Logger: options.Logger}); err != nil {
+		return nil, err
+	}
+	s.compose()
+	if err := s.listen(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// compose makes the parts and tells them of each other.
+func (s *Server) compose() {
+	switches := metrics.NewSwitches()
+	s.leader = leader.New(leader.Options{
+		Replica:       s.replica,
+		Cluster:       s.options.ClusterName,
+		Version:       s.options.Version,
+		Settings:      s.options.Settings,
+		ObserveCommit: func(d time.Duration) { s.metrics.ObserveCommit(d) },
+		Logger:        s.logger,
+	})
+	s.metrics = metrics.New(metrics.Sources{Stats: s.leader.Stats, Switches: switches})
+	users := rpc.NewUsers(rpc.UserOptions{
+		Leader: s.leader, Switches: switches,
+		Agents: &http.Client{Transport: s.peers}, ClusterKey: s.options.ClusterKey,
+		CountError: s.metrics.CountError, Logger: s.logger,
+	})
+	agents := rpc.NewAgents(rpc.AgentOptions{
+		Leader: s.leader, Switches: switches, ClusterKey: s.options.ClusterKey,
+		CountError: s.metrics.CountError, Logger: s.logger,
+	})
+	scrape := http.NewServeMux()
+	scrape.Handle("GET /metrics", s.metrics.Handler())
+	s.endpoints = []endpoint{
+		{server: newHTTPServer(users, s.logger)},
+		{server: newHTTPServer(agents, s.logger)},
+		{server: newHTTPServer(scrape, s.logger)},
+	}
+	s.endpoints[usersEndpoint].server.ConnContext = rpc.ConnContext
+}
+
+// The endpoints in their order.
+const (
+	usersEndpoint = iota
+	agentsEndpoint
+	metricsEndpoint
+)
+
+func (s *Server) listen() error {
+	open := func(i int, listener net.Listener, err error) error {
+		if err != nil {
+			return err
+		}
+		s.endpoints[i].listener = listener
+		return nil
+	}
+	if path := s.options.UserSocket; path != "" {
+		listener, err := listenUnix("socket", path, everybody)
+		if err := open(usersEndpoint, listener, err); err != nil {
+			return err
+		}
+	}
+	listener, err := listenAgents(s.options.AgentListen)
+	if err := open(agentsEndpoint, listener, err); err != nil {
+		return err
+	}
+	s.agents = listener.Addr()
+	if s.options.MetricsAddress == "" {
+		return nil
+	}
+	listener, err = listenTCP("metrics_listen", s.options.MetricsAddress)
+	if err := open(metricsEndpoint, listener, err); err != nil {
+		return err
+	}
+	s.scraped = listener.Addr()
+	return nil
 }
 
 // Run serves until ctx ends, then stops what it started, waits for it, and
 // returns nil. It returns an error when serving cannot go on.
 func (s *Server) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.leader.Run(ctx) })
+	for _, e := range s.endpoints {
+		if e.listener == nil {
+			continue
+		}
+		group.Go(func() error {
+			if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serving %s: %w", e.listener.Addr(), err)
+			}
+			return nil
+		})
+		group.Go(func() error {
+			<-ctx.Done()
+			return stop(e.server)
+		})
+	}
+	s.logger.Info("server started", zap.String("cluster", s.options.ClusterName), zap.Stringer("agents", s.agents), zap.String("socket", s.options.UserSocket))
+	err := group.Wait()
+	s.logger.Info("server stopped")
+	return errors.Join(err, s.Close())
+}
+
+// stop lets calls under way end, and then cuts what is left.
+func stop(server *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	if err := server.Shutdown(ctx); err == nil || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return server.Close()
 }
 
 // Close gives back what New took, for a server that is never run.
-func (s *Server) Close() error { return nil }
+func (s *Server) Close() error {
+	s.peers.CloseIdleConnections()
+	var errs []error
+	for _, e := range s.endpoints {
+		if e.listener != nil {
+			if err := e.listener.Close(); !errors.Is(err, net.ErrClosed) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errors.Join(errs...), s.replica.Close())
+}
 
-// AgentURL is the base URL of the service for agents, with the port taken.
-func (s *Server) AgentURL() string { return "" }
+// Ready is closed once the server leads and answers.
+func (s *Server) Ready() <-chan struct{} { return s.leader.Leading() }
 
-// AgentClient reaches AgentURL, also when it is a Unix socket.
-func (s *Server) AgentClient() *http.Client { return nil }
+// AgentURL is the base URL of the service for agents, with the port taken. For
+// a Unix socket it serves only AgentClient, which knows the way.
+func (s *Server) AgentURL() string {
+	if s.agents.Network() == "unix" {
+		return "http://" + unixHost
+	}
+	return "http://" + s.agents.String()
+}
+
+// AgentClient reaches AgentURL, also when it is a Unix socket. Every call makes
+// a client with connections of its own.
+func (s *Server) AgentClient() *http.Client {
+	transport := newTransport()
+	if s.agents.Network() == "unix" {
+		path := s.agents.String()
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}
+	}
+	return &http.Client{Transport: transport}
+}
 
 // MetricsAddress is where metrics are served, with the port taken, or "".
-func (s *Server) MetricsAddress() string { return "" }
+func (s *Server) MetricsAddress() string {
+	if s.scraped == nil {
+		return ""
+	}
+	return s.scraped.String()
+}
+
+// WaitForNodes returns when as many nodes are connected, for clusters in one
+// process that submit a job at once.
+func (s *Server) WaitForNodes(ctx context.Context, count int) error {
+	ticker := time.NewTicker(nodePoll)
+	defer ticker.Stop()
+	for {
+		stats, err := s.leader.Stats(ctx)
+		if err != nil {
+			return err
+		}
+		if stats.NodesUp >= count {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// nodePoll is how often WaitForNodes looks.
+const nodePoll = time.Millisecond
+
+// unixHost stands in URLs for a Unix socket; nobody resolves it.
+const unixHost = "agents.invalid"
+
+// isUnix splits an address that names a Unix socket.
+func isUnix(address string) (path string, ok bool) { return strings.CutPrefix(address, UnixPrefix) }

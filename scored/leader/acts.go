@@ -1,0 +1,316 @@
+package leader
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// What the edges of step do. Each may be done again without harm: agents
+// answer a repeated order as they answered the first.
+
+// start commits the places of a whole gang and orders their preparation.
+func (b *brain) start(j *job) {
+	allocation, ok := b.gang.Allocation(gang.JobID(j.id))
+	if !ok {
+		return
+	}
+	b.gang.SetIdle(gang.JobID(j.id), true) // until it is prepared
+	places := placesOf(allocation)
+	j.state, j.row, j.founder = starting, allocation.Row, allocation.Gang
+	j.attempts++
+	j.parts = j.parts[:0:0]
+	for _, p := range places {
+		j.parts = append(j.parts, &part{Place: b.placeOn(p)})
+	}
+	b.propose(&statepb.Command{Command: &statepb.Command_Allocate{Allocate: &statepb.Allocate{
+		JobId: j.id, Row: int32(j.row), Places: places, Gang: uint64(j.founder),
+	}}})
+	b.setDeadline(j, prepareTimeout)
+	for i := range j.parts {
+		b.prepare(j, i)
+	}
+	b.tellState(j, "")
+}
+
+// placeOn remembers with a place which agent it was given to.
+func (b *brain) placeOn(p *statepb.Place) state.Place {
+	place := state.Place{Node: p.GetNode(), Ranks: p.GetRanks(), CPUs: p.GetCpus()}
+	if n := b.nodes[place.Node]; n != nil {
+		place.BootID = n.bootID
+	}
+	return place
+}
+
+// prepare orders one node to make the job ready.
+func (b *brain) prepare(j *job, index int) {
+	n := b.nodes[j.parts[index].Node]
+	if n == nil || n.link == nil {
+		return // told when it connects
+	}
+	j.parts[index].sent = true
+	preput := make(map[string]string, len(j.preput))
+	for _, pair := range j.preput {
+		preput[pair.Key] = pair.Value
+	}
+	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: &scorev1.Prepare{
+		JobId: j.id, Spec: j.spec, User: j.user,
+		Places: b.nodePlaces(j), NodeIndex: uint32(index),
+		MemoryLimitBytes: uint64(b.memoryLimit(j)),
+		ParentJob:        j.parents, Preput: preput,
+		UniverseSize: b.universe(j),
+	}}})
+}
+
+// memoryLimit is what the job may use on each of its nodes; 0: no limit. A
+// spawned job lives within what its parent was promised.
+func (b *brain) memoryLimit(j *job) int64 {
+	if j.request.MemPerNode == 0 && j.parent != nil {
+		return b.memoryLimit(j.parent)
+	}
+	return j.request.MemPerNode
+}
+
+// universe is how many ranks the cluster has CPUs for, which MPI programs read
+// as the size of their universe.
+func (b *brain) universe(j *job) uint32 {
+	cpus := uint32(0)
+	for _, n := range b.nodes {
+		cpus += n.cpus
+	}
+	return max(cpus, j.spec.GetTasks())
+}
+
+// run puts a job into the rotation plan. The plan need not wait for the log:
+// that the job has its places is committed, and whoever leads next asks the
+// nodes whether they have started it (DESIGN.md, "Never run twice").
+func (b *brain) run(j *job) {
+	j.state, j.deadline = running, 0
+	b.gang.SetIdle(gang.JobID(j.id), false)
+	b.planDirty = true
+	b.stats.Launches++
+	b.tellState(j, "")
+}
+
+// launched notes that a node has started its ranks.
+func (b *brain) launched(j *job, p *part, at int64) {
+	p.launched = true
+	if j.started != 0 {
+		return
+	}
+	j.started = at
+	if at <= 0 || at > b.now {
+		j.started = b.now
+	}
+	b.proposeLazily(&statepb.Command{Command: &statepb.Command_MarkRunning{
+		MarkRunning: &statepb.MarkRunning{JobId: j.id, StartedNanos: j.started},
+	}}, b.now)
+	b.log("job started", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()), zap.Strings("nodes", j.nodeNames()))
+}
+
+// countExit takes note of a rank's exit, once, and ends the gang if it must.
+func (b *brain) countExit(j *job, p *part, exit *scorev1.RankExited) {
+	if exit.GetRank() >= j.spec.GetTasks() || j.exits[exit.GetRank()] {
+		return
+	}
+	if j.exits == nil {
+		j.exits = make(map[uint32]bool)
+	}
+	j.exits[exit.GetRank()] = true
+	v := failure(exit, p.Node, j.spec, b.memoryLimit(j))
+	if v == nil {
+		if !exit.GetByUs() && exit.GetExitCode() > j.code {
+			j.code, j.codeRank, j.codeNode = exit.GetExitCode(), int32(exit.GetRank()), p.Node
+		}
+		return
+	}
+	if j.state == ending {
+		// Ranks die of each other's deaths; the first death is the reason,
+		// whichever node's report came first.
+		if j.decidedAt != 0 && exit.GetAtNanos() < j.decidedAt {
+			j.verdict, j.decidedAt = v, exit.GetAtNanos()
+		}
+		return
+	}
+	j.decidedAt = exit.GetAtNanos()
+	b.step(j, evStop{v})
+}
+
+// nodeDone notes that a node has no process of the job left; after the last
+// the job is done.
+func (b *brain) nodeDone(j *job, p *part, usage *scorev1.Usage) {
+	p.done = true
+	if usage != nil {
+		p.usage = usage
+	}
+	if !j.all(func(p *part) bool { return p.done }) {
+		return
+	}
+	switch {
+	case j.again != "" && j.attempts < maxAttempts:
+		b.requeue(j)
+	case j.verdict != nil:
+		b.conclude(j, j.verdict)
+	default:
+		b.conclude(j, j.exitVerdict())
+	}
+}
+
+// exitVerdict is that of a job whose ranks all ended by themselves.
+func (j *job) exitVerdict() *scorev1.Verdict {
+	v := &scorev1.Verdict{Reason: exited, ExitCode: j.code, Rank: noRank}
+	if j.code != 0 {
+		v.Rank, v.Node = j.codeRank, j.codeNode
+	}
+	return v
+}
+
+// losePart ends the whole gang because its part on one node is gone.
+func (b *brain) losePart(j *job, p *part, reason string) {
+	p.done = true
+	if j.state != ending {
+		b.end(j, verdict(nodeLost, exitCluster, "%s while the job ran there; submit it again", reason))
+	}
+	b.nodeDone(j, p, nil)
+}
+
+// end takes the gang out of the plan and orders its nodes to kill what is left.
+func (b *brain) end(j *job, v *scorev1.Verdict) {
+	j.state, j.verdict = ending, v
+	b.gang.SetIdle(gang.JobID(j.id), true)
+	b.planDirty = true
+	b.kill(j, v.GetMessage())
+	j.killDeadline = b.now + endTimeout.Nanoseconds()
+	b.setDeadline(j, killAgain)
+	b.tellState(j, v.GetMessage())
+	b.endChildren(j)
+}
+
+// kill orders every node that still has a part of the job to end it.
+func (b *brain) kill(j *job, reason string) {
+	for _, p := range j.parts {
+		if n := b.nodes[p.Node]; n != nil && !p.done {
+			b.send(n.link, killMessage(j.id, reason))
+		}
+	}
+}
+
+func killMessage(id uint64, reason string) *scorev1.ServerMessage {
+	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Kill{Kill: &scorev1.Kill{JobId: id, Reason: reason}}}
+}
+
+// endLate repeats the order to kill, and after endTimeout no longer waits.
+func (b *brain) endLate(j *job) {
+	if b.now < j.killDeadline {
+		b.kill(j, j.verdict.GetMessage())
+		b.setDeadline(j, killAgain)
+		return
+	}
+	late := j.namesOf(func(p *part) bool { return !p.done })
+	b.log("a job's end was not reported", zap.Uint64("job", j.id), zap.Strings("nodes", late))
+	j.verdict.Message = fmt.Sprintf("%s (%s did not report its end within %v; look at the agent's log there)",
+		j.verdict.GetMessage(), strings.Join(late, ", "), endTimeout)
+	b.conclude(j, j.verdict)
+}
+
+// prepareLate gives up a start: a node that is gone gets no blame on the job,
+// one that is there does.
+func (b *brain) prepareLate(j *job) {
+	late := j.namesOf(func(p *part) bool { return !p.prepared })
+	for _, name := range late {
+		if n := b.nodes[name]; n == nil || n.link == nil {
+			b.step(j, evPartLost{j.part(name), "node " + name + " was lost"})
+			return
+		}
+	}
+	b.step(j, evStop{verdict(cluster, exitCluster, "%s did not get the job ready within %v; look at the agent's log there",
+		strings.Join(late, ", "), prepareTimeout)})
+}
+
+// withdraw takes a gang back of which nothing has run, because a node was lost.
+// It goes into the queue again when the other nodes have let go of it, so that
+// what they say about this attempt is not taken for the next.
+func (b *brain) withdraw(j *job, lost *part, reason string) {
+	j.again = reason
+	for _, p := range j.parts {
+		p.done = p.done || !p.sent || p == lost
+	}
+	b.end(j, verdict(nodeLost, exitCluster, "%s while the job was starting; submit it again", reason))
+	b.nodeDone(j, lost, nil)
+}
+
+// requeue lets the job wait for other places.
+func (b *brain) requeue(j *job) {
+	reason := j.again
+	b.propose(&statepb.Command{Command: &statepb.Command_Requeue{Requeue: &statepb.Requeue{JobId: j.id}}})
+	b.forget(j)
+	b.gang.Remove(gang.JobID(j.id))
+	b.placeDirty, b.planDirty = true, true
+	j.state, j.deadline, j.row, j.founder, j.parts = queued, 0, -1, 0, nil
+	j.verdict, j.again, j.forgotten = nil, "", false
+	if err := b.gang.Submit(j.request); err != nil {
+		b.conclude(j, verdict(nodeLost, exitCluster, "%s while the job was starting, and without it the job cannot run: %s", reason, plain(err)))
+		return
+	}
+	b.tellState(j, reason)
+}
+
+// conclude commits the verdict and lets everything go.
+func (b *brain) conclude(j *job, v *scorev1.Verdict) {
+	j.state, j.verdict, j.ended, j.deadline, j.again = done, v, b.now, 0, ""
+	b.propose(&statepb.Command{Command: &statepb.Command_End{End: &statepb.End{JobId: j.id, Verdict: v, Usage: j.usage()}}})
+	b.gang.Remove(gang.JobID(j.id))
+	b.placeDirty, b.planDirty = true, true
+	b.dropNames(j.id)
+	b.stats.Ended[v.GetReason()]++
+	b.log("job ended", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()),
+		zap.Stringer("reason", v.GetReason()), zap.Int32("exit_code", v.GetExitCode()))
+	b.endChildren(j)
+	b.endParent(j)
+	b.settleEnd(j)
+}
+
+// endChildren ends the jobs that a job spawned when it did not end well: they
+// are one program.
+func (b *brain) endChildren(j *job) {
+	if j.verdict.GetReason() == exited {
+		return
+	}
+	for _, child := range j.children {
+		b.step(child, evStop{verdict(cancelled, exitEnded, "job %d, which spawned it, was ended", j.id)})
+	}
+}
+
+// endParent ends the job that spawned this one when this one did not end well.
+func (b *brain) endParent(j *job) {
+	v := j.verdict
+	if j.parent == nil || v.GetReason() == exited {
+		return
+	}
+	b.step(j.parent, evStop{verdict(v.GetReason(), v.GetExitCode(), "job %d, which the job spawned, ended: %s", j.id, v.GetMessage())})
+}
+
+// setDeadline bounds the job's present state.
+func (b *brain) setDeadline(j *job, d time.Duration) {
+	j.deadline = b.now + d.Nanoseconds()
+	b.timers.add(timer{at: j.deadline, kind: timerJob, id: j.id})
+}
+
+func (j *job) nodeNames() []string { return j.namesOf(func(*part) bool { return true }) }
+
+func (j *job) namesOf(is func(*part) bool) []string {
+	var names []string
+	for _, p := range j.parts {
+		if is(p) {
+			names = append(names, p.Node)
+		}
+	}
+	return names
+}

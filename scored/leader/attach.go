@@ -1,0 +1,291 @@
+package leader
+
+import (
+	"fmt"
+	"sync"
+
+	"score/scored/api/scorev1"
+)
+
+// maxPending bounds the events that an attachment has not taken yet. There are
+// few per job; whoever is so far behind is cut off and may attach again.
+const maxPending = 256
+
+// Event is what an attachment is told: either a message for the client or where
+// the output of one job is to be fetched.
+type Event struct {
+	Message *scorev1.AttachEvent
+	Sources []*Source
+}
+
+// Source is where a job's output on one node can be fetched.
+type Source struct {
+	Job     uint64
+	Node    string
+	Address string // of the node's agent
+	Stdin   bool   // ranks there read the client's input
+}
+
+// AttachOptions say what an attachment is for.
+type AttachOptions struct {
+	Owner  bool // the job ends when the last owner is gone for OwnerGrace
+	Output bool // the output is wanted; the job's nodes keep it until it is read
+}
+
+// Attachment is a client's interest in one job, from Leader.Attach to Close.
+type Attachment struct {
+	leader  *Leader
+	job     uint64
+	options AttachOptions
+	ended   bool // the brain has sent the last event
+	events  chan Event
+	broken  chan struct{}
+	once    sync.Once
+}
+
+func newAttachment(l *Leader, id uint64, options AttachOptions) *Attachment {
+	return &Attachment{
+		leader: l, job: id, options: options,
+		events: make(chan Event, maxPending),
+		broken: make(chan struct{}),
+	}
+}
+
+// Events gives what happens, in order. The event with Message.Ended is the last.
+func (a *Attachment) Events() <-chan Event { return a.events }
+
+// Broken is closed when the attachment is of no use any more without an end: the
+// leader has changed, or events were not taken.
+func (a *Attachment) Broken() <-chan struct{} { return a.broken }
+
+// deliver does not block: the leader waits for nobody.
+func (a *Attachment) deliver(e Event) {
+	select {
+	case a.events <- e:
+	default:
+		a.breakOff()
+	}
+}
+
+func (a *Attachment) breakOff() { a.once.Do(func() { close(a.broken) }) }
+
+// attach begins an interest in a job that the brain still knows. Output goes to
+// one client: the nodes keep no copy for a second.
+func (b *brain) attach(j *job, w *Attachment) error {
+	if w.options.Output && j.reading() {
+		return fmt.Errorf("%w: the output of job %d goes to another client already; attach without output", ErrState, j.id)
+	}
+	j.watchers = append(j.watchers, w)
+	if w.options.Owner {
+		j.ownerDeadline = 0
+	}
+	b.notify(w, Event{Message: b.stateEvent(j, b.waitingFor(j))})
+	for _, note := range j.notes {
+		b.notify(w, warning(note))
+	}
+	b.openSources(j, w)
+	b.settleEnd(j)
+	return nil
+}
+
+// openSources tells an attachment all outputs there are, also of spawned jobs.
+func (b *brain) openSources(j *job, w *Attachment) {
+	if w.options.Output && (j.state == running || j.started != 0) && !j.forgotten {
+		b.notify(w, Event{Sources: b.sources(j)})
+	}
+	for _, child := range j.children {
+		b.openSources(child, w)
+	}
+}
+
+func (b *brain) sources(j *job) []*Source {
+	var sources []*Source
+	for _, p := range j.parts {
+		if n := b.nodes[p.Node]; n != nil {
+			sources = append(sources, &Source{Job: j.id, Node: p.Node, Address: n.address, Stdin: j.readsInput(p)})
+		}
+	}
+	return sources
+}
+
+// readsInput tells whether a rank of the part reads what the client sends.
+func (j *job) readsInput(p *part) bool {
+	switch j.spec.GetStdin() {
+	case scorev1.StdinMode_STDIN_MODE_NONE:
+		return false
+	case scorev1.StdinMode_STDIN_MODE_ALL:
+		return true
+	default:
+		return len(p.Ranks) > 0 && p.Ranks[0] == 0
+	}
+}
+
+// detach ends an interest. A job whose last owner is gone gets a while for
+// another to come.
+func (b *brain) detach(id uint64, w *Attachment) {
+	j := b.jobs[id]
+	if j == nil {
+		return
+	}
+	for i, other := range j.watchers {
+		if other == w {
+			j.watchers = append(j.watchers[:i:i], j.watchers[i+1:]...)
+			break
+		}
+	}
+	if w.options.Owner && j.owners() == 0 && j.state != done && j.needsOwner() {
+		b.awaitOwner(j)
+	}
+	b.settleTree(j)
+}
+
+func (b *brain) awaitOwner(j *job) {
+	j.ownerDeadline = b.now + OwnerGrace.Nanoseconds()
+	b.timers.add(timer{at: j.ownerDeadline, kind: timerOwner, id: j.id})
+}
+
+// ownerLate ends a job that nobody owns any more.
+func (b *brain) ownerLate(j *job) {
+	if j.state == done {
+		b.settleEnd(j)
+		return
+	}
+	b.step(j, evStop{verdict(cancelled, exitEnded, "the job was cancelled: its scrun was gone for %v; use --detach for jobs that shall go on without", OwnerGrace)})
+}
+
+// tellState tells the job's attachments its state, and where its output is.
+func (b *brain) tellState(j *job, message string) {
+	for _, w := range j.watchers {
+		b.notify(w, Event{Message: b.stateEvent(j, message)})
+	}
+	if j.state != running {
+		return
+	}
+	for ancestor := j; ancestor != nil; ancestor = ancestor.parent {
+		for _, w := range ancestor.watchers {
+			if w.options.Output {
+				b.notify(w, Event{Sources: b.sources(j)})
+			}
+		}
+	}
+}
+
+func (b *brain) stateEvent(j *job, message string) *scorev1.AttachEvent {
+	return &scorev1.AttachEvent{Event: &scorev1.AttachEvent_State{State: &scorev1.AttachEvent_StateChange{
+		State: j.state, Message: message, Places: b.nodePlaces(j),
+	}}}
+}
+
+// warn tells a sentence to whoever is attached, and to who attaches later. What
+// a spawned job has to say goes to the attachments of its ancestors.
+func (b *brain) warn(j *job, text string) {
+	for j.parent != nil && len(j.watchers) == 0 {
+		j = j.parent
+	}
+	if len(j.notes) >= maxNotes {
+		return
+	}
+	j.notes = append(j.notes, text)
+	for _, w := range j.watchers {
+		b.notify(w, warning(text))
+	}
+}
+
+func warning(text string) Event {
+	return Event{Message: &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Warning{Warning: text}}}
+}
+
+func endedEvent(v *scorev1.Verdict) Event {
+	return Event{Message: &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Ended{Ended: v}}}
+}
+
+// over tells whether the job and all it spawned are done.
+func (j *job) over() bool {
+	if j.state != done {
+		return false
+	}
+	for _, child := range j.children {
+		if !child.over() {
+			return false
+		}
+	}
+	return true
+}
+
+// settleEnd does what follows once a job is done: its attachments learn the
+// end, its nodes may forget it, and so may we. It looks upwards too, since an
+// ancestor is over only with its descendants.
+func (b *brain) settleEnd(j *job) {
+	for ; j != nil; j = j.parent {
+		b.settleOne(j)
+	}
+}
+
+// settleTree does the same for all that a job spawned, whose output goes to
+// the job's attachments.
+func (b *brain) settleTree(j *job) {
+	for _, child := range j.children {
+		b.settleTree(child)
+	}
+	b.settleOne(j)
+}
+
+func (b *brain) settleOne(j *job) {
+	if j.state != done || b.jobs[j.id] != j {
+		return
+	}
+	over := j.over()
+	for _, w := range j.watchers {
+		if over && !w.ended {
+			w.ended = true
+			b.notify(w, endedEvent(j.verdict))
+		}
+	}
+	if !j.forgotten && j.mayForget() {
+		b.forget(j)
+	}
+	if j.forgotten && over && len(j.watchers) == 0 {
+		b.call(func(err error) {
+			if err == nil {
+				b.drop(j)
+			}
+		})
+	}
+}
+
+// mayForget tells whether nobody is going to read output that the nodes hold.
+// The owner of a job that was over in an instant may still be on its way.
+func (j *job) mayForget() bool {
+	if j.started == 0 {
+		return true
+	}
+	return !j.reading() && j.ownerDeadline == 0
+}
+
+// forget tells the nodes that the job's end is committed.
+func (b *brain) forget(j *job) {
+	j.forgotten = true
+	for _, p := range j.parts {
+		if n := b.nodes[p.Node]; n != nil {
+			b.send(n.link, forgetMessage(j.id))
+		}
+	}
+}
+
+// drop forgets the job here, once its end is committed.
+func (b *brain) drop(j *job) {
+	if len(j.watchers) > 0 || b.jobs[j.id] != j {
+		return
+	}
+	delete(b.jobs, j.id)
+	if j.parent == nil {
+		return
+	}
+	for i, child := range j.parent.children {
+		if child == j {
+			j.parent.children = append(j.parent.children[:i:i], j.parent.children[i+1:]...)
+			break
+		}
+	}
+	b.settleEnd(j.parent)
+}

@@ -1,0 +1,222 @@
+package leader
+
+import (
+	"fmt"
+	"time"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+)
+
+// brain is the working copy of all that the leader knows, and makes every
+// decision. It does no I/O: what it decides lies in the outbox. It is owned by
+// one goroutine and lives as long as one leadership.
+type brain struct {
+	outbox
+	cluster string
+	version string
+	term    uint64
+	now     int64 // cluster nanoseconds of the input being handled
+
+	gang     *gang.Machine
+	settings *scorev1.Settings
+	jobs     map[uint64]*job // all that have not ended, and those that linger
+	nextJob  uint64
+	nodes    map[string]*node
+	names    map[nameKey]name
+	asks     map[uint64]*ask
+	nextAsk  uint64
+	timers   timers
+
+	rotation   gang.Rotation
+	placeDirty bool // Schedule may decide something
+	planDirty  bool // the rows may have changed
+
+	stats Stats
+}
+
+// Stats are counts since this server began to lead.
+type Stats struct {
+	Submitted uint64
+	Launches  uint64
+	Ended     map[scorev1.EndReason]uint64
+	Plans     uint64 // rotation plans made
+	Rows      int    // of the present plan
+	NodesUp   int
+	Jobs      map[scorev1.JobState]int
+}
+
+// newBrain makes the picture that follows from the committed state. What nodes
+// know beyond it they tell when they connect.
+func newBrain(cluster, version string, term uint64, s *state.State, now int64) *brain {
+	b := &brain{
+		cluster: cluster, version: version, term: term, now: now,
+		settings: s.Settings(),
+		jobs:     make(map[uint64]*job),
+		nextJob:  s.NextJob(),
+		nodes:    make(map[string]*node),
+		names:    make(map[nameKey]name),
+		asks:     make(map[uint64]*ask),
+		rotation: gang.Rotation{Term: term},
+		stats:    Stats{Ended: make(map[scorev1.EndReason]uint64)},
+	}
+	b.gang = gang.New(gangConfig(b.settings))
+	for _, record := range s.Nodes() {
+		b.restoreNode(record)
+	}
+	jobs := s.Jobs()
+	for _, record := range jobs {
+		if record.Phase == state.Allocated || record.Phase == state.Running {
+			b.restoreJob(record)
+		}
+	}
+	for _, record := range jobs { // the matrix wants them after those with places
+		if record.Phase == state.Queued {
+			b.restoreJob(record)
+		}
+	}
+	for _, record := range s.Names() {
+		b.names[nameKey{record.UID, record.Service}] = name{port: record.Port, job: record.Job}
+		if j := b.jobs[record.Job]; j != nil {
+			j.names++
+		}
+	}
+	b.placeDirty, b.planDirty = true, true
+	return b
+}
+
+func (b *brain) restoreNode(record *state.Node) {
+	n := &node{
+		name: record.Name, address: record.Address, cpus: record.CPUs, memory: record.MemoryBytes,
+		version: record.Version, bootID: record.BootID, notes: record.Notes, sharesCPUs: record.SharesCPUs,
+	}
+	b.nodes[n.name] = n
+	if err := b.gang.AddNode(n.column()); err != nil {
+		b.log("a committed node does not fit: " + err.Error())
+		return
+	}
+	n.inMatrix = true
+	b.drain(n, true)
+	b.setNodeDeadline(n, NodeGrace)
+}
+
+// restoreJob takes over a job from the log. Nodes hold its parts, or will say
+// that they do not.
+func (b *brain) restoreJob(record *state.Job) {
+	j := &job{
+		id: record.ID, spec: record.Spec, listed: listedSpec(record.Spec), user: record.User,
+		parents: record.Parent, parent: b.jobs[record.Parent], preput: record.Preput,
+		state: queued, submitted: record.Submitted, started: record.Started, attempts: record.Attempts,
+		row: -1, codeRank: noRank,
+	}
+	j.request = b.requestOf(j)
+	b.adopt(j)
+	if j.needsOwner() {
+		b.awaitOwner(j)
+	}
+	if record.Phase == state.Queued {
+		if err := b.gang.Submit(j.request); err != nil {
+			b.conclude(j, verdict(cluster, exitCluster, "after the server's restart the job no longer fits: %s; submit it again", plain(err)))
+		}
+		return
+	}
+	b.restorePlaces(j, record)
+}
+
+func (b *brain) restorePlaces(j *job, record *state.Job) {
+	allocation := gang.Allocation{Job: gang.JobID(j.id), Gang: gang.JobID(record.Gang), Row: int(record.Row)}
+	for _, p := range record.Places {
+		j.parts = append(j.parts, &part{Place: p})
+		allocation.Places = append(allocation.Places, gang.Place{Node: gang.NodeID(p.Node), CPUs: widen(p.CPUs), Ranks: widen(p.Ranks)})
+	}
+	j.row, j.founder, j.inherited = allocation.Row, allocation.Gang, true
+	j.state = starting
+	if record.Phase == state.Running {
+		j.state = running
+	}
+	if err := b.gang.Restore(j.request, allocation); err != nil {
+		b.end(j, verdict(cluster, exitCluster, "after the server's restart the job's places could not be kept: %s; submit it again", plain(err)))
+		return
+	}
+	if j.state == starting {
+		b.gang.SetIdle(gang.JobID(j.id), true)
+		b.setDeadline(j, prepareTimeout)
+	}
+}
+
+// adopt enters a job into the table.
+func (b *brain) adopt(j *job) {
+	b.jobs[j.id] = j
+	if j.parent != nil {
+		j.parent.children = append(j.parent.children, j)
+	}
+}
+
+func gangConfig(s *scorev1.Settings) gang.Config {
+	return gang.Config{MaxRows: int(s.GetMaxRows()), Slice: time.Duration(s.GetSliceNanos())}
+}
+
+// advance does what is due and then what follows from all inputs since the
+// last time: placements and a new plan. It is called after every batch.
+func (b *brain) advance() {
+	for {
+		t, ok := b.timers.next(b.now)
+		if !ok {
+			break
+		}
+		b.expire(t)
+	}
+	// Placing can end jobs (that fit no more), and ends make place.
+	for b.placeDirty {
+		b.placeDirty = false
+		b.place()
+	}
+	if b.planDirty {
+		b.planDirty = false
+		b.replan()
+	}
+}
+
+func (b *brain) expire(t timer) {
+	switch t.kind {
+	case timerJob:
+		if j := b.jobs[t.id]; j != nil && j.deadline == t.at {
+			j.deadline = 0
+			b.step(j, evLate{})
+		}
+	case timerOwner:
+		if j := b.jobs[t.id]; j != nil && j.ownerDeadline == t.at {
+			j.ownerDeadline = 0
+			b.ownerLate(j)
+		}
+	case timerNode:
+		if n := b.nodes[t.node]; n != nil && n.deadline == t.at {
+			n.deadline = 0
+			b.nodeLate(n)
+		}
+	case timerAsk:
+		if a := b.asks[t.id]; a != nil {
+			b.finishAsk(a)
+		}
+	}
+}
+
+// place lets the matrix decide, and carries its decisions out.
+func (b *brain) place() {
+	decision := b.gang.Schedule(b.now)
+	for _, move := range decision.Move {
+		b.moved(move)
+	}
+	for _, allocation := range decision.Start {
+		if j := b.jobs[uint64(allocation.Job)]; j != nil {
+			b.step(j, evPlaced{})
+		}
+	}
+	if !decision.Empty() {
+		b.planDirty = true
+	}
+}
+
+// plain is an error as a sentence for users.
+func plain(err error) string { return fmt.Sprint(err) }

@@ -1,0 +1,20 @@
+package leader
+
+import "time"
+
+// Clock is the cluster's time: the real time at which the leader began, and
+// since then its monotonic clock, so that it never jumps while it leads.
+type Clock struct {
+	start time.Time
+	base  int64 // cluster nanoseconds at start
+}
+
+// newClock begins at the real time, but not before the last entry of the log:
+// cluster time does not run backwards even when a server's real time does.
+func newClock(last int64) *Clock {
+	start := time.Now()
+	return &Clock{start: start, base: max(start.UnixNano(), last)}
+}
+
+// Now is the cluster's time in nanoseconds since the Unix epoch.
+func (c *Clock) Now() int64 { return c.base + time.Since(c.start).Nanoseconds() }

@@ -1,0 +1,125 @@
+package leader
+
+import (
+	"go.uber.org/zap"
+
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
+)
+
+// Link leads to one agent. Its methods do not block.
+type Link interface {
+	// Send queues a message. A link that cannot take it closes itself; the
+	// agent connects again and is told anew what it must know.
+	Send(*scorev1.ServerMessage)
+	// Close ends the link. A reason that is not empty is a refusal: the agent
+	// shall not try again.
+	Close(reason string)
+}
+
+// effect is one thing to do in the world. Exactly one of its parts is set.
+type effect struct {
+	// after is how many commands must be committed before.
+	after uint64
+
+	link    Link
+	message *scorev1.ServerMessage // to link
+	close   bool                   // link
+	reason  string                 // of close
+
+	watcher *Attachment
+	event   Event // to watcher
+
+	// call is told nil, or why the commands before it were not committed.
+	call func(error)
+
+	line   string // of the log
+	fields []zap.Field
+}
+
+// outbox collects what the brain has decided and the world does not know yet.
+type outbox struct {
+	commands []*statepb.Command // not yet handed to the log
+	effects  []effect           // not yet done, in the order of decision
+	decided  uint64             // commands so far, since the brain began
+	urgent   uint64             // of those, up to the last that effects wait for
+	// lazySince is when the oldest command that nobody waits for was decided;
+	// 0: there is none.
+	lazySince int64
+}
+
+// propose decides a command; later effects wait for its commit.
+func (o *outbox) propose(command *statepb.Command) {
+	o.commands = append(o.commands, command)
+	o.decided++
+	o.urgent = o.decided
+}
+
+// proposeLazily decides a command that may be committed with the next ones, and
+// for which nobody waits.
+func (o *outbox) proposeLazily(command *statepb.Command, now int64) {
+	o.commands = append(o.commands, command)
+	o.decided++
+	if o.lazySince == 0 {
+		o.lazySince = now
+	}
+}
+
+func (o *outbox) emit(e effect) {
+	e.after = o.urgent
+	o.effects = append(o.effects, e)
+}
+
+func (o *outbox) send(link Link, message *scorev1.ServerMessage) {
+	if link != nil {
+		o.emit(effect{link: link, message: message})
+	}
+}
+
+func (o *outbox) closeLink(link Link, reason string) {
+	if link != nil {
+		o.emit(effect{link: link, close: true, reason: reason})
+	}
+}
+
+func (o *outbox) notify(watcher *Attachment, event Event) {
+	o.emit(effect{watcher: watcher, event: event})
+}
+
+func (o *outbox) call(f func(error)) { o.emit(effect{call: f}) }
+
+func (o *outbox) log(line string, fields ...zap.Field) {
+	o.emit(effect{line: line, fields: fields})
+}
+
+// takeCommands hands at most max decided commands over to the log, and tells
+// how many of all that were decided the log has with them.
+func (o *outbox) takeCommands(max int) (commands []*statepb.Command, taken uint64) {
+	n := min(len(o.commands), max)
+	commands = o.commands[:n:n]
+	o.commands = o.commands[n:]
+	if len(o.commands) == 0 {
+		o.commands, o.lazySince = nil, 0
+	}
+	return commands, o.decided - uint64(len(o.commands))
+}
+
+// waited tells whether an effect waits for one of the decided commands that the
+// log does not have yet.
+func (o *outbox) waited() bool {
+	return len(o.commands) > 0 && o.urgent > o.decided-uint64(len(o.commands))
+}
+
+// due takes the effects that wait for no more than the committed commands.
+func (o *outbox) due(committed uint64) []effect {
+	n := 0
+	for n < len(o.effects) && o.effects[n].after <= committed {
+		n++
+	}
+	ready := o.effects[:n:n]
+	o.effects = o.effects[n:]
+	if len(o.effects) == 0 {
+		o.effects = nil // the array behind ready goes with it
+	}
+	return ready
+}

@@ -1,0 +1,22 @@
+package leader
+
+import "errors"
+
+// What callers are refused for. The wrapping text is a sentence for the user.
+var (
+	// ErrNoJob: the job never was, or ended so long ago that it is forgotten.
+	ErrNoJob = errors.New("no such job")
+	// ErrState: the job is not in a state in which this can be done.
+	ErrState = errors.New("not now")
+	// ErrDenied: only the job's owner and root may.
+	ErrDenied = errors.New("permission denied")
+	// ErrImpossible: the cluster could never do it.
+	ErrImpossible = errors.New("cannot be done")
+	// ErrInvalid: the request is malformed.
+	ErrInvalid = errors.New("invalid request")
+	// ErrLost: the server lost the leadership or could not write to its disk;
+	// whether the change was made is not known.
+	ErrLost = errors.New("the server could not commit the change")
+	// ErrStopped: the server is going down.
+	ErrStopped = errors.New("the server is stopping")
+)

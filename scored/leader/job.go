@@ -1,0 +1,188 @@
+package leader
+
+import (
+	"time"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// Shorthands for the states of a job; DESIGN.md draws them.
+const (
+	// queued: waits for a place in the gang matrix.
+	queued = scorev1.JobState_JOB_STATE_QUEUED
+	// starting: has its places; its nodes have been told to prepare it. Nothing
+	// of it runs, unless this leader has taken it over (job.inherited).
+	starting = scorev1.JobState_JOB_STATE_STARTING
+	// running: every node has prepared it, and it is in the rotation plan.
+	running = scorev1.JobState_JOB_STATE_RUNNING
+	// ending: has its verdict; its nodes have been told to kill what is left.
+	ending = scorev1.JobState_JOB_STATE_ENDING
+	// done: nothing of it runs; its end is committed or about to be.
+	done = scorev1.JobState_JOB_STATE_DONE
+)
+
+// Deadlines in the life of a job, and why they are what they are.
+const (
+	// prepareTimeout is how long a node may take to make a job ready: reading a
+	// program from a slow network file system takes seconds.
+	prepareTimeout = 30 * time.Second
+	// endTimeout is how long a node may take to report the end of a job that it
+	// was told to kill. The kernel kills at once, unless a process hangs in a
+	// driver or file system, which no order can help.
+	endTimeout = 30 * time.Second
+	// killAgain is how often the order is repeated meanwhile, in case an agent
+	// lost it while it was restarted.
+	killAgain = 2 * time.Second
+	// OwnerGrace is how long a job goes on without the scrun that owns it: long
+	// enough to connect again, short enough that nobody wonders who uses the CPUs.
+	OwnerGrace = 10 * time.Second
+	// maxAttempts bounds how often a job is given other nodes because one was
+	// lost while the job was starting.
+	maxAttempts = 3
+	// maxNotes bounds the warnings that are kept until somebody attaches.
+	maxNotes = 16
+)
+
+// part is a job's part on one node.
+type part struct {
+	state.Place
+	sent     bool // the order to prepare has been given by this leader
+	prepared bool
+	launched bool
+	done     bool // no process of it is left there
+	usage    *scorev1.Usage
+}
+
+// job is the brain's picture of a job that has not ended, or whose end is not
+// yet known to all who must know.
+type job struct {
+	id      uint64
+	spec    *scorev1.JobSpec
+	listed  *scorev1.JobSpec // spec as other users may see it
+	user    *scorev1.Identity
+	parent  *job // that spawned it and is not forgotten, or nil
+	parents uint64
+	preput  []state.Pair
+	request gang.Request
+
+	state     scorev1.JobState
+	submitted int64
+	started   int64 // 0: no rank has been started
+	ended     int64
+	attempts  uint32
+	row       int
+	founder   gang.JobID // of its gang
+	parts     []*part    // in the order of nodes; kept after the end
+	// inherited: an earlier leader gave it its places, and perhaps sent a plan
+	// with it, so its ranks may run although it is starting.
+	inherited bool
+
+	exits    map[uint32]bool // ranks whose exit has been counted
+	code     int32           // highest exit code so far
+	codeRank int32           // the rank that gave it, or noRank
+	codeNode string
+	// verdict is set when it is decided; it is what counts once done.
+	verdict   *scorev1.Verdict
+	decidedAt int64 // when the rank failed that the verdict names; 0: none did
+	// again says why an ending job, of which nothing has run, is to be queued
+	// again; empty: it is not.
+	again string
+
+	deadline      int64 // of its state, 0: none
+	killDeadline  int64 // when its end is no longer waited for
+	ownerDeadline int64 // when it ends for want of an owner, 0: none
+	watchers      []*Attachment
+	notes         []string
+	children      []*job              // spawned by it, not forgotten
+	names         int                 // that it has published
+	spawned       map[spawnKey]uint64 // children by the request that made them
+	// forgotten: its nodes have been told that its end is committed.
+	forgotten bool
+}
+
+func (j *job) active() bool { return j.state != queued && j.state != done }
+
+func (j *job) part(node string) *part {
+	for _, p := range j.parts {
+		if p.Node == node {
+			return p
+		}
+	}
+	return nil
+}
+
+func (j *job) all(is func(*part) bool) bool {
+	for _, p := range j.parts {
+		if !is(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// owners counts the attachments whose loss ends the job.
+func (j *job) owners() int {
+	n := 0
+	for _, w := range j.watchers {
+		if w.options.Owner {
+			n++
+		}
+	}
+	return n
+}
+
+// reading tells whether somebody may still want output of the job.
+func (j *job) reading() bool {
+	for _, w := range j.watchers {
+		if w.options.Output {
+			return true
+		}
+	}
+	return j.parent != nil && j.parent.reading()
+}
+
+// needsOwner tells whether the job lives on its owner's behalf: its output has
+// nowhere else to go.
+func (j *job) needsOwner() bool { return !j.spec.GetDetached() && j.parents == 0 }
+
+// usage sums what the nodes have reported.
+func (j *job) usage() *scorev1.Usage {
+	sum := &scorev1.Usage{}
+	for _, p := range j.parts {
+		sum.CpuNanos += p.usage.GetCpuNanos()
+		sum.LateFreezes += p.usage.GetLateFreezes()
+		sum.RunNanos = max(sum.RunNanos, p.usage.GetRunNanos())
+		sum.Slices = max(sum.Slices, p.usage.GetSlices())
+		sum.SwitchNanos = max(sum.SwitchNanos, p.usage.GetSwitchNanos())
+		sum.MaxRssBytes = max(sum.MaxRssBytes, p.usage.GetMaxRssBytes())
+	}
+	return sum
+}
+
+// placesOf are a gang's places as the log keeps them.
+func placesOf(a gang.Allocation) []*statepb.Place {
+	places := make([]*statepb.Place, len(a.Places))
+	for i, p := range a.Places {
+		places[i] = &statepb.Place{Node: string(p.Node), Ranks: narrow(p.Ranks), Cpus: narrow(p.CPUs)}
+	}
+	return places
+}
+
+func narrow(values []int) []uint32 {
+	out := make([]uint32, len(values))
+	for i, v := range values {
+		out[i] = uint32(v)
+	}
+	return out
+}
+
+func widen(values []uint32) []int {
+	out := make([]int, len(values))
+	for i, v := range values {
+		out[i] = int(v)
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package leader
+
+import "score/scored/api/scorev1"
+
+// event is what happens to one job.
+type event interface{ isEvent() }
+
+type (
+	// evPlaced: its nodes and CPUs are chosen.
+	evPlaced struct{}
+	// evPrepared: a node is ready to start its ranks.
+	evPrepared struct{ part *part }
+	// evLaunched: a node has started its ranks.
+	evLaunched struct {
+		part *part
+		at   int64
+	}
+	// evExited: a rank has ended.
+	evExited struct {
+		part *part
+		exit *scorev1.RankExited
+	}
+	// evNodeDone: no process of the job is left on a node.
+	evNodeDone struct {
+		part  *part
+		usage *scorev1.Usage
+	}
+	// evStop: the job shall end, with this verdict unless it has one.
+	evStop struct{ verdict *scorev1.Verdict }
+	// evPartLost: a node is gone, or has come back without the job.
+	evPartLost struct {
+		part   *part
+		reason string // "node n2 was lost"
+	}
+	// evLate: the deadline of its state has passed.
+	evLate struct{}
+)
+
+func (evPlaced) isEvent()   {}
+func (evPrepared) isEvent() {}
+func (evLaunched) isEvent() {}
+func (evExited) isEvent()   {}
+func (evNodeDone) isEvent() {}
+func (evStop) isEvent()     {}
+func (evPartLost) isEvent() {}
+func (evLate) isEvent()     {}
+
+// step is the whole life of a job: every edge of the picture in DESIGN.md. An
+// event that has no meaning in a state changes nothing, since agents repeat
+// themselves after every interruption.
+func (b *brain) step(j *job, e event) {
+	switch j.state {
+	case queued:
+		switch e := e.(type) {
+		case evPlaced:
+			b.start(j)
+		case evStop:
+			b.conclude(j, e.verdict)
+		}
+
+	case starting:
+		if j.inherited && launchedMeanwhile(e) {
+			b.run(j)
+			b.step(j, e)
+			return
+		}
+		switch e := e.(type) {
+		case evPrepared:
+			e.part.prepared = true
+			if j.all(func(p *part) bool { return p.prepared }) {
+				b.run(j)
+			}
+		case evStop:
+			if j.inherited {
+				b.end(j, e.verdict) // its ranks may run
+				return
+			}
+			b.kill(j, e.verdict.GetMessage())
+			b.conclude(j, e.verdict)
+		case evPartLost:
+			if j.inherited {
+				b.losePart(j, e.part, e.reason)
+				return
+			}
+			b.withdraw(j, e.part, e.reason)
+		case evLate:
+			b.prepareLate(j)
+		}
+
+	case running:
+		switch e := e.(type) {
+		case evLaunched:
+			b.launched(j, e.part, e.at)
+		case evExited:
+			b.countExit(j, e.part, e.exit)
+		case evNodeDone:
+			b.nodeDone(j, e.part, e.usage)
+		case evStop:
+			b.end(j, e.verdict)
+		case evPartLost:
+			b.losePart(j, e.part, e.reason)
+		}
+
+	case ending:
+		switch e := e.(type) {
+		case evLaunched:
+			b.launched(j, e.part, e.at)
+		case evExited:
+			b.countExit(j, e.part, e.exit)
+		case evNodeDone:
+			b.nodeDone(j, e.part, e.usage)
+		case evStop:
+			if j.again != "" { // nothing has run: the new verdict counts
+				j.again, j.verdict = "", e.verdict
+			}
+		case evPartLost:
+			b.losePart(j, e.part, e.reason)
+		case evLate:
+			b.endLate(j)
+		}
+
+	case done:
+		// Its end is decided; whoever asks is told so elsewhere.
+	}
+}
+
+// launchedMeanwhile tells whether the event proves that an earlier leader's
+// plan has started the job.
+func launchedMeanwhile(e event) bool {
+	switch e.(type) {
+	case evLaunched, evExited, evNodeDone:
+		return true
+	default:
+		return false
+	}
+}

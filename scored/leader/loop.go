@@ -1,0 +1,377 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/scored/api/scorev1"
+	"score/scored/replica"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+const (
+	// maxInputs bounds what waits to be decided. Whoever comes later waits
+	// until there is room.
+	maxInputs = 1024
+	// maxBatch bounds the inputs that are decided before the world is told what
+	// came of the first.
+	maxBatch = 128
+	// maxEntry bounds the commands of one entry, so that the log is never busy
+	// with one for long.
+	maxEntry = 512
+	// lazyDelay is how long a command for which nobody waits may be held back,
+	// so that a short job costs two commits and not three.
+	lazyDelay = 20 * time.Millisecond
+	// linkCheck is how often silent streams are looked for.
+	linkCheck = time.Second
+	// retryDelay is the pause after a commit that failed.
+	retryDelay = 200 * time.Millisecond
+)
+
+// Replica is the log and the state it has made, see package replica.
+type Replica interface {
+	Leadership() <-chan replica.Leadership
+	Commit(*statepb.Entry) error
+	Read(func(*state.State))
+}
+
+// Options of a Leader. Replica, Cluster and Version are needed.
+type Options struct {
+	Replica Replica
+	Cluster string
+	Version string
+	// Settings of a cluster that has no state yet; nil: the defaults.
+	Settings *scorev1.Settings
+	// ObserveCommit, if not nil, is told how long each commit took.
+	ObserveCommit func(time.Duration)
+	// Logger gets one line per event. Nil: none.
+	Logger *zap.Logger
+}
+
+// Leader runs the brain while this server leads. Its methods may be called at
+// once; they wait while no server leads, or until their context ends.
+type Leader struct {
+	options Options
+	logger  *zap.Logger
+	inputs  chan func(*brain)
+	batches chan batch
+	results chan result
+	stopped chan struct{} // Run is over
+	leading chan struct{} // closed when this server first leads
+	once    sync.Once
+
+	clock atomic.Pointer[Clock]
+	term  atomic.Uint64
+
+	// What follows belongs to the goroutine of Run.
+	brain     *brain // nil while another server leads, or none
+	lead      replica.Leadership
+	committed uint64 // of brain's commands
+	busy      bool   // a batch is being committed
+}
+
+type batch struct {
+	brain *brain
+	entry *statepb.Entry
+	taken uint64 // brain's commands up to and with this entry
+}
+
+type result struct {
+	batch
+	err error
+}
+
+// New makes a Leader; Run runs it.
+func New(options Options) *Leader {
+	if options.Logger == nil {
+		options.Logger = zap.NewNop()
+	}
+	l := &Leader{
+		options: options,
+		logger:  options.Logger,
+		inputs:  make(chan func(*brain), maxInputs),
+		batches: make(chan batch, 1),
+		results: make(chan result, 1),
+		stopped: make(chan struct{}),
+		leading: make(chan struct{}),
+	}
+	l.clock.Store(newClock(0))
+	return l
+}
+
+// Leading is closed once this server has led for the first time.
+func (l *Leader) Leading() <-chan struct{} { return l.leading }
+
+// Now is the cluster's time, and the term of the leader who says so.
+func (l *Leader) Now() (nanos int64, term uint64) {
+	return l.clock.Load().Now(), l.term.Load()
+}
+
+// Run decides until ctx ends. It may be called once.
+func (l *Leader) Run(ctx context.Context) error {
+	var committing sync.WaitGroup
+	committing.Go(l.commitAll)
+	defer committing.Wait()
+	defer close(l.batches)
+	defer close(l.stopped)
+	defer func() { l.abandon(ErrStopped) }()
+
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	links := time.NewTicker(linkCheck)
+	defer links.Stop()
+	for {
+		inputs := l.inputs
+		if l.brain == nil {
+			inputs = nil // they wait
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case lead := <-l.options.Replica.Leadership():
+			l.follow(lead)
+		case input := <-inputs:
+			l.decide(input)
+		case r := <-l.results:
+			l.finish(r)
+		case <-timer.C:
+			l.wake()
+		case <-links.C:
+			if l.brain != nil {
+				l.brain.now = l.clock.Load().Now()
+				l.brain.checkLinks()
+			}
+		}
+		l.proceed(timer)
+	}
+}
+
+// follow takes the leadership up or lays it down.
+func (l *Leader) follow(lead replica.Leadership) {
+	l.abandon(ErrLost)
+	l.lead = lead
+	if lead.Leader {
+		l.begin()
+	}
+}
+
+// begin makes the brain from the committed state.
+func (l *Leader) begin() {
+	l.options.Replica.Read(func(s *state.State) {
+		clock := newClock(s.Nanos())
+		l.clock.Store(clock)
+		l.term.Store(l.lead.Term)
+		l.committed = 0
+		l.brain = newBrain(l.options.Cluster, l.options.Version, l.lead.Term, s, clock.Now())
+		if l.options.Settings != nil && s.Nanos() == 0 {
+			if err := l.brain.applySettings(l.options.Settings); err != nil {
+				l.logger.Error("the configured settings are not used", zap.Error(err))
+			}
+		}
+	})
+	l.logger.Info("leading", zap.Uint64("term", l.lead.Term))
+	l.once.Do(func() { close(l.leading) })
+}
+
+// abandon lets the brain go. Agents connect again, and clients that wait are
+// told why their wait was in vain.
+func (l *Leader) abandon(why error) {
+	b := l.brain
+	if b == nil {
+		return
+	}
+	l.brain = nil
+	for _, e := range b.effects {
+		if e.call != nil {
+			e.call(why)
+		}
+		if e.watcher != nil {
+			e.watcher.breakOff()
+		}
+	}
+	for _, n := range b.nodes {
+		if n.link != nil {
+			n.link.Close("")
+		}
+	}
+	for _, j := range b.jobs {
+		for _, w := range j.watchers {
+			w.breakOff()
+		}
+	}
+}
+
+// decide handles an input and what else has come meanwhile.
+func (l *Leader) decide(input func(*brain)) {
+	l.brain.now = l.clock.Load().Now()
+	input(l.brain)
+	for range maxBatch - 1 {
+		select {
+		case input := <-l.inputs:
+			input(l.brain)
+		default:
+			return
+		}
+	}
+}
+
+// wake is due when a deadline of the brain has come, or the pause after a
+// failed commit is over.
+func (l *Leader) wake() {
+	switch {
+	case l.brain != nil:
+		l.brain.now = l.clock.Load().Now()
+	case l.lead.Leader && !l.busy:
+		l.begin()
+	}
+}
+
+// proceed draws the conclusions, tells the world what may be told, hands the
+// rest to the log, and sets the timer for what comes by itself.
+func (l *Leader) proceed(timer *time.Timer) {
+	b := l.brain
+	if b == nil {
+		if l.lead.Leader {
+			timer.Reset(retryDelay)
+		}
+		return
+	}
+	b.advance()
+	l.act()
+	if !l.busy && l.worthCommitting() {
+		l.commit()
+	}
+	if at := l.nextWake(); at != 0 {
+		timer.Reset(time.Duration(at - l.clock.Load().Now()))
+	} else {
+		timer.Stop()
+	}
+}
+
+// act does what waits for nothing any more. Doing it can call for more.
+func (l *Leader) act() {
+	for {
+		ready := l.brain.due(l.committed)
+		if len(ready) == 0 {
+			return
+		}
+		for i := range ready {
+			l.perform(&ready[i])
+		}
+	}
+}
+
+func (l *Leader) perform(e *effect) {
+	switch {
+	case e.message != nil:
+		e.link.Send(e.message)
+	case e.close:
+		e.link.Close(e.reason)
+	case e.watcher != nil:
+		e.watcher.deliver(e.event)
+	case e.call != nil:
+		e.call(nil)
+	default:
+		l.logger.Info(e.line, e.fields...)
+	}
+}
+
+func (l *Leader) worthCommitting() bool {
+	b := l.brain
+	return b.waited() || len(b.commands) > 0 && b.now-b.lazySince >= lazyDelay.Nanoseconds()
+}
+
+func (l *Leader) nextWake() int64 {
+	b := l.brain
+	at := b.timers.deadline()
+	if len(b.commands) > 0 && !l.busy {
+		if lazy := b.lazySince + lazyDelay.Nanoseconds(); at == 0 || lazy < at {
+			at = lazy
+		}
+	}
+	return at
+}
+
+func (l *Leader) commit() {
+	commands, taken := l.brain.takeCommands(maxEntry)
+	l.busy = true
+	l.batches <- batch{
+		brain: l.brain,
+		entry: &statepb.Entry{Term: l.brain.term, TimeNanos: l.brain.now, Commands: commands},
+		taken: taken,
+	}
+}
+
+// commitAll waits for the disk, so that the brain need not.
+func (l *Leader) commitAll() {
+	for b := range l.batches {
+		start := time.Now()
+		err := l.options.Replica.Commit(b.entry)
+		if l.options.ObserveCommit != nil && err == nil {
+			l.options.ObserveCommit(time.Since(start))
+		}
+		l.results <- result{b, err}
+	}
+}
+
+// finish learns that a batch is committed, or that the brain's picture is wrong.
+func (l *Leader) finish(r result) {
+	l.busy = false
+	if r.brain != l.brain {
+		return
+	}
+	if r.err == nil {
+		l.committed = r.taken
+		return
+	}
+	if !errors.Is(r.err, replica.ErrStale) {
+		l.logger.Error("a change could not be committed", zap.Error(r.err))
+	}
+	l.abandon(fmt.Errorf("%w: %w", ErrLost, r.err))
+}
+
+// do hands an input to the brain.
+func (l *Leader) do(ctx context.Context, input func(*brain)) error {
+	select {
+	case l.inputs <- input:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.stopped:
+		return ErrStopped
+	}
+}
+
+// consult hands an input to the brain and waits for its answer.
+func consult[T any](ctx context.Context, l *Leader, input func(b *brain, answer func(T, error))) (T, error) {
+	type reply struct {
+		value T
+		err   error
+	}
+	replies := make(chan reply, 1)
+	answer := func(value T, err error) { replies <- reply{value, err} }
+	var zero T
+	if err := l.do(ctx, func(b *brain) { input(b, answer) }); err != nil {
+		return zero, err
+	}
+	select {
+	case r := <-replies:
+		return r.value, r.err
+	case <-ctx.Done():
+		return zero, ctx.Err()
+	case <-l.stopped:
+		select {
+		case r := <-replies: // answered at the last moment
+			return r.value, r.err
+		default:
+			return zero, ErrStopped
+		}
+	}
+}

@@ -1,0 +1,281 @@
+package leader
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+const (
+	// NodeGrace is how long a node may be without a stream before its jobs are
+	// given up. An agent that is restarted is back within seconds, and its
+	// stewards keep the ranks meanwhile.
+	NodeGrace = 10 * time.Second
+	// nodeMemory is how long a node that is gone is still listed as down.
+	nodeMemory = time.Hour
+	// linkSilence is after how long without a sign of life a stream is taken
+	// for broken: agents ping twice a second, and a loaded machine is slow.
+	linkSilence = 5 * time.Second
+	// maxText bounds what an agent says about itself.
+	maxText = 256
+	// maxNotesOfNode bounds how much of it there may be.
+	maxNotesOfNode = 32
+)
+
+// nodePattern is what may stand in a directory name and in a host name.
+var nodePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+
+// node is the brain's picture of a node.
+type node struct {
+	name       string
+	address    string
+	cpus       uint32
+	memory     uint64
+	version    string
+	bootID     string
+	notes      []string
+	sharesCPUs bool
+
+	link     Link  // nil while there is no stream
+	heard    int64 // when it last sent anything
+	inMatrix bool  // known to the gang machine
+	planned  bool  // its last plan held a job
+	deadline int64 // NodeGrace, then nodeMemory, after the stream was lost
+
+	clock *scorev1.Ping // what it last told about its clock, or nil
+}
+
+func (n *node) column() gang.Node {
+	return gang.Node{ID: gang.NodeID(n.name), CPUs: int(n.cpus), Memory: int64(min(n.memory, gang.MaxMemory))}
+}
+
+func (b *brain) sortedNodes() []*node {
+	return slices.SortedFunc(maps.Values(b.nodes), func(x, y *node) int { return cmp.Compare(x.name, y.name) })
+}
+
+func (b *brain) sortedJobs() []*job {
+	return slices.SortedFunc(maps.Values(b.jobs), func(x, y *job) int { return cmp.Compare(x.id, y.id) })
+}
+
+// drain says whether the matrix may give the node new gangs.
+func (b *brain) drain(n *node, drained bool) {
+	if !n.inMatrix {
+		return
+	}
+	if err := b.gang.SetDrain(gang.NodeID(n.name), drained); err != nil {
+		b.log("a node could not be drained: "+err.Error(), zap.String("node", n.name))
+	}
+	b.placeDirty = true
+}
+
+// hello begins an agent's stream, or gives the sentence why not.
+func (b *brain) hello(h *scorev1.Hello, link Link) (refusal string) {
+	if refusal := b.refuse(h); refusal != "" {
+		return refusal
+	}
+	n := b.nodes[h.GetNode()]
+	if n == nil {
+		n = &node{name: h.GetNode()}
+		b.nodes[n.name] = n
+	}
+	old := n.link
+	before := *n
+	n.take(h)
+	n.link, n.heard, n.deadline = link, b.now, 0
+	b.closeLink(old, "")
+	if !n.sameAs(&before) {
+		b.propose(&statepb.Command{Command: &statepb.Command_RegisterNode{RegisterNode: &statepb.RegisterNode{Node: n.record()}}})
+	}
+	if n.cpus != before.cpus || n.memory != before.memory || !n.inMatrix {
+		b.replaceColumn(n, before.inMatrix)
+	}
+	b.drain(n, false)
+	b.log("node connected", zap.String("node", n.name), zap.String("address", n.address), zap.Uint32("cpus", n.cpus))
+	b.welcome(n, h.GetJobs())
+	return ""
+}
+
+func (b *brain) refuse(h *scorev1.Hello) string {
+	switch {
+	case h.GetCluster() != b.cluster:
+		return fmt.Sprintf("this is the cluster %q, and the agent belongs to %q; correct the cluster's name or the servers' address in its configuration", b.cluster, clip(h.GetCluster()))
+	case h.GetVersion() != b.version:
+		return fmt.Sprintf("the server has version %s, and the agent has version %s; install the same on both", b.version, clip(h.GetVersion()))
+	case !nodePattern.MatchString(h.GetNode()):
+		return fmt.Sprintf("the node name %q may have up to 63 letters, digits, - and _", clip(h.GetNode()))
+	case h.GetCpus() == 0 || h.GetCpus() > gang.MaxCPUsPerNode:
+		return fmt.Sprintf("the node has %d CPUs; there must be 1 to %d", h.GetCpus(), gang.MaxCPUsPerNode)
+	case h.GetAddress() == "" || len(h.GetAddress()) > maxText || len(h.GetBootId()) > maxText:
+		return "the agent's address or boot id is empty or too long"
+	case b.nodes[h.GetNode()] == nil && len(b.nodes) >= state.MaxNodes:
+		return fmt.Sprintf("the cluster has %d nodes, and can have no more", state.MaxNodes)
+	}
+	n := b.nodes[h.GetNode()]
+	if n == nil || n.link == nil || n.bootID == h.GetBootId() || b.now-n.heard > linkSilence.Nanoseconds() {
+		return ""
+	}
+	return fmt.Sprintf("a node named %s is connected already (its agent listens at %s); give this one another name", n.name, n.address)
+}
+
+func clip(text string) string {
+	if len(text) > maxText {
+		return text[:maxText] + "..."
+	}
+	return text
+}
+
+func (n *node) take(h *scorev1.Hello) {
+	n.address, n.version, n.bootID = h.GetAddress(), h.GetVersion(), h.GetBootId()
+	n.cpus, n.memory, n.sharesCPUs = h.GetCpus(), h.GetMemoryBytes(), h.GetSharesCpus()
+	n.notes = nil
+	for _, note := range h.GetNotes()[:min(len(h.GetNotes()), maxNotesOfNode)] {
+		n.notes = append(n.notes, clip(note))
+	}
+}
+
+// sameAs tells whether the log already knows all this.
+func (n *node) sameAs(other *node) bool {
+	return n.address == other.address && n.version == other.version && n.bootID == other.bootID &&
+		n.cpus == other.cpus && n.memory == other.memory && n.sharesCPUs == other.sharesCPUs && slices.Equal(n.notes, other.notes)
+}
+
+func (n *node) record() *statepb.Node {
+	return &statepb.Node{
+		Name: n.name, Address: n.address, Cpus: n.cpus, MemoryBytes: n.memory, Version: n.version,
+		BootId: n.bootID, Notes: n.notes, SharesCpus: n.sharesCPUs,
+	}
+}
+
+// replaceColumn gives the matrix the node as it is now. Jobs that run on the
+// node as it was have lost it.
+func (b *brain) replaceColumn(n *node, known bool) {
+	if known {
+		b.loseNode(n, "node "+n.name+" came back with other CPUs or memory")
+	}
+	if err := b.gang.AddNode(n.column()); err != nil {
+		b.log("a node does not fit into the matrix: "+err.Error(), zap.String("node", n.name))
+		return
+	}
+	n.inMatrix = true
+}
+
+// welcome tells an agent all that it must know, whatever it knew before.
+func (b *brain) welcome(n *node, held []uint64) {
+	var keep []uint64
+	concerned := make([]*job, 0, len(held))
+	for _, j := range b.sortedJobs() {
+		if p := j.part(n.name); p != nil && j.active() && !p.done {
+			keep = append(keep, j.id)
+			concerned = append(concerned, j)
+		}
+	}
+	for _, j := range b.sortedJobs() {
+		if j.part(n.name) != nil && j.state == done && !j.forgotten {
+			keep = append(keep, j.id) // its output is still being read
+		}
+	}
+	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Welcome{Welcome: &scorev1.Welcome{
+		Term: b.term, Cluster: b.cluster, Version: b.version, KeepJobs: keep,
+	}}})
+	for _, j := range concerned {
+		b.resume(n, j, slices.Contains(held, j.id))
+	}
+	for _, id := range held {
+		if !slices.Contains(keep, id) {
+			b.send(n.link, killMessage(id, "the job has ended"))
+			b.send(n.link, forgetMessage(id))
+		}
+	}
+	n.planned = b.concerned()[n.name]
+	b.sendPlan(n)
+}
+
+// resume brings a node and the leader to the same picture of one job.
+func (b *brain) resume(n *node, j *job, held bool) {
+	p := j.part(n.name)
+	switch {
+	case j.state == starting && (held || !b.mayHaveRun(n, j, p)):
+		b.prepare(j, slices.Index(j.parts, p))
+	case !held:
+		b.step(j, evPartLost{p, "the agent of node " + n.name + " was restarted and does not know the job any more"})
+	case j.state == ending:
+		b.send(n.link, killMessage(j.id, j.verdict.GetMessage()))
+	}
+}
+
+// mayHaveRun tells whether a node that does not know a starting job could have
+// run it. This leader has sent no plan with it yet; an earlier one may have, but
+// an agent that has not been started anew since keeps what it was told.
+func (b *brain) mayHaveRun(n *node, j *job, p *part) bool {
+	return j.inherited && p.BootID != n.bootID
+}
+
+// linkLost notes that an agent's stream has ended.
+func (b *brain) linkLost(name string, link Link) {
+	n := b.nodes[name]
+	if n == nil || n.link != link {
+		return // a newer stream has taken its place
+	}
+	n.link = nil
+	b.drain(n, true)
+	b.setNodeDeadline(n, NodeGrace)
+	b.log("node disconnected", zap.String("node", n.name))
+}
+
+func (b *brain) setNodeDeadline(n *node, d time.Duration) {
+	n.deadline = b.now + d.Nanoseconds()
+	b.timers.add(timer{at: n.deadline, kind: timerNode, node: n.name})
+}
+
+// nodeLate gives up the jobs of a node that did not come back, and much later
+// the node itself.
+func (b *brain) nodeLate(n *node) {
+	if n.inMatrix {
+		b.log("node lost", zap.String("node", n.name))
+		b.loseNode(n, "node "+n.name+" was lost")
+		b.setNodeDeadline(n, nodeMemory)
+		return
+	}
+	for _, j := range b.jobs {
+		if j.active() && j.part(n.name) != nil {
+			b.setNodeDeadline(n, nodeMemory)
+			return
+		}
+	}
+	delete(b.nodes, n.name)
+	b.propose(&statepb.Command{Command: &statepb.Command_NodeGone{NodeGone: &statepb.NodeGone{Node: n.name}}})
+}
+
+// loseNode takes the node out of the matrix and ends its jobs, whole gangs.
+func (b *brain) loseNode(n *node, reason string) {
+	if _, err := b.gang.RemoveNode(gang.NodeID(n.name)); err != nil {
+		b.log("a node could not be removed: "+err.Error(), zap.String("node", n.name))
+	}
+	n.inMatrix = false
+	b.placeDirty, b.planDirty = true, true
+	for _, j := range b.sortedJobs() {
+		if p := j.part(n.name); p != nil && j.active() && !p.done {
+			b.step(j, evPartLost{p, reason})
+		}
+	}
+}
+
+// checkLinks closes streams that have fallen silent.
+func (b *brain) checkLinks() {
+	for _, n := range b.sortedNodes() {
+		if n.link != nil && b.now-n.heard > linkSilence.Nanoseconds() {
+			b.closeLink(n.link, "")
+			b.linkLost(n.name, n.link)
+		}
+	}
+}

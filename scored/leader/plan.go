@@ -1,0 +1,92 @@
+package leader
+
+import (
+	"time"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
+)
+
+// planLead is how far ahead a new plan takes effect when gangs alternate: ten
+// times what a message takes to reach an agent, so that all switch together.
+const planLead = 2 * time.Millisecond
+
+// moved commits that a gang has another row, so that the next leader finds it
+// there.
+func (b *brain) moved(move gang.Move) {
+	for _, j := range b.gangOf(move.Job) {
+		j.row = move.To
+		if !j.active() {
+			continue
+		}
+		b.propose(&statepb.Command{Command: &statepb.Command_MoveRow{MoveRow: &statepb.MoveRow{JobId: j.id, Row: int32(move.To)}}})
+	}
+	b.planDirty = true
+}
+
+// gangOf is the job named by a move. (The matrix names every member.)
+func (b *brain) gangOf(id gang.JobID) []*job {
+	if j := b.jobs[uint64(id)]; j != nil {
+		return []*job{j}
+	}
+	return nil
+}
+
+// replan makes and sends the next rotation plan if the rows have changed. It
+// is no entry of the log: term and version order plans, and a new leader
+// derives its own from the committed state.
+func (b *brain) replan() {
+	rows := b.gang.Rows()
+	if b.rotation.Has(rows) {
+		return
+	}
+	lead := planLead
+	if len(rows) <= 1 && len(b.rotation.Rows) <= 1 {
+		lead = 0 // nobody has to switch at the same instant
+	}
+	b.rotation = gang.Next(b.rotation, rows, b.now, lead)
+	b.stats.Plans++
+	concerned := b.concerned()
+	for _, n := range b.sortedNodes() {
+		had := n.planned
+		n.planned = concerned[n.name]
+		if n.planned || had {
+			b.sendPlan(n)
+		}
+	}
+}
+
+// concerned are the nodes that have a job in the plan.
+func (b *brain) concerned() map[string]bool {
+	nodes := make(map[string]bool)
+	for _, row := range b.rotation.Rows {
+		for _, id := range row.Jobs {
+			if j := b.jobs[uint64(id)]; j != nil {
+				for _, p := range j.parts {
+					nodes[p.Node] = true
+				}
+			}
+		}
+	}
+	return nodes
+}
+
+// sendPlan tells a node the plan as it needs it: all rows, so that it counts
+// the same time, and its own jobs in each.
+func (b *brain) sendPlan(n *node) {
+	if n.link == nil {
+		return
+	}
+	plan := &scorev1.Plan{Term: b.term, Version: b.rotation.Version, OriginNanos: b.rotation.Origin}
+	for _, row := range b.rotation.Rows {
+		r := &scorev1.Plan_Row{Index: uint32(row.Index), SliceNanos: row.Slice.Nanoseconds()}
+		for _, id := range row.Jobs {
+			if j := b.jobs[uint64(id)]; j != nil && j.part(n.name) != nil {
+				r.Jobs = append(r.Jobs, j.id)
+			}
+		}
+		plan.Rows = append(plan.Rows, r)
+	}
+	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Plan{Plan: plan}})
+}

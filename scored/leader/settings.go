@@ -1,0 +1,70 @@
+package leader
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
+)
+
+// settingNames are the fields of the settings, in the words of SetSettings.
+var settingNames = []string{"slice_nanos", "max_rows", "default_memory_per_cpu_bytes"}
+
+// CheckSettings refuses settings with which the cluster could not work.
+func CheckSettings(s *scorev1.Settings) error {
+	slice := time.Duration(s.GetSliceNanos())
+	switch {
+	case slice < gang.MinSlice || slice > gang.MaxSlice:
+		return fmt.Errorf("%w: a slice of %v is not between %v and %v", ErrInvalid, slice, gang.MinSlice, gang.MaxSlice)
+	case s.GetMaxRows() < 1 || s.GetMaxRows() > gang.MaxRowsLimit:
+		return fmt.Errorf("%w: %d rows are not between 1 and %d", ErrInvalid, s.GetMaxRows(), gang.MaxRowsLimit)
+	case s.GetDefaultMemoryPerCpuBytes() > gang.MaxMemory:
+		return fmt.Errorf("%w: a default of %d bytes of memory per CPU is more than the most there can be, %d", ErrInvalid, s.GetDefaultMemoryPerCpuBytes(), int64(gang.MaxMemory))
+	}
+	return nil
+}
+
+// setSettings changes the named fields; they count at once.
+func (b *brain) setSettings(from *scorev1.Settings, fields []string, answer func(*scorev1.Settings, error)) {
+	next := proto.Clone(b.settings).(*scorev1.Settings)
+	if len(fields) == 0 {
+		answer(nil, fmt.Errorf("%w: name the settings to change: %v", ErrInvalid, settingNames))
+		return
+	}
+	for _, field := range fields {
+		switch {
+		case !slices.Contains(settingNames, field):
+			answer(nil, fmt.Errorf("%w: there is no setting %q; there are %v", ErrInvalid, clip(field), settingNames))
+			return
+		case field == "slice_nanos":
+			next.SliceNanos = from.GetSliceNanos()
+		case field == "max_rows":
+			next.MaxRows = from.GetMaxRows()
+		case field == "default_memory_per_cpu_bytes":
+			next.DefaultMemoryPerCpuBytes = from.GetDefaultMemoryPerCpuBytes()
+		}
+	}
+	if err := b.applySettings(next); err != nil {
+		answer(nil, err)
+		return
+	}
+	b.call(func(err error) { answer(next, err) })
+}
+
+func (b *brain) applySettings(next *scorev1.Settings) error {
+	if err := CheckSettings(next); err != nil {
+		return err
+	}
+	if err := b.gang.Configure(gangConfig(next)); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	b.settings = next
+	b.propose(&statepb.Command{Command: &statepb.Command_SetSettings{SetSettings: &statepb.SetSettings{Settings: next}}})
+	b.placeDirty, b.planDirty = true, true
+	return nil
+}

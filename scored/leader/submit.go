@@ -1,0 +1,220 @@
+package leader
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// submit queues a job; answer comes when it is committed, or at once with the
+// reason why the cluster can never run it.
+func (b *brain) submit(spec *scorev1.JobSpec, user *scorev1.Identity, answer func(uint64, error)) {
+	j := b.newJob(spec, user)
+	if err := b.queue(j); err != nil {
+		answer(0, err)
+		return
+	}
+	if j.needsOwner() {
+		b.awaitOwner(j)
+	}
+	b.call(func(err error) { answer(j.id, err) })
+}
+
+func (b *brain) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job {
+	return &job{
+		id: b.nextJob, spec: spec, listed: listedSpec(spec), user: user,
+		state: queued, submitted: b.now, row: -1, codeRank: noRank,
+	}
+}
+
+// queue enters a new job everywhere, or nowhere.
+func (b *brain) queue(j *job) error {
+	if len(b.jobs) >= state.MaxUnfinished {
+		return fmt.Errorf("%w: %d jobs wait or run already, and the cluster keeps no more; wait until some have ended", ErrImpossible, state.MaxUnfinished)
+	}
+	j.request = b.requestOf(j)
+	if err := b.gang.Submit(j.request); err != nil {
+		return fmt.Errorf("%w: %w", ErrImpossible, err)
+	}
+	b.nextJob++
+	b.adopt(j)
+	b.propose(&statepb.Command{Command: &statepb.Command_Submit{Submit: &statepb.Submit{
+		JobId: j.id, Spec: j.spec, User: j.user, ParentJob: j.parents, Preput: pairs(j.preput),
+	}}})
+	b.placeDirty = true
+	b.stats.Submitted++
+	b.log("job submitted", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()), zap.Uint32("tasks", j.spec.GetTasks()))
+	return nil
+}
+
+func pairs(from []state.Pair) []*statepb.Pair {
+	to := make([]*statepb.Pair, len(from))
+	for i, p := range from {
+		to[i] = &statepb.Pair{Key: p.Key, Value: p.Value}
+	}
+	return to
+}
+
+// requestOf is what the matrix must know of a job.
+func (b *brain) requestOf(j *job) gang.Request {
+	s := j.spec
+	r := gang.Request{
+		ID:            gang.JobID(j.id),
+		Tasks:         int(s.GetTasks()),
+		Nodes:         int(s.GetNodes()),
+		CPUsPerTask:   int(max(s.GetCpusPerTask(), 1)),
+		MemPerNode:    b.memoryPerNode(j),
+		Priority:      int(s.GetPriority()),
+		Exclusive:     s.GetExclusive(),
+		Oversubscribe: s.GetOversubscribe(),
+		Cyclic:        s.GetDistribution() == scorev1.Distribution_DISTRIBUTION_CYCLIC,
+		TimeLimit:     time.Duration(s.GetTimeLimitNanos()),
+		Submitted:     j.submitted,
+		With:          gang.JobID(j.parents),
+	}
+	for _, name := range s.GetNodeList() {
+		r.NodeList = append(r.NodeList, gang.NodeID(name))
+	}
+	return r
+}
+
+// memoryPerNode is what the user asked for, or the cluster's default for as
+// many CPUs as the job can have on one node.
+func (b *brain) memoryPerNode(j *job) int64 {
+	perCPU := b.settings.GetDefaultMemoryPerCpuBytes()
+	if asked := j.spec.GetMemoryPerNodeBytes(); asked > 0 || perCPU == 0 || j.parents != 0 {
+		return int64(min(asked, gang.MaxMemory))
+	}
+	largest := uint32(1)
+	for _, n := range b.nodes {
+		largest = max(largest, n.cpus)
+	}
+	tasks := uint64(j.spec.GetTasks())
+	if nodes := uint64(j.spec.GetNodes()); nodes > 0 {
+		tasks = (tasks + nodes - 1) / nodes
+	}
+	cpus := min(tasks*uint64(max(j.spec.GetCpusPerTask(), 1)), uint64(largest))
+	return int64(min(cpus*min(perCPU, gang.MaxMemory), gang.MaxMemory))
+}
+
+// listedSpec is what everybody may see, and what lists carry: a spec without
+// the environment, which may hold secrets and is most of its size.
+func listedSpec(spec *scorev1.JobSpec) *scorev1.JobSpec {
+	if len(spec.GetEnv()) == 0 && len(spec.GetLimits()) == 0 {
+		return spec
+	}
+	listed := proto.Clone(spec).(*scorev1.JobSpec)
+	listed.Env, listed.Limits = nil, nil
+	return listed
+}
+
+// spawnKey tells one request of a rank apart from others and from its own
+// repetition.
+type spawnKey struct {
+	node    string
+	request uint64
+}
+
+// spawn starts the job that a rank of another asked for. It joins the gang of
+// its parent: the two exchange messages, so they must run together.
+func (b *brain) spawn(n *node, m *scorev1.SpawnRequest) {
+	reply := &scorev1.SpawnReply{JobId: m.GetJobId(), Request: m.GetRequest()}
+	send := func() {
+		b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Spawn{Spawn: reply}})
+	}
+	parent, p := b.partOf(n, m.GetJobId())
+	if p == nil {
+		return
+	}
+	key := spawnKey{n.name, m.GetRequest()}
+	if child, ok := parent.spawned[key]; ok {
+		reply.ChildJob = child
+		send()
+		return
+	}
+	child, err := b.child(parent, m)
+	if err != nil {
+		reply.Error = plain(err)
+		send()
+		return
+	}
+	if parent.spawned == nil {
+		parent.spawned = make(map[spawnKey]uint64)
+	}
+	parent.spawned[key] = child.id
+	reply.ChildJob = child.id
+	send() // after the commit, as everything that follows from it
+}
+
+func (b *brain) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
+	if parent.state != running {
+		return nil, fmt.Errorf("%w: the job that spawns is being ended", ErrState)
+	}
+	spec, err := childSpec(parent, m.GetApps())
+	if err != nil {
+		return nil, err
+	}
+	child := b.newJob(spec, parent.user)
+	child.parent, child.parents = parent, parent.id
+	for key, value := range m.GetPreput() {
+		child.preput = append(child.preput, state.Pair{Key: key, Value: value})
+	}
+	slices.SortFunc(child.preput, func(x, y state.Pair) int { return strings.Compare(x.Key, y.Key) })
+	return child, b.queue(child)
+}
+
+// childSpec is that of the parent with the program that was asked for.
+func childSpec(parent *job, apps []*scorev1.SpawnApp) (*scorev1.JobSpec, error) {
+	if len(apps) == 0 || apps[0].GetProgram() == "" {
+		return nil, fmt.Errorf("%w: spawn names no program", ErrInvalid)
+	}
+	app := apps[0]
+	tasks := uint64(0)
+	for _, other := range apps {
+		if !sameProgram(app, other) {
+			return nil, fmt.Errorf("%w: spawn names several programs (%s and %s); spawn them one after the other", ErrInvalid, app.GetProgram(), other.GetProgram())
+		}
+		tasks += uint64(other.GetTasks())
+	}
+	if tasks == 0 || tasks > gang.MaxTasks {
+		return nil, fmt.Errorf("%w: spawn asks for %d processes", ErrInvalid, tasks)
+	}
+	spec := proto.Clone(parent.listed).(*scorev1.JobSpec)
+	spec.Name = path.Base(app.GetProgram())
+	spec.Argv = append([]string{program(app)}, app.GetArgs()...)
+	spec.Env = append(slices.Clone(parent.spec.GetEnv()), app.GetEnv()...)
+	spec.Limits = parent.spec.GetLimits()
+	if app.GetWorkDir() != "" {
+		spec.WorkDir = app.GetWorkDir()
+	}
+	spec.Tasks, spec.Nodes, spec.NodeList = uint32(tasks), 0, app.GetHosts()
+	spec.CpusPerTask, spec.MemoryPerNodeBytes = 1, 0
+	spec.Exclusive, spec.Oversubscribe = false, true
+	spec.Stdin, spec.StdinPattern = scorev1.StdinMode_STDIN_MODE_NONE, ""
+	spec.TimeLimitNanos = 0 // the parent's covers it: it ends with the parent
+	return spec, nil
+}
+
+// program is the path of a program whose directory is named apart.
+func program(app *scorev1.SpawnApp) string {
+	if app.GetPath() == "" || strings.Contains(app.GetProgram(), "/") {
+		return app.GetProgram()
+	}
+	return path.Join(app.GetPath(), app.GetProgram())
+}
+
+func sameProgram(x, y *scorev1.SpawnApp) bool {
+	return x.GetProgram() == y.GetProgram() && slices.Equal(x.GetArgs(), y.GetArgs()) &&
+		x.GetWorkDir() == y.GetWorkDir() && slices.Equal(x.GetEnv(), y.GetEnv()) &&
+		x.GetPath() == y.GetPath() && slices.Equal(x.GetHosts(), y.GetHosts())
+}

@@ -1,0 +1,204 @@
+package leader
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+)
+
+// maxExplained bounds for how many waiting jobs a list says why they wait:
+// finding out tries to place each. Those further back wait for their turn.
+const maxExplained = 32
+
+// jobView is the job as users see it.
+func (b *brain) jobView(j *job, waitingFor string) *scorev1.Job {
+	view := &scorev1.Job{
+		Id: j.id, Spec: j.listed, User: j.user, State: j.state,
+		SubmittedNanos: j.submitted, StartedNanos: j.started, EndedNanos: j.ended,
+		Row: int32(j.row), Places: b.nodePlaces(j), Verdict: j.verdict, ParentJob: j.parents,
+		WaitingFor: waitingFor,
+	}
+	if j.state != queued {
+		view.Usage = j.usage()
+	}
+	if j.state == done {
+		view.Row = -1
+	}
+	return view
+}
+
+// nodePlaces are the job's places with the addresses of their agents.
+func (b *brain) nodePlaces(j *job) []*scorev1.NodePlace {
+	places := make([]*scorev1.NodePlace, len(j.parts))
+	for i, p := range j.parts {
+		places[i] = &scorev1.NodePlace{Node: p.Node, Ranks: p.Ranks, Cpus: p.CPUs}
+		if n := b.nodes[p.Node]; n != nil {
+			places[i].Address = n.address
+		}
+	}
+	return places
+}
+
+// JobOf is a finished job of the log as users see it.
+func JobOf(record *state.Job) *scorev1.Job {
+	view := &scorev1.Job{
+		Id: record.ID, Spec: record.Spec, User: record.User, State: done,
+		SubmittedNanos: record.Submitted, StartedNanos: record.Started, EndedNanos: record.Ended,
+		Row: -1, Verdict: record.Verdict, Usage: record.Usage, ParentJob: record.Parent,
+	}
+	for _, p := range record.Places {
+		view.Places = append(view.Places, &scorev1.NodePlace{Node: p.Node, Ranks: p.Ranks, Cpus: p.CPUs})
+	}
+	return view
+}
+
+// jobViews are all jobs that the brain knows, by id, with the rows in which
+// gangs are guests.
+func (b *brain) jobViews() []*scorev1.Job {
+	guests := b.guestRows()
+	views := make([]*scorev1.Job, 0, len(b.jobs))
+	explained := 0
+	for _, j := range b.sortedJobs() {
+		why := ""
+		if j.state == queued {
+			why = gang.ForTurn.String()
+			if explained++; explained <= maxExplained {
+				why = b.waitingFor(j)
+			}
+		}
+		view := b.jobView(j, why)
+		view.AlsoRows = guests[j.id]
+		views = append(views, view)
+	}
+	return views
+}
+
+// guestRows are the rows beside its own in which each job runs.
+func (b *brain) guestRows() map[uint64][]uint32 {
+	guests := make(map[uint64][]uint32)
+	for _, row := range b.gang.Rows() {
+		for _, id := range row.Jobs {
+			if j := b.jobs[uint64(id)]; j != nil && j.row != row.Index {
+				guests[j.id] = append(guests[j.id], uint32(row.Index))
+			}
+		}
+	}
+	return guests
+}
+
+// waitingFor is why a job is queued, in a few words.
+func (b *brain) waitingFor(j *job) string {
+	if j.state != queued {
+		return ""
+	}
+	e, ok := b.gang.Explain(gang.JobID(j.id), b.now)
+	if !ok || e.Running {
+		return ""
+	}
+	words := make([]string, len(e.Reasons))
+	for i, r := range e.Reasons {
+		words[i] = r.String()
+	}
+	return strings.Join(words, " and ")
+}
+
+func (b *brain) explain(j *job) *scorev1.ExplainJobResponse {
+	e, ok := b.gang.Explain(gang.JobID(j.id), b.now)
+	if !ok {
+		return &scorev1.ExplainJobResponse{Lines: []string{"the job is done"}}
+	}
+	lines := []string{e.String()}
+	switch j.state {
+	case starting:
+		late := j.namesOf(func(p *part) bool { return !p.prepared })
+		lines = append(lines, "it is being prepared on "+strings.Join(late, ", "))
+	case ending:
+		late := j.namesOf(func(p *part) bool { return !p.done })
+		lines = append(lines, "it is being ended on "+strings.Join(late, ", "))
+	}
+	return &scorev1.ExplainJobResponse{
+		Lines: lines, Resource: b.waitingFor(j), JobsBefore: uint32(e.Before), EarliestStartNanos: e.StartBy,
+	}
+}
+
+func (b *brain) nodeViews() []*scorev1.Node {
+	jobs, memory := make(map[string]uint32), make(map[string]uint64)
+	for _, j := range b.jobs {
+		for _, p := range j.parts {
+			if j.active() {
+				jobs[p.Node]++
+				memory[p.Node] += uint64(j.request.MemPerNode)
+			}
+		}
+	}
+	views := make([]*scorev1.Node, 0, len(b.nodes))
+	for _, n := range b.sortedNodes() {
+		views = append(views, &scorev1.Node{
+			Name: n.name, Address: n.address, Cpus: n.cpus, MemoryBytes: n.memory,
+			Up: n.link != nil, Version: n.version, Jobs: jobs[n.name], MemoryUsedBytes: memory[n.name],
+			ClockOffsetNanos: n.clock.GetOffsetNanos(), ClockErrorNanos: n.clock.GetErrorNanos(),
+			RoundTripNanos: n.clock.GetRoundTripNanos(),
+			Notes:          n.notes, SharesCpus: n.sharesCPUs,
+		})
+	}
+	return views
+}
+
+// matrixView shows the rows, what runs in each and which is on.
+func (b *brain) matrixView() *scorev1.GetMatrixResponse {
+	view := &scorev1.GetMatrixResponse{PlanVersion: b.rotation.Version, Term: b.term, RowOn: -1}
+	lengths := make(map[int]int64)
+	for _, row := range b.gang.Rows() {
+		lengths[row.Index] = row.Slice.Nanoseconds()
+	}
+	rows := make(map[int]*scorev1.MatrixRow)
+	row := func(index int) *scorev1.MatrixRow {
+		if rows[index] == nil {
+			rows[index] = &scorev1.MatrixRow{Index: uint32(index), SliceNanos: lengths[index]}
+		}
+		return rows[index]
+	}
+	guests := b.guestRows()
+	for _, j := range b.sortedJobs() {
+		if !j.active() {
+			continue
+		}
+		row(j.row).Cells = append(row(j.row).Cells, cells(j, false)...)
+		for _, index := range guests[j.id] {
+			row(int(index)).Cells = append(row(int(index)).Cells, cells(j, true)...)
+		}
+	}
+	for _, r := range rows {
+		view.Rows = append(view.Rows, r)
+	}
+	slices.SortFunc(view.Rows, func(x, y *scorev1.MatrixRow) int { return cmp.Compare(x.Index, y.Index) })
+	if position, _, _, _ := b.rotation.At(b.now); position >= 0 {
+		view.RowOn = int32(b.rotation.Rows[position].Index)
+	}
+	return view
+}
+
+func cells(j *job, alternate bool) []*scorev1.MatrixRow_Cell {
+	out := make([]*scorev1.MatrixRow_Cell, len(j.parts))
+	for i, p := range j.parts {
+		out[i] = &scorev1.MatrixRow_Cell{Node: p.Node, JobId: j.id, Alternate: alternate, Cpus: p.CPUs}
+	}
+	return out
+}
+
+func (b *brain) versionView() *scorev1.GetVersionResponse {
+	view := &scorev1.GetVersionResponse{Version: b.version, Cluster: b.cluster}
+	for _, j := range b.jobs {
+		switch {
+		case j.state == queued:
+			view.JobsQueued++
+		case j.active():
+			view.JobsRunning++
+		}
+	}
+	return view
+}

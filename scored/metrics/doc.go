@@ -1,0 +1,11 @@
+// Package metrics keeps what the server measures, and what agents have measured
+// of switches, and tells it: as Prometheus metrics and as the answer to
+// SwitchMetrics.
+//
+// Every metric is declared in one table. The package measures nothing itself
+// and decides nothing.
+//
+//	switches := metrics.NewSwitches()
+//	set := metrics.New(metrics.Sources{Stats: l.Stats, Switches: switches})
+//	http.Handle("/metrics", set.Handler())
+package metrics

@@ -1,0 +1,224 @@
+package metrics
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"score/ctxswitch"
+	"score/ctxswitch/histogram"
+	"score/scored/api/scorev1"
+)
+
+const (
+	// maxGroups bounds the jobs on nodes of which distributions are kept, the
+	// latest ones; one takes some 30 KiB.
+	maxGroups = 1024
+	// maxNodes bounds the nodes of which they are kept: those of a cluster.
+	maxNodes = 4096
+	// joinWindow is how long a switch waits for the reports of other nodes,
+	// which come once a second.
+	joinWindow = 3 * time.Second
+	// maxPending bounds the switches that wait: those of three seconds with
+	// slices of 1 ms.
+	maxPending = 4096
+)
+
+// distributions are the measures of switches that have occurred; nil: none yet.
+type distributions [ctxswitch.MeasureCount]*histogram.Histogram
+
+// merge takes in what was reported. What is damaged is left out.
+func (d *distributions) merge(encoded [][]byte) {
+	var received histogram.Histogram
+	for i, data := range encoded[:min(len(encoded), len(d))] {
+		if len(data) > histogram.MaxEncoded || received.UnmarshalBinary(data) != nil || received.Count() == 0 {
+			continue
+		}
+		if d[i] == nil {
+			d[i] = new(histogram.Histogram)
+		}
+		d[i].Merge(&received)
+	}
+}
+
+// groupKey names a job on a node; job 0 is the node's whole.
+type groupKey struct {
+	node string
+	job  uint64
+}
+
+// boundaryKey names one planned switch of the whole cluster.
+type boundaryKey struct {
+	version, round uint64
+	row            uint32
+}
+
+// boundary joins what the nodes tell about one planned switch.
+type boundary struct {
+	key         boundaryKey
+	since       time.Time
+	planned     int64 // cluster nanoseconds
+	first, last int64 // when the new jobs ran on the first and the last node
+	nodes       int
+}
+
+// Switches merges the agents' reports. Its methods may be called at once.
+type Switches struct {
+	now func() time.Time
+
+	mu        sync.Mutex
+	nodes     map[string]*distributions
+	groups    map[groupKey]*distributions
+	recent    []groupKey // groups, the longest silent first
+	pending   map[boundaryKey]*boundary
+	arrivals  []*boundary // pending, oldest first
+	skew      histogram.Histogram
+	toRunning histogram.Histogram
+	missed    uint64
+	late      uint64
+}
+
+// NewSwitches has seen no report yet.
+func NewSwitches() *Switches {
+	return &Switches{
+		now:     time.Now,
+		nodes:   make(map[string]*distributions),
+		groups:  make(map[groupKey]*distributions),
+		pending: make(map[boundaryKey]*boundary),
+	}
+}
+
+// Add takes in one report of a node.
+func (s *Switches) Add(node string, report *scorev1.SwitchReport) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, steps := range report.GetSteps() {
+		if d := s.distributionsOf(groupKey{node, steps.GetJobId()}); d != nil {
+			d.merge(steps.GetHistograms())
+		}
+	}
+	s.missed += report.GetMissedBoundaries()
+	s.late += report.GetLateFreezes()
+	for _, b := range report.GetBoundaries() {
+		s.join(b, now)
+	}
+	s.settle(now.Add(-joinWindow))
+}
+
+// distributionsOf finds or makes a group; nil if there are too many nodes.
+func (s *Switches) distributionsOf(key groupKey) *distributions {
+	if key.job == 0 {
+		if s.nodes[key.node] == nil && len(s.nodes) < maxNodes {
+			s.nodes[key.node] = new(distributions)
+		}
+		return s.nodes[key.node]
+	}
+	if i := slices.Index(s.recent, key); i >= 0 {
+		s.recent = append(slices.Delete(s.recent, i, i+1), key)
+		return s.groups[key]
+	}
+	if len(s.recent) >= maxGroups {
+		delete(s.groups, s.recent[0])
+		s.recent = slices.Delete(s.recent, 0, 1)
+	}
+	s.recent = append(s.recent, key)
+	s.groups[key] = new(distributions)
+	return s.groups[key]
+}
+
+// join enters a node's word on a planned switch.
+func (s *Switches) join(report *scorev1.SwitchReport_Boundary, now time.Time) {
+	if len(report.GetJobsIn()) == 0 || report.GetRunningNanos() < report.GetPlannedNanos() {
+		return // nothing began to run
+	}
+	key := boundaryKey{report.GetPlanVersion(), report.GetRound(), report.GetRowPosition()}
+	b := s.pending[key]
+	if b == nil {
+		if len(s.arrivals) >= maxPending {
+			s.count(s.arrivals[0])
+		}
+		b = &boundary{key: key, since: now, planned: report.GetPlannedNanos(), first: report.GetRunningNanos()}
+		s.pending[key] = b
+		s.arrivals = append(s.arrivals, b)
+	}
+	b.nodes++
+	b.first = min(b.first, report.GetRunningNanos())
+	b.last = max(b.last, report.GetRunningNanos())
+}
+
+// settle counts the switches of which no more reports are awaited.
+func (s *Switches) settle(before time.Time) {
+	for len(s.arrivals) > 0 && s.arrivals[0].since.Before(before) {
+		s.count(s.arrivals[0])
+	}
+}
+
+func (s *Switches) count(oldest *boundary) {
+	delete(s.pending, oldest.key)
+	s.arrivals = slices.Delete(s.arrivals, 0, 1)
+	s.toRunning.Record(time.Duration(oldest.last - oldest.planned))
+	if oldest.nodes > 1 {
+		s.skew.Record(time.Duration(oldest.last - oldest.first))
+	}
+}
+
+// Response tells the distributions that were asked for: those of every node and
+// of every job on it, unless a job or a node is named.
+func (s *Switches) Response(request *scorev1.SwitchMetricsRequest) *scorev1.SwitchMetricsResponse {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle(s.now().Add(-joinWindow))
+	response := &scorev1.SwitchMetricsResponse{
+		Skew:             stepTimes("skew", &s.skew),
+		ToRunning:        stepTimes("to_running", &s.toRunning),
+		MissedBoundaries: s.missed,
+		LateFreezes:      s.late,
+	}
+	for _, key := range s.keys() {
+		if request.GetNode() != "" && request.GetNode() != key.node || request.GetJobId() != 0 && request.GetJobId() != key.job {
+			continue
+		}
+		group := &scorev1.SwitchMetricsResponse_Group{Node: key.node, JobId: key.job}
+		for i, h := range s.get(key) {
+			if h != nil {
+				group.Steps = append(group.Steps, stepTimes(ctxswitch.MeasureTable[i].Name, h))
+			}
+		}
+		response.Groups = append(response.Groups, group)
+	}
+	return response
+}
+
+// keys are all groups: by node, the node's whole before its jobs.
+func (s *Switches) keys() []groupKey {
+	keys := slices.Clone(s.recent)
+	for node := range s.nodes {
+		keys = append(keys, groupKey{node: node})
+	}
+	slices.SortFunc(keys, func(x, y groupKey) int {
+		return cmp.Or(cmp.Compare(x.node, y.node), cmp.Compare(x.job, y.job))
+	})
+	return keys
+}
+
+func (s *Switches) get(key groupKey) *distributions {
+	if key.job == 0 {
+		return s.nodes[key.node]
+	}
+	return s.groups[key]
+}
+
+// Quantiles that are told, beside the largest.
+const (
+	median = 0.5
+	high   = 0.99
+)
+
+func stepTimes(name string, h *histogram.Histogram) *scorev1.StepTimes {
+	return &scorev1.StepTimes{
+		Step: name, Count: h.Count(), SumNanos: int64(min(h.Sum(), 1<<63-1)),
+		MedianNanos: h.Quantile(median).Nanoseconds(), P99Nanos: h.Quantile(high).Nanoseconds(), MaxNanos: h.Max().Nanoseconds(),
+	}
+}

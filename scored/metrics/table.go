@@ -1,0 +1,46 @@
+package metrics
+
+// Names of the metrics; Table tells what they mean.
+const (
+	jobs             = "score_jobs"
+	jobsSubmitted    = "score_jobs_submitted_total"
+	jobsLaunched     = "score_jobs_launched_total"
+	jobsEnded        = "score_jobs_ended_total"
+	nodesUp          = "score_nodes_up"
+	plans            = "score_rotation_plans_total"
+	rotationRows     = "score_rotation_rows"
+	commitSeconds    = "score_commit_seconds"
+	rpcErrors        = "score_rpc_errors_total"
+	switchSeconds    = "score_switch_seconds"
+	skewSeconds      = "score_switch_skew_seconds"
+	toRunningSeconds = "score_switch_to_running_seconds"
+	missedBoundaries = "score_switch_missed_boundaries_total"
+	lateFreezes      = "score_switch_late_freezes_total"
+)
+
+// Info declares one metric.
+type Info struct {
+	Name, Help, Unit string
+	Labels           []string
+}
+
+// Table declares every metric of a server.
+var Table = []Info{
+	{jobs, "Jobs that have not ended, by state.", "jobs", []string{"state"}},
+	{jobsSubmitted, "Jobs committed since the server began to lead.", "jobs", nil},
+	{jobsLaunched, "Jobs put into the rotation plan since the server began to lead.", "jobs", nil},
+	{jobsEnded, "Jobs ended since the server began to lead, by reason.", "jobs", []string{"reason"}},
+	{nodesUp, "Nodes whose agent is connected.", "nodes", nil},
+	{plans, "Rotation plans made since the server began to lead.", "plans", nil},
+	{rotationRows, "Rows of the present rotation plan.", "rows", nil},
+	{commitSeconds, "Time from deciding an entry of the log to its being on disk and applied.", "seconds", nil},
+	{rpcErrors, "Calls refused or failed, by method and code.", "calls", []string{"method", "code"}},
+	{switchSeconds, "Time of each measure of a switch, by node; quantile 1 is the longest.", "seconds", []string{"node", "measure"}},
+	{skewSeconds, "Time between the first and the last node of a switch running the new gangs.", "seconds", nil},
+	{toRunningSeconds, "Time from the planned instant of a switch to the new gangs' running on all nodes.", "seconds", nil},
+	{missedBoundaries, "Planned switches that passed before an agent woke.", "boundaries", nil},
+	{lateFreezes, "Freezes that did not come in time.", "freezes", nil},
+}
+
+// commitBuckets reach from a memory-backed log to a disk in trouble, in seconds.
+var commitBuckets = []float64{20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 0.25, 1}

@@ -1,0 +1,194 @@
+package rpc
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/leader"
+)
+
+const (
+	// maxAgentMessage bounds a message of an agent: the states of 4096 ranks, or
+	// a spawn with its environment.
+	maxAgentMessage = 8 << 20
+	// helloTimeout is how long a new stream may take to say who it is.
+	helloTimeout = 5 * time.Second
+	// maxOutbox bounds the messages that an agent has not taken yet. One that
+	// is so far behind is cut off; it connects again and is told anew.
+	maxOutbox = 4096
+
+	authorization = "Authorization"
+	bearer        = "Bearer "
+)
+
+// SwitchSink takes what agents measured.
+type SwitchSink interface {
+	Add(node string, report *scorev1.SwitchReport)
+}
+
+// AgentOptions are what serving agents needs; all but CountError and Logger.
+type AgentOptions struct {
+	Leader     *leader.Leader
+	ClusterKey string
+	Switches   SwitchSink
+	CountError func(procedure, code string)
+	Logger     *zap.Logger
+}
+
+// agents serves the agents of nodes.
+type agents struct{ AgentOptions }
+
+var _ scorev1connect.AgentServiceHandler = agents{}
+
+// NewAgents makes the handler for the agents' address.
+func NewAgents(options AgentOptions) http.Handler {
+	if options.Logger == nil {
+		options.Logger = zap.NewNop()
+	}
+	mux := http.NewServeMux()
+	mux.Handle(scorev1connect.NewAgentServiceHandler(agents{options},
+		connect.WithInterceptors(gate{count: options.CountError}),
+		connect.WithReadMaxBytes(maxAgentMessage),
+		withoutCompression(),
+	))
+	return mux
+}
+
+type agentStream = connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]
+
+// Connect implements AgentServiceHandler.
+func (a agents) Connect(ctx context.Context, stream *agentStream) error {
+	if !a.knowsKey(stream.RequestHeader().Get(authorization)) {
+		return connect.NewError(connect.CodeUnauthenticated, errors.New("the cluster key differs; give every daemon the same key_file"))
+	}
+	link := newAgentLink(a.Leader.Now)
+	received := make(chan error, 1)
+	// It ends when this function has returned, since that closes the request.
+	go func() { received <- a.receive(ctx, stream, link) }()
+	return link.run(ctx, stream, received)
+}
+
+// knowsKey compares in constant time, so that the time taken tells nothing.
+func (a agents) knowsKey(header string) bool {
+	return subtle.ConstantTimeCompare([]byte(header), []byte(bearer+a.ClusterKey)) == 1
+}
+
+// receive handles all that the agent says. It is the leader's from the first
+// message until the stream ends.
+func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLink) error {
+	late := time.AfterFunc(helloTimeout, func() { link.Close("") })
+	first, err := stream.Receive()
+	late.Stop()
+	hello := first.GetHello()
+	if err != nil || hello == nil {
+		return invalid("the first message must say who the agent is")
+	}
+	refusal, err := a.Leader.Connect(ctx, hello, link)
+	if err != nil {
+		return err
+	}
+	if refusal != "" {
+		a.Logger.Warn("agent refused", zap.String("node", hello.GetNode()), zap.String("reason", refusal))
+		link.Close(refusal)
+		return nil
+	}
+	defer a.Leader.Disconnect(hello.GetNode(), link)
+	for {
+		message, err := stream.Receive()
+		if err != nil {
+			return nil // it went, which the leader is told
+		}
+		if ping := message.GetPing(); ping != nil {
+			link.pong(ping)
+		}
+		if report := message.GetSwitchReport(); report != nil {
+			a.Switches.Add(hello.GetNode(), report)
+		}
+		if err := a.Leader.Receive(ctx, hello.GetNode(), link, message); err != nil {
+			return err
+		}
+	}
+}
+
+// agentLink is the way to one agent: a bounded queue and the one goroutine that
+// may write to the stream. It implements leader.Link.
+type agentLink struct {
+	now   func() (nanos int64, term uint64)
+	queue chan *scorev1.ServerMessage
+	over  chan struct{}
+
+	once   sync.Once
+	reason string // of the refusal; written before over is closed
+}
+
+func newAgentLink(now func() (int64, uint64)) *agentLink {
+	return &agentLink{now: now, queue: make(chan *scorev1.ServerMessage, maxOutbox), over: make(chan struct{})}
+}
+
+// Send implements leader.Link.
+func (l *agentLink) Send(message *scorev1.ServerMessage) {
+	select {
+	case l.queue <- message:
+	default:
+		l.Close("")
+	}
+}
+
+// Close implements leader.Link.
+func (l *agentLink) Close(reason string) {
+	l.once.Do(func() {
+		l.reason = reason
+		close(l.over)
+	})
+}
+
+// pong answers a heartbeat. The time it carries is taken when it is sent.
+func (l *agentLink) pong(ping *scorev1.Ping) {
+	l.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Pong{
+		Pong: &scorev1.Pong{Sequence: ping.GetSequence(), AgentNanos: ping.GetAgentNanos()},
+	}})
+}
+
+// run writes what is queued until either side has ended the stream.
+func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-chan error) error {
+	defer l.Close("")
+	for {
+		select {
+		case message := <-l.queue:
+			if pong := message.GetPong(); pong != nil {
+				pong.ClusterNanos, pong.Term = l.now()
+			}
+			if stream.Send(message) != nil {
+				return nil // it went; the receiver tells the leader
+			}
+		case err := <-received:
+			select {
+			case <-l.over: // refused
+				return l.refuse(stream)
+			default:
+				return err
+			}
+		case <-l.over:
+			return l.refuse(stream)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// refuse says why the stream ends, if the agent shall not try again.
+func (l *agentLink) refuse(stream *agentStream) error {
+	if l.reason == "" {
+		return connect.NewError(connect.CodeUnavailable, errors.New("connect again"))
+	}
+	return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Refused{Refused: l.reason}})
+}

@@ -1,0 +1,132 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/leader"
+)
+
+// attachStream is the stream of one client of Attach.
+type attachStream = connect.BidiStream[scorev1.AttachRequest, scorev1.AttachEvent]
+
+// Attach implements JobServiceHandler: it merges what the leader tells about a
+// job with the output that it fetches from the job's nodes, and carries the
+// client's input there.
+func (u users) Attach(ctx context.Context, stream *attachStream) error {
+	first, err := stream.Receive()
+	if err != nil {
+		return invalid("the first message must open a job")
+	}
+	open := first.GetOpen()
+	if open == nil {
+		return invalid("the first message must open a job")
+	}
+	options := leader.AttachOptions{Owner: open.GetOwner(), Output: !open.GetNoOutput()}
+	attachment, err := u.Leader.Attach(ctx, open.GetJobId(), options, callerOf(ctx))
+	if err != nil {
+		return err
+	}
+	defer attachment.Close()
+
+	ctx, cancel := context.WithCancel(ctx)
+	m := &merger{
+		users: u, stream: stream, attachment: attachment,
+		output: make(chan *scorev1.AttachEvent),
+		input:  make(chan *scorev1.Stdin),
+	}
+	defer m.carriers.Wait()
+	defer m.sources.Wait()
+	defer cancel()
+	// It ends when this function has returned, since that closes the request.
+	failed := make(chan error, 1)
+	go func() { failed <- m.receive(ctx) }()
+	return m.run(ctx, failed)
+}
+
+// merger is one Attach: many sources, one writer.
+type merger struct {
+	users
+	stream     *attachStream
+	attachment *leader.Attachment
+	sources    sync.WaitGroup            // those that fetch
+	carriers   sync.WaitGroup            // those that carry input
+	output     chan *scorev1.AttachEvent // unbuffered: a slow client holds the ranks back
+	input      chan *scorev1.Stdin       // unbuffered, for the same reason
+}
+
+// run writes to the client until the job's end, or until the client is gone.
+// After the end it waits for the sources, so that all output comes before.
+func (m *merger) run(ctx context.Context, failed <-chan error) error {
+	var end *leader.Event
+	drained := make(chan struct{})
+	for {
+		var err error
+		select {
+		case e := <-m.attachment.Events():
+			switch {
+			case e.Sources != nil:
+				m.open(ctx, e.Sources)
+			case e.Message.GetEnded() != nil:
+				end = &e
+				go func() { m.sources.Wait(); close(drained) }()
+			default:
+				err = m.stream.Send(e.Message)
+			}
+		case output := <-m.output:
+			err = m.stream.Send(output)
+		case <-drained:
+			return m.stream.Send(end.Message)
+		case err = <-failed:
+			failed = nil // the client has no more to say; it may still listen
+		case <-m.attachment.Broken():
+			return connect.NewError(connect.CodeUnavailable, errors.New("the server lost track of the job's events; attach again"))
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// receive handles what the client says until it has no more to say.
+func (m *merger) receive(ctx context.Context) error {
+	for {
+		request, err := m.stream.Receive()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := m.handle(ctx, request); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *merger) handle(ctx context.Context, request *scorev1.AttachRequest) error {
+	switch r := request.GetRequest().(type) {
+	case *scorev1.AttachRequest_Stdin:
+		select {
+		case m.input <- r.Stdin:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	case *scorev1.AttachRequest_Signal:
+		return m.attachment.Signal(ctx, r.Signal)
+	case *scorev1.AttachRequest_Kill:
+		return m.attachment.Kill(ctx)
+	case *scorev1.AttachRequest_RankStates:
+		return m.attachment.AskRanks(ctx)
+	default:
+		return invalid("the job is open already")
+	}
+}

@@ -1,0 +1,125 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/leader"
+)
+
+// errCutOff is a source that ended without saying that this was all.
+var errCutOff = errors.New("the node's agent broke the connection off")
+
+// reader is a source that takes the client's input.
+type reader struct {
+	input chan *scorev1.Stdin
+	over  chan struct{} // closed when the source has ended
+}
+
+// open begins to fetch a job's output on all its nodes, and to carry the
+// client's input to those that take it.
+func (m *merger) open(ctx context.Context, sources []*leader.Source) {
+	var readers []reader
+	for _, source := range sources {
+		r := reader{over: make(chan struct{})}
+		if source.Stdin {
+			r.input = make(chan *scorev1.Stdin)
+			readers = append(readers, r)
+		}
+		m.sources.Go(func() {
+			defer close(r.over)
+			m.follow(ctx, source, r)
+		})
+	}
+	if len(readers) > 0 {
+		m.carriers.Go(func() { m.carry(ctx, readers) })
+	}
+}
+
+// carry gives the client's input to every reader. One that does not take it
+// holds the client back, until it has ended.
+func (m *merger) carry(ctx context.Context, readers []reader) {
+	for {
+		select {
+		case input := <-m.input:
+			for _, r := range readers {
+				select {
+				case r.input <- input:
+				case <-r.over:
+				case <-ctx.Done():
+				}
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// follow fetches one source to its end, and tells the client if that was not
+// all.
+func (m *merger) follow(ctx context.Context, source *leader.Source, r reader) {
+	err := m.fetch(ctx, source, r)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	m.Logger.Warn("output lost", zap.Uint64("job", source.Job), zap.String("node", source.Node), zap.Error(err))
+	text := fmt.Sprintf("output from node %s may be missing: %v", source.Node, err)
+	m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Warning{Warning: text}})
+}
+
+func (m *merger) fetch(ctx context.Context, source *leader.Source, r reader) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	peer := scorev1connect.NewPeerServiceClient(m.Agents, "http://"+source.Address, connect.WithAcceptCompression("gzip", nil, nil))
+	stream := peer.Stdio(ctx)
+	stream.RequestHeader().Set(authorization, bearer+m.ClusterKey)
+	defer stream.CloseResponse()
+	defer stream.CloseRequest()
+	// When Send fails, Receive tells the reason.
+	_ = stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_JobId{JobId: source.Job}})
+	if r.input != nil {
+		m.carriers.Go(func() { sendInput(ctx, stream, r) })
+	}
+	for {
+		down, err := stream.Receive()
+		switch {
+		case errors.Is(err, io.EOF):
+			return errCutOff
+		case err != nil:
+			return err
+		case down.GetDrained():
+			return nil
+		case down.GetOutput() != nil:
+			m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Output{Output: down.GetOutput()}})
+		}
+	}
+}
+
+// sendInput carries input until the source ends.
+func sendInput(ctx context.Context, stream *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown], r reader) {
+	for {
+		select {
+		case input := <-r.input:
+			if stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Stdin{Stdin: input}}) != nil {
+				return // the receiver learns why, and ends the source
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// pass hands an event to the writer.
+func (m *merger) pass(ctx context.Context, event *scorev1.AttachEvent) {
+	select {
+	case m.output <- event:
+	case <-ctx.Done():
+	}
+}

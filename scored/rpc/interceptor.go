@@ -1,0 +1,106 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"connectrpc.com/connect"
+
+	"score/scored/leader"
+)
+
+// gate stands before every method: it authorizes (if it is for users), gives
+// errors their codes, and counts them.
+type gate struct {
+	authorize bool
+	count     func(procedure, code string)
+}
+
+var _ connect.Interceptor = gate{}
+
+func (g gate) enter(ctx context.Context, procedure string) (context.Context, error) {
+	if !g.authorize {
+		return ctx, nil
+	}
+	return authorize(ctx, procedure)
+}
+
+func (g gate) leave(procedure string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = coded(err)
+	if g.count != nil {
+		g.count(procedure, connect.CodeOf(err).String())
+	}
+	return err
+}
+
+// WrapUnary implements connect.Interceptor.
+func (g gate) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
+		procedure := request.Spec().Procedure
+		ctx, err := g.enter(ctx, procedure)
+		if err != nil {
+			return nil, g.leave(procedure, err)
+		}
+		response, err := next(ctx, request)
+		return response, g.leave(procedure, err)
+	}
+}
+
+// WrapStreamingClient implements connect.Interceptor; servers do not need it.
+func (g gate) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// WrapStreamingHandler implements connect.Interceptor.
+func (g gate) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, stream connect.StreamingHandlerConn) error {
+		procedure := stream.Spec().Procedure
+		ctx, err := g.enter(ctx, procedure)
+		if err == nil {
+			err = next(ctx, stream)
+		}
+		return g.leave(procedure, err)
+	}
+}
+
+// codes gives each reason for a refusal its code.
+var codes = []struct {
+	err  error
+	code connect.Code
+}{
+	{leader.ErrInvalid, connect.CodeInvalidArgument},
+	{leader.ErrNoJob, connect.CodeNotFound},
+	{leader.ErrState, connect.CodeFailedPrecondition},
+	{leader.ErrImpossible, connect.CodeResourceExhausted},
+	{leader.ErrDenied, connect.CodePermissionDenied},
+	{leader.ErrLost, connect.CodeUnavailable},
+	{leader.ErrStopped, connect.CodeUnavailable},
+	{context.Canceled, connect.CodeCanceled},
+	{context.DeadlineExceeded, connect.CodeDeadlineExceeded},
+}
+
+// coded makes a connect error of an error that is none.
+func coded(err error) error {
+	if _, ok := errors.AsType[*connect.Error](err); ok {
+		return err
+	}
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return connect.NewError(c.code, sentence(err, c.err))
+		}
+	}
+	return connect.NewError(connect.CodeInternal, err)
+}
+
+// sentence drops the sentinel's words before the sentence that wraps it, which
+// says the same with more detail.
+func sentence(err, sentinel error) error {
+	text, prefix := err.Error(), sentinel.Error()+": "
+	if len(text) > len(prefix) && text[:len(prefix)] == prefix {
+		return errors.New(text[len(prefix):])
+	}
+	return err
+}

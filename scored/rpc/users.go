@@ -1,0 +1,192 @@
+package rpc
+
+import (
+	"context"
+	"net/http"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/leader"
+)
+
+// maxUserMessage bounds a request of a user: maxProgramBytes, with the names
+// and lengths around it.
+const maxUserMessage = 8 << 20
+
+// Switches tells how long the steps of the switches took.
+type Switches interface {
+	Response(*scorev1.SwitchMetricsRequest) *scorev1.SwitchMetricsResponse
+}
+
+// UserOptions are what serving users needs; all but CountError and Logger.
+type UserOptions struct {
+	Leader   *leader.Leader
+	Switches Switches
+	// Agents reaches the agents' PeerService, whatever their address.
+	Agents *http.Client
+	// ClusterKey is what the agents ask for.
+	ClusterKey string
+	// CountError counts refusals and failures by method and code.
+	CountError func(procedure, code string)
+	Logger     *zap.Logger
+}
+
+// users serves the users' programs.
+type users struct{ UserOptions }
+
+var (
+	_ scorev1connect.JobServiceHandler     = users{}
+	_ scorev1connect.ClusterServiceHandler = users{}
+)
+
+// NewUsers makes the handler for the users' Unix socket.
+func NewUsers(options UserOptions) http.Handler {
+	if options.Logger == nil {
+		options.Logger = zap.NewNop()
+	}
+	u := users{options}
+	handlerOptions := []connect.HandlerOption{
+		connect.WithInterceptors(gate{authorize: true, count: options.CountError}),
+		connect.WithReadMaxBytes(maxUserMessage),
+		withoutCompression(),
+	}
+	mux := http.NewServeMux()
+	mux.Handle(scorev1connect.NewJobServiceHandler(u, handlerOptions...))
+	mux.Handle(scorev1connect.NewClusterServiceHandler(u, handlerOptions...))
+	return mux
+}
+
+// withoutCompression: everything stays on this machine, where copying is
+// cheaper than packing.
+func withoutCompression() connect.HandlerOption {
+	return connect.WithCompression("gzip", nil, nil)
+}
+
+// Submit implements JobServiceHandler.
+func (u users) Submit(ctx context.Context, r *connect.Request[scorev1.SubmitRequest]) (*connect.Response[scorev1.SubmitResponse], error) {
+	if err := checkSpec(r.Msg.GetSpec()); err != nil {
+		return nil, err
+	}
+	identity, err := identityOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := u.Leader.Submit(ctx, r.Msg.GetSpec(), identity)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.SubmitResponse{JobId: id}), nil
+}
+
+// ListJobs implements JobServiceHandler.
+func (u users) ListJobs(ctx context.Context, r *connect.Request[scorev1.ListJobsRequest]) (*connect.Response[scorev1.ListJobsResponse], error) {
+	jobs, err := u.Leader.Jobs(ctx, r.Msg.GetAll(), r.Msg.GetUser())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.ListJobsResponse{Jobs: jobs}), nil
+}
+
+// GetJob implements JobServiceHandler.
+func (u users) GetJob(ctx context.Context, r *connect.Request[scorev1.GetJobRequest]) (*connect.Response[scorev1.GetJobResponse], error) {
+	job, err := u.Leader.Job(ctx, r.Msg.GetJobId(), callerOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	ranks, err := u.Leader.RankStates(ctx, r.Msg.GetJobId())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.GetJobResponse{Job: job, Ranks: ranks}), nil
+}
+
+// ExplainJob implements JobServiceHandler.
+func (u users) ExplainJob(ctx context.Context, r *connect.Request[scorev1.ExplainJobRequest]) (*connect.Response[scorev1.ExplainJobResponse], error) {
+	explained, err := u.Leader.Explain(ctx, r.Msg.GetJobId())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(explained), nil
+}
+
+// CancelJob implements JobServiceHandler.
+func (u users) CancelJob(ctx context.Context, r *connect.Request[scorev1.CancelJobRequest]) (*connect.Response[scorev1.CancelJobResponse], error) {
+	identity, err := identityOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := u.Leader.Cancel(ctx, r.Msg.GetJobId(), callerOf(ctx), identity.GetUser()); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.CancelJobResponse{}), nil
+}
+
+// SignalJob implements JobServiceHandler.
+func (u users) SignalJob(ctx context.Context, r *connect.Request[scorev1.SignalJobRequest]) (*connect.Response[scorev1.SignalJobResponse], error) {
+	if err := u.Leader.Signal(ctx, r.Msg.GetJobId(), r.Msg.GetSignal(), callerOf(ctx)); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.SignalJobResponse{}), nil
+}
+
+// WaitJob implements JobServiceHandler.
+func (u users) WaitJob(ctx context.Context, r *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error) {
+	job, err := u.Leader.Wait(ctx, r.Msg.GetJobId())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.WaitJobResponse{Job: job}), nil
+}
+
+// ListNodes implements ClusterServiceHandler.
+func (u users) ListNodes(ctx context.Context, _ *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error) {
+	nodes, err := u.Leader.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.ListNodesResponse{Nodes: nodes}), nil
+}
+
+// GetSettings implements ClusterServiceHandler.
+func (u users) GetSettings(ctx context.Context, _ *connect.Request[scorev1.GetSettingsRequest]) (*connect.Response[scorev1.GetSettingsResponse], error) {
+	settings, err := u.Leader.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.GetSettingsResponse{Settings: settings}), nil
+}
+
+// SetSettings implements ClusterServiceHandler.
+func (u users) SetSettings(ctx context.Context, r *connect.Request[scorev1.SetSettingsRequest]) (*connect.Response[scorev1.SetSettingsResponse], error) {
+	settings, err := u.Leader.SetSettings(ctx, r.Msg.GetSettings(), r.Msg.GetFields())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.SetSettingsResponse{Settings: settings}), nil
+}
+
+// SwitchMetrics implements ClusterServiceHandler.
+func (u users) SwitchMetrics(_ context.Context, r *connect.Request[scorev1.SwitchMetricsRequest]) (*connect.Response[scorev1.SwitchMetricsResponse], error) {
+	return connect.NewResponse(u.Switches.Response(r.Msg)), nil
+}
+
+// GetMatrix implements ClusterServiceHandler.
+func (u users) GetMatrix(ctx context.Context, _ *connect.Request[scorev1.GetMatrixRequest]) (*connect.Response[scorev1.GetMatrixResponse], error) {
+	matrix, err := u.Leader.Matrix(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(matrix), nil
+}
+
+// GetVersion implements ClusterServiceHandler.
+func (u users) GetVersion(ctx context.Context, _ *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error) {
+	version, err := u.Leader.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(version), nil
+}

@@ -1,0 +1,211 @@
+package rpc
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
+)
+
+// Bounds of a submission, each with its reason.
+const (
+	// maxArguments bounds arguments and environment variables in number; the
+	// kernel's bound is on bytes.
+	maxArguments = 65536
+	// maxString is the most bytes of one argument or variable that execve takes
+	// (MAX_ARG_STRLEN), without the closing NUL.
+	maxString = 128<<10 - 1
+	// maxProgramBytes bounds arguments and environment together: what execve
+	// takes with the usual stack limit (a quarter of 8 MiB).
+	maxProgramBytes = 2 << 20
+	// maxName bounds names and patterns, so that lists stay readable.
+	maxName = 255
+	// maxPath is the most bytes of a path that Linux takes, without the NUL.
+	maxPath = 4095
+	// maxNodeList bounds a list of nodes.
+	maxNodeList = 4096
+	// maxLimits: Linux has 16 resource limits.
+	maxLimits = 16
+	// maxUmask is that of all permission bits.
+	maxUmask = 0o777
+)
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", leader.ErrInvalid, fmt.Sprintf(format, args...))
+}
+
+// checkSpec refuses a submission that is malformed, before anybody thinks about
+// whether the cluster can run it.
+func checkSpec(s *scorev1.JobSpec) error {
+	if s == nil {
+		return invalid("the submission holds no job")
+	}
+	for _, check := range []func(*scorev1.JobSpec) error{checkNumbers, checkProgram, checkNames, checkPatterns, checkEnums} {
+		if err := check(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkNumbers(s *scorev1.JobSpec) error {
+	limit := time.Duration(s.GetTimeLimitNanos())
+	switch {
+	case s.GetTasks() == 0:
+		return invalid("the job has no tasks; ask for at least one with -n")
+	case s.GetTasks() > gang.MaxTasks:
+		return invalid("%d tasks are more than the most there can be, %d", s.GetTasks(), gang.MaxTasks)
+	case s.GetNodes() > s.GetTasks():
+		return invalid("%d tasks cannot be spread over %d nodes; ask for fewer nodes or more tasks", s.GetTasks(), s.GetNodes())
+	case s.GetCpusPerTask() > gang.MaxCPUsPerNode:
+		return invalid("%d CPUs per task are more than any node has", s.GetCpusPerTask())
+	case s.GetMemoryPerNodeBytes() > gang.MaxMemory:
+		return invalid("%d bytes of memory per node are more than any node has", s.GetMemoryPerNodeBytes())
+	case s.GetPriority() < -gang.MaxPriority || s.GetPriority() > gang.MaxPriority:
+		return invalid("the priority %d is not between %d and %d", s.GetPriority(), -gang.MaxPriority, gang.MaxPriority)
+	case limit < 0:
+		return invalid("the time limit %v is negative", limit)
+	case limit > gang.MaxTimeLimit:
+		return invalid("the time limit %v is longer than %v", limit, gang.MaxTimeLimit)
+	case s.GetUmask() > maxUmask:
+		return invalid("the umask %#o is more than %#o", s.GetUmask(), maxUmask)
+	case len(s.GetLimits()) > maxLimits:
+		return invalid("%d resource limits are more than the %d there are", len(s.GetLimits()), maxLimits)
+	}
+	return nil
+}
+
+func checkProgram(s *scorev1.JobSpec) error {
+	if len(s.GetArgv()) == 0 || s.GetArgv()[0] == "" {
+		return invalid("the job names no program")
+	}
+	if n := len(s.GetArgv()) + len(s.GetEnv()); n > maxArguments {
+		return invalid("%d arguments and environment variables are more than %d", n, maxArguments)
+	}
+	total := 0
+	for _, texts := range [][]string{s.GetArgv(), s.GetEnv()} {
+		for _, text := range texts {
+			total += len(text) + 1
+			switch {
+			case strings.ContainsRune(text, 0):
+				return invalid("an argument or environment variable holds a NUL: %q", clip(text))
+			case len(text) > maxString:
+				return invalid("an argument or environment variable is longer than the %d bytes the kernel takes: %q", maxString, clip(text))
+			}
+		}
+	}
+	if total > maxProgramBytes {
+		return invalid("arguments and environment take %d bytes, and the kernel takes at most %d; pass fewer variables with --export", total, maxProgramBytes)
+	}
+	for _, variable := range s.GetEnv() {
+		if name, _, ok := strings.Cut(variable, "="); !ok || name == "" {
+			return invalid("the environment variable %q is not NAME=VALUE", clip(variable))
+		}
+	}
+	return nil
+}
+
+func checkNames(s *scorev1.JobSpec) error {
+	if err := checkText("the job's name", s.GetName(), maxName); err != nil {
+		return err
+	}
+	if err := checkText("the working directory", s.GetWorkDir(), maxPath); err != nil {
+		return err
+	}
+	if !path.IsAbs(s.GetWorkDir()) {
+		return invalid("the working directory %q is not an absolute path", clip(s.GetWorkDir()))
+	}
+	if len(s.GetNodeList()) > maxNodeList {
+		return invalid("the list names %d nodes, more than %d", len(s.GetNodeList()), maxNodeList)
+	}
+	for _, name := range s.GetNodeList() {
+		if err := checkText("a node's name", name, maxName); err != nil {
+			return err
+		}
+		if name == "" {
+			return invalid("the list of nodes holds an empty name")
+		}
+	}
+	return nil
+}
+
+func checkPatterns(s *scorev1.JobSpec) error {
+	patterns := []struct{ what, pattern string }{
+		{"the file name for standard output", s.GetStdoutPattern()},
+		{"the file name for standard error", s.GetStderrPattern()},
+		{"the file name for standard input", s.GetStdinPattern()},
+	}
+	for _, p := range patterns {
+		if err := checkText(p.what, p.pattern, maxPath); err != nil {
+			return err
+		}
+		if err := checkPattern(p.what, p.pattern); err != nil {
+			return err
+		}
+	}
+	if s.GetDetached() && s.GetStdoutPattern() == "" {
+		return invalid("a detached job needs a file for its output; name one with -o")
+	}
+	return nil
+}
+
+// checkPattern refuses unknown letters after a percent sign.
+func checkPattern(what, pattern string) error {
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] != '%' {
+			continue
+		}
+		i++
+		if i == len(pattern) || !strings.ContainsRune("tNj%", rune(pattern[i])) {
+			return invalid("%s, %q, holds a %% that is not %%t (rank), %%N (node), %%j (job) or %%%%", what, clip(pattern))
+		}
+	}
+	return nil
+}
+
+func checkEnums(s *scorev1.JobSpec) error {
+	known := []struct {
+		what  string
+		value int32
+		names map[int32]string
+	}{
+		{"stdin mode", int32(s.GetStdin()), scorev1.StdinMode_name},
+		{"MPI mode", int32(s.GetMpi()), scorev1.MpiMode_name},
+		{"distribution", int32(s.GetDistribution()), scorev1.Distribution_name},
+	}
+	for _, k := range known {
+		if _, ok := k.names[k.value]; !ok {
+			return invalid("%s %d is unknown", k.what, k.value)
+		}
+	}
+	return nil
+}
+
+// checkText refuses what would garble a terminal or a log.
+func checkText(what, text string, most int) error {
+	switch {
+	case len(text) > most:
+		return invalid("%s is longer than %d bytes: %q", what, most, clip(text))
+	case !utf8.ValidString(text):
+		return invalid("%s is not UTF-8: %q", what, clip(text))
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return invalid("%s holds control characters: %q", what, clip(text))
+	}
+	return nil
+}
+
+// clipLength is how much of a bad text is shown: enough to recognize it.
+const clipLength = 64
+
+func clip(text string) string {
+	if len(text) > clipLength {
+		return text[:clipLength] + "..."
+	}
+	return text
+}
