@@ -10,6 +10,8 @@ import (
 // shortTime shows a duration for people: as many digits as one compares.
 func shortTime(d time.Duration) string {
 	switch {
+	case d == 0:
+		return "0"
 	case d < 0:
 		return "-" + shortTime(-d)
 	case d < time.Microsecond:

@@ -61,7 +61,11 @@ func describePlan(plan []devNode) string {
 	for _, node := range plan {
 		words = append(words, fmt.Sprintf("%s (%s)", node.name, cpuWords(node.cpus)))
 	}
-	text := fmt.Sprintf("%d nodes on this machine: %s", len(plan), strings.Join(words, ", "))
+	noun := "nodes"
+	if len(plan) == 1 {
+		noun = "node"
+	}
+	text := fmt.Sprintf("%d %s on this machine: %s", len(plan), noun, strings.Join(words, ", "))
 	if plan[0].shares {
 		text += "; there are more nodes than CPUs, so nodes share them, and their gangs disturb each other"
 	}

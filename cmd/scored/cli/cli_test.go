@@ -1,0 +1,317 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+
+	"score/scored/api/scorev1"
+	"score/scored/client/clienttest"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	time.Local = time.UTC // tables show local time
+	os.Exit(m.Run())
+}
+
+// at is an instant of the examples, seconds after a fixed one.
+func at(seconds int64) int64 { return (1_790_000_000 + seconds) * 1e9 }
+
+// jobs are one of each kind.
+func exampleJobs() []*scorev1.Job {
+	user := &scorev1.Identity{Uid: 1000, User: "ann"}
+	return []*scorev1.Job{
+		{
+			Id: 3, User: user, State: scorev1.JobState_JOB_STATE_RUNNING, SubmittedNanos: at(0), StartedNanos: at(1),
+			Spec: &scorev1.JobSpec{
+				Name: "ocean", Argv: []string{"./ocean", "-x", "9"}, WorkDir: "/home/ann", Tasks: 4, Nodes: 2,
+				CpusPerTask: 2, MemoryPerNodeBytes: 3 << 29, Priority: 10, TimeLimitNanos: 90 * 60 * 1e9,
+			},
+			Row: 1, AlsoRows: []uint32{2},
+			Places: []*scorev1.NodePlace{{Node: "n1", Ranks: []uint32{0, 1}, Cpus: []uint32{0, 1, 2, 3}}, {Node: "n2", Ranks: []uint32{2, 3}, Cpus: []uint32{4, 6}}},
+			Usage:  &scorev1.Usage{CpuNanos: 71_400_000_000, RunNanos: 35_700_000_000, Slices: 357, LateFreezes: 1, MaxRssBytes: 12 << 20},
+		},
+		{
+			Id: 4, User: user, State: scorev1.JobState_JOB_STATE_QUEUED, SubmittedNanos: at(5), Row: -1, WaitingFor: "CPUs on 2 nodes",
+			Spec: &scorev1.JobSpec{Name: "evil\x1b[2Jname", Argv: []string{"prog"}, WorkDir: "/", Tasks: 64, Exclusive: true},
+		},
+		{
+			Id: 2, User: &scorev1.Identity{Uid: 1001}, State: scorev1.JobState_JOB_STATE_DONE,
+			SubmittedNanos: at(-100), StartedNanos: at(-99), EndedNanos: at(-50), Row: -1,
+			Spec:   &scorev1.JobSpec{Name: "crash", Argv: []string{"crash"}, WorkDir: "/tmp", Tasks: 1},
+			Places: []*scorev1.NodePlace{{Node: "n1", Ranks: []uint32{0}, Cpus: []uint32{0}}},
+			Usage:  &scorev1.Usage{RunNanos: 49 * 1e9, CpuNanos: 48 * 1e9, Slices: 1},
+			Verdict: &scorev1.Verdict{
+				Reason: scorev1.EndReason_END_REASON_RANK_FAILED, ExitCode: 139, Rank: 0, Node: "n1",
+				Message: "rank 0 on node n1 was killed by signal 11 (SIGSEGV); the job was ended",
+			},
+		},
+	}
+}
+
+func exampleNodes() []*scorev1.Node {
+	return []*scorev1.Node{
+		{Name: "n1", Address: "127.0.0.1:7421", Cpus: 8, MemoryBytes: 16 << 30, MemoryUsedBytes: 3 << 29, Jobs: 2, Up: true, Version: "v1", ClockErrorNanos: 8_300, RoundTripNanos: 120_000},
+		{Name: "n2", Address: "127.0.0.1:7422", Cpus: 1, MemoryBytes: 1000 << 20, Version: "v1", SharesCpus: true, Notes: []string{"no cgroups: not root"}},
+	}
+}
+
+func exampleSwitches(r *scorev1.SwitchMetricsRequest) *scorev1.SwitchMetricsResponse {
+	times := func(step string, median int64) *scorev1.StepTimes {
+		return &scorev1.StepTimes{Step: step, Count: 100, MedianNanos: median, P99Nanos: 3 * median, MaxNanos: 10 * median, SumNanos: 110 * median}
+	}
+	return &scorev1.SwitchMetricsResponse{
+		Groups: []*scorev1.SwitchMetricsResponse_Group{{
+			Node: "n1", JobId: r.GetJobId(),
+			Steps: []*scorev1.StepTimes{times("stop", 12_000), {Step: "flush"}, times("go", 31_000)},
+		}},
+		Skew: times("", 4_100), ToRunning: times("", 95_000), MissedBoundaries: 2, LateFreezes: 1,
+	}
+}
+
+// example is a cluster with a bit of everything.
+func example(t *testing.T) clienttest.Daemon {
+	find := func(id uint64) (*scorev1.Job, error) {
+		for _, job := range exampleJobs() {
+			if job.GetId() == id {
+				return job, nil
+			}
+		}
+		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no job %d", id))
+	}
+	return clienttest.Daemon{
+		ListJobs: func(r *scorev1.ListJobsRequest) (*scorev1.ListJobsResponse, error) {
+			reply := &scorev1.ListJobsResponse{}
+			for _, job := range exampleJobs() {
+				done := job.GetState() == scorev1.JobState_JOB_STATE_DONE
+				if (r.GetAll() || !done) && (r.GetUser() == "" || r.GetUser() == job.GetUser().GetUser()) {
+					reply.Jobs = append(reply.Jobs, job)
+				}
+			}
+			return reply, nil
+		},
+		GetJob: func(id uint64) (*scorev1.GetJobResponse, error) {
+			job, err := find(id)
+			reply := &scorev1.GetJobResponse{Job: job}
+			if id == 3 {
+				reply.Ranks = []*scorev1.RankState{
+					{Rank: 0, Node: "n1", Pid: 101, State: "running", CpuNanos: 35e9},
+					{Rank: 1, Node: "n1", Pid: 102, State: "exited", ExitCode: 3},
+					{Rank: 2, Node: "n2", Pid: 201, State: "frozen"},
+					{Rank: 3, Node: "n2", Pid: 202, State: "killed", Signal: 9},
+				}
+			}
+			return reply, err
+		},
+		Explain: func(id uint64) (*scorev1.ExplainJobResponse, error) {
+			return &scorev1.ExplainJobResponse{Lines: []string{"Job 4 waits for CPUs.", "One job goes first."}, Resource: "cpus", JobsBefore: 1}, nil
+		},
+		Cancel: func(id uint64) error {
+			_, err := find(id)
+			return err
+		},
+		Signal: func(id uint64, signal int32) error {
+			if signal != 10 {
+				t.Errorf("signal %d", signal)
+			}
+			return nil
+		},
+		Wait:  find,
+		Nodes: exampleNodes,
+		Settings: func() *scorev1.Settings {
+			return &scorev1.Settings{SliceNanos: 1e8, MaxRows: 8, DefaultMemoryPerCpuBytes: 64 << 20}
+		},
+		Set: func(r *scorev1.SetSettingsRequest) error {
+			if strings.Join(r.GetFields(), ",") != "slice_nanos" || r.GetSettings().GetSliceNanos() != 1e7 {
+				t.Errorf("SetSettings(%v)", r)
+			}
+			return nil
+		},
+		Switches: exampleSwitches,
+		Matrix: func() *scorev1.GetMatrixResponse {
+			return &scorev1.GetMatrixResponse{PlanVersion: 12, Term: 2, RowOn: 1, Rows: []*scorev1.MatrixRow{
+				{Index: 0, SliceNanos: 1e8, Cells: []*scorev1.MatrixRow_Cell{{Node: "n1", JobId: 1}, {Node: "n1", JobId: 5}}},
+				{Index: 1, SliceNanos: 2e8, Cells: []*scorev1.MatrixRow_Cell{{Node: "n2", JobId: 3}, {Node: "n1", JobId: 3}, {Node: "n1", JobId: 5, Alternate: true}}},
+			}}
+		},
+		Version: func() *scorev1.GetVersionResponse {
+			return &scorev1.GetVersionResponse{Version: "v1", Cluster: "lab", JobsRunning: 1, JobsQueued: 1}
+		},
+		Attach: func(job *clienttest.Attachment) {
+			if job.Open.GetOwner() {
+				t.Error("scored job attach owns the job: it would end with it")
+			}
+			job.Print(0, 1, "zero\nhalf")
+			job.Print(1, 1, "one\n")
+			job.End(9, "the job was cancelled")
+		},
+	}
+}
+
+// scored runs a command line against a daemon.
+func scored(socket string, arguments ...string) (code int, out, errs string) {
+	var stdout, stderr bytes.Buffer
+	root := Root()
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	code = Execute(root, append(arguments, "--cluster", socket))
+	return code, stdout.String(), stderr.String()
+}
+
+// TestOutput pins what people and programs see; see testdata.
+func TestOutput(t *testing.T) {
+	socket := clienttest.Serve(t, example(t))
+	var got strings.Builder
+	for _, line := range []string{
+		"job list", "job list --all", "job list --user bob", "job list --all --json",
+		"job show 3", "job show 4", "job show 2", "job show 3 --json",
+		"job explain 4", "job explain 4 --json", "job attach -l 3",
+		"node list", "node list --json", "node show n1", "node show n2", "node show n2 --json",
+		"matrix", "matrix --json",
+		"metrics", "metrics --json", "metrics switch", "metrics switch --job 3 --node n1 --json",
+		"config get", "config get slice", "config get --json",
+		"version", "version --json",
+	} {
+		code, out, errs := scored(socket, strings.Fields(line)...)
+		fmt.Fprintf(&got, "$ scored %s\n%s", line, out)
+		if errs != "" {
+			fmt.Fprintf(&got, "[stderr] %s", errs)
+		}
+		if code != 0 {
+			fmt.Fprintf(&got, "[exit code %d]\n", code)
+		}
+		if strings.HasSuffix(line, "--json") {
+			checkJSON(t, line, out)
+		}
+		got.WriteByte('\n')
+	}
+	golden(t, "output.txt", got.String())
+}
+
+// checkJSON demands one object with the schema's number.
+func checkJSON(t *testing.T, line, out string) {
+	t.Helper()
+	var object struct {
+		Schema int `json:"schema"`
+	}
+	if err := json.Unmarshal([]byte(out), &object); err != nil || object.Schema != schema {
+		t.Errorf("%s: schema %d, %v", line, object.Schema, err)
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; -update writes it):\n%s", name, diff)
+	}
+}
+
+func TestActions(t *testing.T) {
+	socket := clienttest.Serve(t, example(t))
+	for line, want := range map[string]struct {
+		code int
+		errs string
+	}{
+		"job cancel 3 4":            {},
+		"job cancel 9 3 8":          {1, "scored: there is no job 9; there is no job 8\n"},
+		"job cancel":                {1, "scored: name the jobs to end\n"},
+		"job cancel x":              {1, "scored: \"x\" is no job's number; 'scored job list' shows them\n"},
+		"job cancel 0":              {1, "scored: \"0\" is no job's number; 'scored job list' shows them\n"},
+		"job signal USR1 3":         {},
+		"job signal sigusr1 3 4":    {},
+		"job signal 10 3":           {},
+		"job signal 99 3":           {1, "scored: there is no signal 99\n"},
+		"job signal HELLO 3":        {1, "scored: there is no signal \"HELLO\": give a name (USR1) or a number\n"},
+		"job signal USR1":           {1, "scored: name the jobs after the signal\n"},
+		"job wait 2":                {139, ""},
+		"job wait 3":                {0, ""},
+		"job wait 3 2 4":            {139, ""},
+		"job wait 9":                {125, "scored: there is no job 9\n"},
+		"job attach 9":              {125, "scored: there is no job 9\n"},
+		"job attach 3 4":            {1, "scored: name one job only\n"},
+		"job show 9":                {1, "scored: there is no job 9\n"},
+		"node show n9":              {1, "scored: there is no node \"n9\"; 'scored node list' shows them\n"},
+		"config set slice 10ms":     {},
+		"config set slice":          {1, "scored: name a setting and its new value, as in: scored config set slice 10ms\n"},
+		"config set slice fast":     {1, "scored: slice \"fast\": write a time with its unit, as in 10ms or 1s\n"},
+		"config set slice -1s":      {1, "scored: unknown shorthand flag: '1' in -1s\n"},
+		"config set slice 0s":       {1, "scored: slice \"0s\": write a time with its unit, as in 10ms or 1s\n"},
+		"config set max_rows 0":     {1, "scored: max_rows \"0\": it must be at least 1\n"},
+		"config set memory_per_cpu": {1, "scored: name a setting and its new value, as in: scored config set slice 10ms\n"},
+		"config set color blue":     {1, "scored: there is no setting \"color\": it is slice, max_rows, memory_per_cpu\n"},
+		"config get color":          {1, "scored: there is no setting \"color\": it is slice, max_rows, memory_per_cpu\n"},
+		"job list --nosuch":         {1, "scored: unknown flag: --nosuch\n"},
+		"nosuch":                    {1, "scored: unknown command \"nosuch\" for \"scored\"\n"},
+	} {
+		code, out, errs := scored(socket, strings.Fields(line)...)
+		if code != want.code || errs != want.errs || out != "" {
+			t.Errorf("scored %s: exit code %d, output %q, errors %q; want %d, %q", line, code, out, errs, want.code, want.errs)
+		}
+	}
+}
+
+func TestNoDaemon(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none")
+	code, _, errs := scored(missing, "job", "list")
+	want := "scored: no daemon answers at " + missing + ", which --cluster names: no such file or directory; start it, or give another socket\n"
+	if code != 1 || errs != want {
+		t.Errorf("exit code %d, %q; want 1, %q", code, errs, want)
+	}
+	if code, out, errs := scored("embedded", "version"); code != 0 || !strings.HasPrefix(out, "scored ") {
+		t.Errorf("the version without a daemon: exit code %d, %q, %q", code, out, errs)
+	}
+}
+
+func TestEmptyMatrix(t *testing.T) {
+	socket := clienttest.Serve(t, clienttest.Daemon{Matrix: func() *scorev1.GetMatrixResponse { return &scorev1.GetMatrixResponse{RowOn: -1} }})
+	if code, out, errs := scored(socket, "matrix"); code != 0 || out != "no job runs\n" {
+		t.Errorf("exit code %d, %q, %q", code, out, errs)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for want, got := range map[string]string{
+		"0": shortTime(0), "999 ns": shortTime(999), "1.5 us": shortTime(1500), "12.3 ms": shortTime(12_300_000),
+		"59.9 s": shortTime(59_900 * time.Millisecond), "0:01:00": shortTime(time.Minute),
+		"2-3:04:05": clockTime(51*time.Hour + 4*time.Minute + 5*time.Second), "-1.0 s": shortTime(-time.Second),
+		"1023": shortBytes(1023), "1K": shortBytes(1024), "1.5M": shortBytes(3 << 19), "16G": shortBytes(16 << 30),
+		"2048T": shortBytes(1 << 51), "-": instant(0), "0-2,5": numbers([]uint32{0, 1, 2, 5}), "7": numbers([]uint32{7}),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestExitError(t *testing.T) {
+	cause := errors.New("cause")
+	if err := (&ExitError{Code: 3, Err: cause}); !errors.Is(err, cause) || err.Error() != "cause" {
+		t.Error(err)
+	}
+	if got := (&ExitError{Code: 3}).Error(); got != "exit code 3" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"score/cmd/scored/cli"
+	"score/cmd/scored/daemon"
+)
+
+func files(t *testing.T) map[string]string {
+	t.Helper()
+	root := cli.Root()
+	root.AddCommand(daemon.Commands()...)
+	root.AddCommand(manCommand(root))
+	files, err := generate(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// What packages install must be what the programs say of themselves.
+func TestPackagingIsUpToDate(t *testing.T) {
+	generated := files(t)
+	for name, want := range generated {
+		got, err := os.ReadFile(filepath.Join("..", "..", "packaging", name))
+		if err != nil || string(got) != want {
+			t.Errorf("packaging/%s is not up to date (%v): run make generate", name, err)
+		}
+	}
+	for _, dir := range []string{"man", "completion"} {
+		entries, err := os.ReadDir(filepath.Join("..", "..", "packaging", dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			if _, ok := generated[dir+"/"+entry.Name()]; !ok {
+				t.Errorf("packaging/%s/%s belongs to no command any more: remove it", dir, entry.Name())
+			}
+		}
+	}
+}
+
+func TestEveryCommandHasAPage(t *testing.T) {
+	generated := files(t)
+	for _, name := range []string{"scrun", "scored", "scored-server", "scored-agent", "scored-dev", "scored-job-explain", "scored-metrics-switch"} {
+		if generated["man/"+name+".1"] == "" {
+			t.Errorf("there is no page %s(1)", name)
+		}
+	}
+	for name := range generated {
+		if strings.Contains(name, "embedded") || strings.Contains(name, "scored-man") {
+			t.Errorf("a hidden command has a page: %s", name)
+		}
+	}
+}
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	err := write(filepath.Join(dir, "man"), map[string]string{"man/a.1": "page", "completion/_a": "words", "score.toml": "keys"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"man/a.1": "page", "completion/_a": "words", "score.toml": "keys"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v", name, got, err)
+		}
+	}
+}
