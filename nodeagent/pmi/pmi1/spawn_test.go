@@ -1,6 +1,7 @@
 package pmi1
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -68,4 +69,41 @@ func FuzzSpawn(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestSpawnErrors(t *testing.T) {
+	const head = "mcmd=spawn\nnprocs=1\nexecname=a\n"
+	const tail = "totspawns=1\nspawnssofar=1\nendcmd"
+	for name, tt := range map[string]struct {
+		text string
+		want error
+	}{
+		"no total":           {head + "spawnssofar=1\nendcmd", pmi.ErrMalformed},
+		"no position":        {head + "totspawns=1\nendcmd", pmi.ErrMalformed},
+		"total of words":     {head + "totspawns=one\nspawnssofar=1\nendcmd", pmi.ErrMalformed},
+		"no total at all":    {head + "totspawns=0\nspawnssofar=1\nendcmd", pmi.ErrTooLong},
+		"many commands":      {head + "totspawns=1025\nspawnssofar=1\nendcmd", pmi.ErrTooLong},
+		"wrong position":     {head + "totspawns=3\nspawnssofar=3\nendcmd", pmi.ErrOrder},
+		"no count":           {"mcmd=spawn\nexecname=a\n" + tail, pmi.ErrMalformed},
+		"no processes":       {"mcmd=spawn\nnprocs=0\nexecname=a\n" + tail, pmi.ErrMalformed},
+		"negative processes": {"mcmd=spawn\nnprocs=-4\nexecname=a\n" + tail, pmi.ErrMalformed},
+		"no command":         {"mcmd=spawn\nnprocs=1\n" + tail, pmi.ErrMalformed},
+		"missing argument":   {head + "argcnt=2\narg1=x\n" + tail, pmi.ErrMalformed},
+		"negative arguments": {head + "argcnt=-1\n" + tail, pmi.ErrMalformed},
+		"argcnt of words":    {head + "argcnt=x\n" + tail, pmi.ErrMalformed},
+		"missing info key":   {head + "info_num=1\ninfo_val_0=x\n" + tail, pmi.ErrMalformed},
+		"missing info value": {head + "info_num=1\ninfo_key_0=x\n" + tail, pmi.ErrMalformed},
+		"missing given key":  {head + "preput_num=1\n" + tail, pmi.ErrMalformed},
+		"lying info count":   {head + "info_num=1000000000\n" + tail, pmi.ErrMalformed},
+		"no pair":            {head + "nonsense\n" + tail, pmi.ErrMalformed},
+		"long line":          {head + "arg1=" + strings.Repeat("x", MaxLine) + "\n" + tail, pmi.ErrTooLong},
+		"endless":            {head + strings.Repeat("arg1="+strings.Repeat("x", 1000)+"\n", 2100) + tail, pmi.ErrTooLong},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s Spawn
+			if request, err := play(&s, tt.text); request != nil || !errors.Is(err, tt.want) {
+				t.Errorf("got %v, %v, want %v", request, err, tt.want)
+			}
+		})
+	}
 }

@@ -3,6 +3,7 @@ package pmi2
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"score/nodeagent/pmi"
@@ -107,4 +108,30 @@ func FuzzBody(f *testing.F) {
 		}
 		_ = Stale(text)
 	})
+}
+
+func TestSpawnErrors(t *testing.T) {
+	for text, want := range map[string]error{
+		"cmd=spawn;":                                                              pmi.ErrMalformed,
+		"cmd=spawn;ncmds=0;":                                                      pmi.ErrMalformed,
+		"cmd=spawn;ncmds=x;subcmd=a;maxprocs=1;":                                  pmi.ErrMalformed,
+		"cmd=spawn;ncmds=2;subcmd=a;maxprocs=1;":                                  pmi.ErrMalformed,
+		"cmd=spawn;ncmds=1;subcmd=a;maxprocs=0;":                                  pmi.ErrMalformed,
+		"cmd=spawn;ncmds=1;subcmd=a;maxprocs=many;":                               pmi.ErrMalformed,
+		"cmd=spawn;ncmds=1;subcmd=a;":                                             pmi.ErrMalformed,
+		"cmd=spawn;ncmds=1;subcmd=;maxprocs=1;":                                   pmi.ErrMalformed,
+		"cmd=spawn;ncmds=2;subcmd=a;subcmd=b;maxprocs=1;":                         pmi.ErrMalformed,
+		"cmd=spawn;ncmds=1;subcmd=a;maxprocs=1;argc=2;argv0=x;":                   pmi.ErrMalformed,
+		"cmd=spawn;ncmds=1;subcmd=a;maxprocs=1;argc=few;argv0=x;":                 pmi.ErrMalformed,
+		"cmd=spawn;" + strings.Repeat("subcmd=a;maxprocs=1;", pmi.MaxSpawnApps+1): pmi.ErrTooLong,
+		"cmd=spawn;subcmd=a;maxprocs=1;argc=0;infokeycount=0;":                    nil,
+	} {
+		var body Body
+		if err := body.Parse([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := body.Spawn(); !errors.Is(err, want) {
+			t.Errorf("%.60q: got %v, want %v", text, err, want)
+		}
+	}
 }

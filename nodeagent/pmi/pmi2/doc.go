@@ -19,3 +19,6 @@ const (
 	// MaxThread bounds the mark of a client's thread, a pointer in text.
 	MaxThread = 64
 )
+
+// ThreadKey marks the thread of a client that asks; the answer repeats it.
+const ThreadKey = "thrid"

@@ -39,7 +39,7 @@ func Begin(dst []byte, command, thread string) Frame {
 	f := Frame{dst: append(dst, "      "...), start: len(dst)}
 	f.Pair("cmd", command)
 	if thread != "" {
-		f.Pair("thrid", thread)
+		f.Pair(ThreadKey, thread)
 	}
 	return f
 }

@@ -31,7 +31,7 @@ func TestFrame(t *testing.T) {
 	f := Begin([]byte("before"), "kvs-get-response", "0x1")
 	f.Int("rc", 0)
 	f.Pair("value", ";a;;b=c\n")
-	want := "before54    cmd=kvs-get-response;thrid=0x1;rc=0;value=;;a;;;;b=c\n;"
+	want := "before54    cmd=kvs-get-response;" + ThreadKey + "=0x1;rc=0;value=;;a;;;;b=c\n;"
 	if got := string(f.End()); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -82,10 +82,10 @@ func (x *session) feed(s *Server, data []byte) error {
 // next returns the first line or frame of the input and how many bytes it takes
 // there, 0 if it is not whole.
 func (x *session) next(data []byte) (part []byte, size int, err error) {
-	if x.mode == modeFrames {
-		return nextFrame(data)
+	if x.mode == modeLines {
+		return nextLine(data)
 	}
-	return nextLine(data)
+	return nextFrame(data)
 }
 
 func nextLine(data []byte) (line []byte, size int, err error) {

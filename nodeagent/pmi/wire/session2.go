@@ -29,7 +29,7 @@ func (x *session) frame(s *Server, text []byte) error {
 	if err := request.Parse(text[:len(text)-x.stale]); err != nil {
 		return err
 	}
-	if thread, ok := request.Get("thrid"); ok {
+	if thread, ok := request.Get(pmi2.ThreadKey); ok {
 		if len(thread) > pmi2.MaxThread {
 			return fmt.Errorf("%w: a thread's mark of %d bytes, the most is %d", pmi.ErrTooLong, len(thread), pmi2.MaxThread)
 		}
