@@ -51,6 +51,7 @@ func (m *Machine) look(head *job, now int64) *view {
 	m.shadow.add(at)
 	m.common.copyFrom(m.grid)
 	m.common.addCPUs(at)
+	m.common.rows[at.row].weights[at.weight]-- // the head does not lengthen the rotation yet
 	for pos := range m.common.mem {
 		m.limitMemory(int32(pos))
 	}
@@ -132,7 +133,7 @@ func (m *Machine) overtake(j *job, v *view) (*gang, bool) {
 		failed, g = m.memo.now, m.grid
 	}
 	s, ok := m.remembered(failed, g, j, growth)
-	if !ok {
+	if !ok || !m.grid.allows(s.row) {
 		return nil, false
 	}
 	ga := m.found(j, s)

@@ -37,7 +37,7 @@ func (r Reason) String() string {
 	case ForExclusive:
 		return "exclusive nodes"
 	case ForRows:
-		return "CPUs in a row"
+		return "free CPUs"
 	case ForTurn:
 		return "its turn"
 	case ForGang:
@@ -56,9 +56,10 @@ type Explanation struct {
 
 	// Of a waiting job.
 	Reasons []Reason
-	Before  int   // jobs before it in the queue
-	Head    JobID // the job that waits first, 0 if none
-	StartBy int64 // cluster time by which it starts if all keep their limits; 0: not known
+	Detail  string // what it asks for and how much of that there is now, for people
+	Before  int    // jobs before it in the queue
+	Head    JobID  // the job that waits first, 0 if none
+	StartBy int64  // cluster time by which it starts if all keep their limits; 0: not known
 
 	// Of a running job.
 	Gang  JobID
@@ -116,6 +117,43 @@ func (m *Machine) explainWaiting(e *Explanation, j *job) {
 		e.StartBy = m.head.promise
 	}
 	e.Reasons = m.reasons(j)
+	e.Detail = m.detail(j, e.Reasons)
+}
+
+// detail compares what the job wants with what there is, for the first of the reasons.
+func (m *Machine) detail(j *job, reasons []Reason) string {
+	var usable, roomy, alone int
+	for pos := range m.nodes {
+		if m.grid.drained[pos] {
+			continue
+		}
+		usable++
+		if m.grid.mem[pos] >= j.req.MemPerNode {
+			roomy++
+		}
+		if m.grid.gangs[pos] == 0 || (!j.req.Exclusive && m.grid.lone[pos] == 0) {
+			alone++
+		}
+	}
+	wants := plural(j.req.Tasks, "task")
+	if j.req.Nodes > 0 {
+		wants = plural(j.req.Nodes, "node")
+	}
+	switch reasons[0] {
+	case ForNodes:
+		return fmt.Sprintf("it asks for %s, and %d of the cluster's nodes can be used", wants, usable)
+	case ForMemory:
+		return fmt.Sprintf("it asks for %s on each node, and %d of %s have that free", formatBytes(j.req.MemPerNode), roomy, plural(usable, "node"))
+	case ForExclusive:
+		return fmt.Sprintf("%d of %s are open to it", alone, plural(usable, "node"))
+	case ForRows:
+		return fmt.Sprintf("no row has as many, and there can be no more than %s", plural(m.cfg.MaxRows, "row"))
+	case ForTurn:
+		if m.head.job != nil {
+			return fmt.Sprintf("it would fit, but could delay job %d", m.head.job.req.ID)
+		}
+	}
+	return ""
 }
 
 // reasons finds the fewest obstacles that would have to go for the job to fit.
@@ -172,8 +210,8 @@ func (e Explanation) String() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %d waits for %s", e.Job, strings.Join(names, " and "))
-	if slices.Contains(e.Reasons, ForTurn) && e.Head != 0 {
-		fmt.Fprintf(&b, ": it would fit, but could delay job %d", e.Head)
+	if e.Detail != "" {
+		b.WriteString(": " + e.Detail)
 	}
 	switch {
 	case e.Before == 1:

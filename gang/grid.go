@@ -128,6 +128,10 @@ func (g *grid) newRow() (int, bool) {
 	return 0, false
 }
 
+// allows reports whether a gang may be put into row r: it is there, or one more may be. That
+// goes without saying unless MaxRows was lowered while a spot in a higher row was kept for the head.
+func (g *grid) allows(r int) bool { return g.rows[r].gangs > 0 || g.present() < g.maxRows }
+
 // length is the rotation's, in weights: all rows' weights added.
 func (g *grid) length() int {
 	n := 0

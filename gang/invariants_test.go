@@ -1,7 +1,6 @@
 package gang
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 )
@@ -94,7 +93,12 @@ func checkWhole(t tb, j *job) {
 // checkTaken: no CPU twice in a row, no memory twice, exclusive nodes alone.
 func checkTaken(t tb, m *Machine) {
 	t.Helper()
-	owner := make(map[string]*gang)
+	type cpu struct {
+		row  int
+		node NodeID
+		cpu  int
+	}
+	owner := make(map[cpu]*gang)
 	mem := make(map[*node]int64)
 	on := make(map[*node][]*gang)
 	for _, ga := range m.gangs {
@@ -105,9 +109,9 @@ func checkTaken(t tb, m *Machine) {
 					on[s.node] = append(on[s.node], ga)
 				}
 				for _, c := range indices(s.cpus) {
-					at := fmt.Sprint(ga.row, s.node.ID, c)
+					at := cpu{ga.row, s.node.ID, c}
 					if other := owner[at]; other != nil && other != ga {
-						t.Fatalf("CPU %s is of gangs %d and %d", at, other.id, ga.id)
+						t.Fatalf("%+v is of gangs %d and %d", at, other.id, ga.id)
 					}
 					owner[at] = ga
 				}

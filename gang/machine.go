@@ -32,6 +32,7 @@ type Machine struct {
 	head    headState
 	settled int64         // cluster time up to which job.ran is accounted
 	period  time.Duration // of the rotation, as of the last settle
+	shared  bool          // the gangs' shares are still as of the last settle
 
 	rows      []RotationRow // cache of Rows
 	residents [][]*gang     // per element of rows: the gangs that run in it, those at home first
@@ -266,8 +267,7 @@ func (m *Machine) SetIdle(id JobID, idle bool) bool {
 	}
 	if j.idle != idle {
 		j.idle = idle
-		m.rowsOK = false
-		m.full = true // shares change, and with them the estimates
+		m.rowsOK, m.shared = false, false
 	}
 	return true
 }

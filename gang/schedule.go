@@ -11,21 +11,29 @@ import (
 // makes nothing fit. now must not go back.
 func (m *Machine) Schedule(now int64) Decision {
 	var d Decision
-	if !m.full && len(m.fresh) == 0 && len(m.joins) == 0 {
+	due := m.full || len(m.fresh) > 0 || len(m.joins) > 0
+	if !due && m.shared {
 		return d
 	}
 	m.account(now)
-	if m.freed {
-		m.unify(&d)
+	if due {
+		m.place(now, &d)
 	}
-	m.startJoins(&d)
-	m.pass(now, &d)
+	m.settle()
+	return d
+}
+
+func (m *Machine) place(now int64, d *Decision) {
+	if m.freed {
+		m.unify(d)
+	}
+	m.startJoins(d)
+	m.pass(now, d)
+	clear(m.fresh)
 	m.full, m.freed, m.fresh = false, false, m.fresh[:0]
 	if !d.Empty() {
 		m.rowsOK = false
 	}
-	m.settle()
-	return d
 }
 
 // pass goes through the queue in order. Jobs start until one does not fit: that is the head.
@@ -46,7 +54,7 @@ func (m *Machine) pass(now int64, d *Decision) {
 		ga, ok := m.tryStart(j, head, view)
 		switch {
 		case ok:
-			m.place(j, ga, d)
+			m.start(j, ga, d)
 			started = true
 		case head == nil && m.possible(j):
 			head = j
@@ -88,8 +96,8 @@ func (m *Machine) found(j *job, s spot) *gang {
 	return ga
 }
 
-// place records that a job's gang, already in the grid, has started.
-func (m *Machine) place(j *job, ga *gang, d *Decision) {
+// start records that a job's gang, already in the grid, has its place.
+func (m *Machine) start(j *job, ga *gang, d *Decision) {
 	at, _ := m.findGang(ga.id)
 	m.gangs = slices.Insert(m.gangs, at, ga)
 	m.enter(j, ga, d)
@@ -209,6 +217,7 @@ func (m *Machine) account(now int64) {
 
 // settle notes every gang's share of the rotation, for account.
 func (m *Machine) settle() {
+	m.shared = true
 	m.period = 0
 	for _, ga := range m.gangs {
 		ga.runs = 0

@@ -87,6 +87,8 @@ func (s *script) run(line string) string {
 	switch words[0] {
 	case "machine":
 		s.m = New(s.config(args))
+	case "config":
+		return orNil(s.m.Configure(s.config(args)))
 	case "nodes":
 		for _, id := range strings.Split(args[0], ",") {
 			n := s.node(args[1:])

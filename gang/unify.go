@@ -38,7 +38,7 @@ func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
 		}
 		best := -1
 		for t := range rows {
-			if t == r || rows[t].gangs == 0 || !m.grid.holds(t, ga) {
+			if t == r || rows[t].gangs == 0 || !m.grid.holds(t, ga) || m.keptFrom(ga, t) {
 				continue
 			}
 			if best < 0 || max(ga.weight, weight[t])-weight[t] < max(ga.weight, weight[best])-weight[best] {
@@ -53,6 +53,21 @@ func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
 		movers, to = append(movers, ga), append(to, best)
 	}
 	return movers, to, growth <= 0
+}
+
+// keptFrom reports whether row t holds a spot for the head that the gang would take from it.
+func (m *Machine) keptFrom(ga *gang, t int) bool {
+	kept := m.head.kept
+	if kept == nil || m.head.layout != m.layout || kept.row != t {
+		return false
+	}
+	for i := range kept.seats {
+		s := &kept.seats[i]
+		if cpus := ga.cpusOn(s.node.pos); cpus != nil && intersects(s.cpus, cpus) {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *Machine) shift(ga *gang, to int, d *Decision) {
