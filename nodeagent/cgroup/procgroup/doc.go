@@ -6,8 +6,9 @@
 // job sees its stops (SIGCHLD, SIGCONT handlers); CPU time counts in ticks of
 // 10 ms. Stopping is SIGSTOP to every process group, the proof of it is the
 // state in /proc/PID/stat (proc(5)). Killing goes by group and by descent from
-// the process that started the ranks: that one calls AdoptOrphans, so that a
-// process whose parent has died becomes its child and not init's.
+// the process that started the ranks: that one adopts orphans
+// (launch.Reaper.AdoptOrphans), so that a process whose parent has died becomes
+// its child and not init's.
 //
 //	job := procgroup.New(stewardPID)
 //	job.Started(pid, pgid) // for every rank

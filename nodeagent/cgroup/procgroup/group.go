@@ -244,13 +244,3 @@ func (g *Group) Close(deadline time.Time) error {
 	g.ranks = nil
 	return nil
 }
-
-// AdoptOrphans makes the calling process the parent of every process below it
-// whose own parent dies (PR_SET_CHILD_SUBREAPER), so that descent still finds
-// it. The caller has to reap them; launch.Reaper does.
-func AdoptOrphans() error {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("becoming the parent of orphans: %w", err)
-	}
-	return nil
-}
