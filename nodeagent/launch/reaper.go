@@ -69,7 +69,9 @@ func (r *Reaper) watch(id, pid, pidfd int) (*Process, error) {
 	r.mu.Lock()
 	r.ranks[pid] = p
 	r.mu.Unlock()
-	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(pid)}
+	// By edge: of a rank that a debugger holds the end is known before its status
+	// can be taken, and the kernel tells again when it can.
+	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(pid)}
 	if err := unix.EpollCtl(r.epfd, unix.EPOLL_CTL_ADD, pidfd, &event); err != nil {
 		r.mu.Lock()
 		delete(r.ranks, pid)
