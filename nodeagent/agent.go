@@ -97,10 +97,6 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	root, err := a.openRoot()
-	if err != nil {
-		return err
-	}
 	listener, err := net.Listen("tcp", a.options.Listen)
 	if err != nil {
 		return fmt.Errorf("the node cannot listen: %w; choose another address with listen", err)
@@ -108,6 +104,10 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer listener.Close()
 	a.address = listener.Addr().String()
 	if a.switcher, err = switcher.New(switcher.Options{Realtime: a.options.EnableRealtime, Logger: a.log}); err != nil {
+		return err
+	}
+	root, err := a.openRoot()
+	if err != nil {
 		return err
 	}
 	a.pool, err = stewards.Open(stewards.Options{

@@ -102,6 +102,9 @@ func (j *job) stewardGone(err error) {
 		j.agent.log.Warn("processes of a job do not end", zap.Uint64("job", j.id), zap.Error(err))
 		sleep(j.agent.forced, killPause)
 	}
+	if group, _ := steward.Groups(); group == "" {
+		killStrays(j.agent.forced, j.mark())
+	}
 	usage := &scorev1.Usage{}
 	if cpu, err := steward.Container.CPUTime(); err == nil {
 		usage.CpuNanos = cpu.Nanoseconds()

@@ -45,6 +45,7 @@ func (a *Agent) prepare(order *scorev1.Prepare) {
 	if len(order.GetPlaces()) > 1 {
 		j.exchange = newExchange(j)
 	}
+	order.Spec.Env = append(order.Spec.Env, j.mark())
 	a.jobs.add(j)
 	a.log.Info("job begins", zap.Uint64("job", j.id), zap.String("user", order.GetUser().GetUser()),
 		zap.Int("ranks", len(j.place().GetRanks())))

@@ -1,6 +1,7 @@
 package leadertest
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type Session struct {
 	sending  sync.Mutex // guards ended and sending
 	ended    bool
 	messages chan *scorev1.AgentMessage
+	passed   []*scorev1.AgentMessage // received, not picked
 	pings    chan *scorev1.Ping
 	drop     chan struct{}
 	gone     chan struct{}
@@ -80,19 +82,18 @@ func (s *Session) end() {
 // Receive waits for the next message but pings.
 func (s *Session) Receive(t testing.TB) *scorev1.AgentMessage {
 	t.Helper()
-	select {
-	case message := <-s.messages:
-		return message
-	case <-time.After(Patience):
-		t.Fatal("the agent sent nothing")
-		return nil
-	}
+	return s.Until(t, "anything", func(*scorev1.AgentMessage) bool { return true })
 }
 
-// Until receives until pick returns true, and returns that message; what came
-// before is lost.
+// Until waits for a message that pick picks, and takes it. The others can be
+// picked later. A test's Receive and Until belong to one goroutine.
 func (s *Session) Until(t testing.TB, what string, pick func(*scorev1.AgentMessage) bool) *scorev1.AgentMessage {
 	t.Helper()
+	if i := slices.IndexFunc(s.passed, pick); i >= 0 {
+		message := s.passed[i]
+		s.passed = slices.Delete(s.passed, i, i+1)
+		return message
+	}
 	limit := time.After(Patience)
 	for {
 		select {
@@ -100,8 +101,21 @@ func (s *Session) Until(t testing.TB, what string, pick func(*scorev1.AgentMessa
 			if pick(message) {
 				return message
 			}
+			s.passed = append(s.passed, message)
 		case <-limit:
 			t.Fatalf("the agent did not send: %s", what)
+		}
+	}
+}
+
+// Passed returns, without waiting, what has been received and not been picked.
+func (s *Session) Passed() []*scorev1.AgentMessage {
+	for {
+		select {
+		case message := <-s.messages:
+			s.passed = append(s.passed, message)
+		default:
+			return s.passed
 		}
 	}
 }

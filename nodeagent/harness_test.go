@@ -1,0 +1,311 @@
+package nodeagent_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"score/nodeagent"
+	"score/nodeagent/cgroup"
+	"score/nodeagent/leadertest"
+	"score/nodeagent/realtime"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+const (
+	patience = leadertest.Patience
+	testKey  = "the key of the tests"
+)
+
+var clusters atomic.Int64
+
+// node is an agent under test.
+type node struct {
+	t       testing.TB
+	options nodeagent.Options
+	cancel  context.CancelFunc
+	result  chan error
+	ended   bool
+}
+
+// clusterNow is the cluster's clock of the tests: the leader is on the same
+// machine, so that a perfect estimate of the offset would be zero.
+func clusterNow() int64 { return realtime.Now() }
+
+func startLeader(t testing.TB) *leadertest.Leader {
+	return leadertest.Start(t, leadertest.Options{Now: clusterNow, Keep: keepAll})
+}
+
+func keepAll(hello *scorev1.Hello) []uint64 { return hello.GetJobs() }
+
+// signalsOnly is the configuration cgroups = "off".
+func signalsOnly(o *nodeagent.Options) { o.NoCgroups = true }
+
+func startNode(t testing.TB, leader *leadertest.Leader, change ...func(*nodeagent.Options)) *node {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "agt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	logger := zap.NewNop()
+	if testing.Verbose() {
+		logger = zaptest.NewLogger(t, zaptest.Level(zap.DebugLevel))
+	}
+	n := &node{t: t, result: make(chan error, 1)}
+	n.options = nodeagent.Options{
+		Name:           "n1",
+		Cluster:        fmt.Sprintf("agenttest-%d-%d", os.Getpid(), clusters.Add(1)),
+		Version:        "test",
+		RunDir:         filepath.Join(dir, "n1"),
+		Servers:        []string{leader.URL()},
+		ClusterKey:     testKey,
+		Listen:         "127.0.0.1:0",
+		StewardExe:     exe,
+		EnableRealtime: true,
+		Logger:         logger,
+	}
+	for _, c := range change {
+		c(&n.options)
+	}
+	if !n.options.NoCgroups {
+		if report := cgroup.Probe(); !report.Usable {
+			t.Skip("no control groups: " + report.Reason)
+		}
+	}
+	n.run()
+	t.Cleanup(n.stop)
+	return n
+}
+
+func (n *node) run() {
+	agent, err := nodeagent.New(n.options)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	n.cancel, n.ended = cancel, false
+	go func() { n.result <- agent.Run(ctx) }()
+}
+
+// wait returns what Run returned.
+func (n *node) wait() error {
+	n.t.Helper()
+	select {
+	case err := <-n.result:
+		n.ended = true
+		return err
+	case <-time.After(patience):
+		n.t.Fatal("the agent does not stop")
+		return nil
+	}
+}
+
+// stop stops the agent and checks that nothing is left.
+func (n *node) stop() {
+	if n.ended {
+		return
+	}
+	n.cancel()
+	if err := n.wait(); err != nil {
+		n.t.Errorf("Run = %v", err)
+	}
+	n.nothingLeft()
+}
+
+func (n *node) nothingLeft() {
+	n.t.Helper()
+	for _, dir := range n.groups() {
+		n.t.Errorf("control group %s is left", dir)
+	}
+	files, err := filepath.Glob(filepath.Join(n.options.RunDir, "*"))
+	if err != nil || len(files) > 0 {
+		n.t.Errorf("files are left: %v, %v", files, err)
+	}
+	if left := processesOf(n.t, n.options.RunDir); len(left) > 0 {
+		n.t.Errorf("processes are left: %v", left)
+	}
+}
+
+// groups lists the control groups of the node.
+func (n *node) groups() []string {
+	var found []string
+	for _, mount := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory"} {
+		dirs, _ := filepath.Glob(filepath.Join(mount, "score."+n.options.Cluster+".*"))
+		found = append(found, dirs...)
+	}
+	return found
+}
+
+// processesOf finds processes by a variable in their environment, which the
+// test puts there: ranks and what they have started.
+func processesOf(t testing.TB, mark string) []int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		if err == nil && strings.Contains(string(environ), "AGENT_TEST="+mark+"\x00") {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// order makes an order to prepare one rank per CPU on this node alone.
+func (n *node) order(job uint64, argv ...string) *scorev1.Prepare {
+	n.t.Helper()
+	me, err := user.Current()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return &scorev1.Prepare{
+		JobId: job,
+		Spec: &scorev1.JobSpec{
+			Argv:        argv,
+			Env:         []string{"PATH=/usr/bin:/bin", "AGENT_TEST=" + n.options.RunDir},
+			WorkDir:     "/",
+			Tasks:       1,
+			CpusPerTask: 1,
+			Stdin:       scorev1.StdinMode_STDIN_MODE_RANK0,
+			Mpi:         scorev1.MpiMode_MPI_MODE_PMI,
+		},
+		User:         &scorev1.Identity{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid()), User: me.Username},
+		Places:       []*scorev1.NodePlace{{Node: n.options.Name, Ranks: []uint32{0}, Cpus: []uint32{0}}},
+		UniverseSize: 1,
+	}
+}
+
+func prepareMessage(order *scorev1.Prepare) *scorev1.ServerMessage {
+	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: order}}
+}
+
+// planMessage makes a plan whose rows are the jobs given, effective at once.
+func planMessage(term, version uint64, slice time.Duration, rows ...[]uint64) *scorev1.ServerMessage {
+	plan := &scorev1.Plan{Term: term, Version: version, OriginNanos: clusterNow()}
+	for i, jobs := range rows {
+		plan.Rows = append(plan.Rows, &scorev1.Plan_Row{Index: uint32(i), SliceNanos: slice.Nanoseconds(), Jobs: jobs})
+	}
+	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Plan{Plan: plan}}
+}
+
+func killMessage(job uint64) *scorev1.ServerMessage {
+	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Kill{Kill: &scorev1.Kill{JobId: job, Reason: "test"}}}
+}
+
+func forgetMessage(job uint64) *scorev1.ServerMessage {
+	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Forget{Forget: &scorev1.Forget{JobId: job}}}
+}
+
+func signalMessage(job uint64, signal int32) *scorev1.ServerMessage {
+	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Signal{Signal: &scorev1.SignalRanks{JobId: job, Signal: signal}}}
+}
+
+// prepared waits until the job is ready.
+func prepared(t testing.TB, s *leadertest.Session, job uint64) *scorev1.Prepared {
+	t.Helper()
+	return s.Until(t, fmt.Sprintf("job %d prepared", job), func(m *scorev1.AgentMessage) bool {
+		return m.GetPrepared().GetJobId() == job
+	}).GetPrepared()
+}
+
+// mustPrepare orders a job and waits until it is ready.
+func mustPrepare(t testing.TB, s *leadertest.Session, order *scorev1.Prepare) {
+	t.Helper()
+	s.Send(prepareMessage(order))
+	if p := prepared(t, s, order.GetJobId()); p.GetExitCode() != 0 || p.GetError() != "" {
+		t.Fatalf("not prepared: %v", p)
+	}
+}
+
+func launched(t testing.TB, s *leadertest.Session, job uint64) *scorev1.Launched {
+	t.Helper()
+	return s.Until(t, fmt.Sprintf("job %d launched", job), func(m *scorev1.AgentMessage) bool {
+		return m.GetLaunched().GetJobId() == job
+	}).GetLaunched()
+}
+
+// done waits for the end of the job here, and returns what was said of its
+// ranks before.
+func done(t testing.TB, s *leadertest.Session, job uint64) (*scorev1.NodeDone, []*scorev1.RankExited) {
+	t.Helper()
+	end := s.Until(t, fmt.Sprintf("job %d done", job), func(m *scorev1.AgentMessage) bool {
+		return m.GetNodeDone().GetJobId() == job
+	})
+	var exits []*scorev1.RankExited
+	for _, m := range s.Passed() {
+		if e := m.GetRankExited(); e.GetJobId() == job {
+			exits = append(exits, e)
+		}
+	}
+	return end.GetNodeDone(), exits
+}
+
+// clocked waits until the agent knows the leader's clock.
+func clocked(t testing.TB, s *leadertest.Session) {
+	t.Helper()
+	for s.Ping(t).GetRoundTripNanos() == 0 {
+	}
+}
+
+// peer calls the agent's PeerService as servers and other agents do.
+func (n *node) peer(s *leadertest.Session, key string) scorev1connect.PeerServiceClient {
+	return scorev1connect.NewPeerServiceClient(nodeagent.NewHTTP2Client(), "http://"+s.Hello.GetAddress(),
+		connect.WithInterceptors(showKey(key)))
+}
+
+// showKey sends the header as the server does.
+type showKey string
+
+func (k showKey) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
+		r.Header().Set("Authorization", "Bearer "+string(k))
+		return next(ctx, r)
+	}
+}
+
+func (k showKey) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		conn := next(ctx, spec)
+		conn.RequestHeader().Set("Authorization", "Bearer "+string(k))
+		return conn
+	}
+}
+
+func (k showKey) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func atoi(t testing.TB, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

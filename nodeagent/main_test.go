@@ -1,0 +1,22 @@
+package nodeagent_test
+
+import (
+	"os"
+	"testing"
+
+	"score/nodeagent/steward"
+)
+
+// TestMain lets the test binary be a steward, as scored and scrun are, and the
+// ranks of the jobs that the tests run.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "steward":
+			os.Exit(steward.Main(os.Args[2:]))
+		case "spin":
+			os.Exit(spin(os.Args[2:]))
+		}
+	}
+	os.Exit(m.Run())
+}
