@@ -166,14 +166,14 @@ func TestCloseEndsTheRanks(t *testing.T) {
 	if _, err := b.Start(shell(t, 0, "exec sleep 1000", nil)); err != nil {
 		t.Fatal(err)
 	}
-	b.Forker.Close()
+	b.Close()
 	if e := b.exit(t); e.Status.Signal != unix.SIGKILL {
 		t.Errorf("the rank %v", e.Status)
 	}
 	if _, err := b.Start(shell(t, 0, "true", nil)); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
-	b.Forker.Close() // a second time is harmless
+	b.Close() // a second time is harmless
 }
 
 func TestJoinMemory(t *testing.T) {

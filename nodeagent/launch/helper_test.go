@@ -32,7 +32,7 @@ func newBench(t testing.TB) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		b.Forker.Close()
+		b.Close()
 		b.reaper.Close()
 	})
 	return b
