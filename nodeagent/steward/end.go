@@ -145,14 +145,35 @@ func (s *steward) usage() *scorev1.Usage {
 	return u
 }
 
-// signal sends to every living rank's process group.
+// signal sends to every living rank's process group. Until all ranks have been
+// forked it is kept, once each, as the kernel keeps pending signals.
 func (s *steward) signal(sig unix.Signal) {
-	if s.job == nil {
+	if s.job == nil || sig < 1 || sig > maxSignal {
 		return
+	}
+	switch s.life.Phase() {
+	case life.Preparing, life.Ready, life.Starting:
+		s.pending |= 1 << sig
+		return
+	case life.Free, life.Running, life.Sweeping, life.Over, life.Gone:
 	}
 	for k := range s.job.ranks {
 		if p := s.job.ranks[k].process; p != nil {
 			_ = p.SignalGroup(sig) // one that has just ended needs no signal
 		}
 	}
+}
+
+// maxSignal is the number of the last signal that this keeps, of Linux's 64: the
+// very last real-time signal is given up for a bit set in one word.
+const maxSignal = 63
+
+// signalPending sends what came too early.
+func (s *steward) signalPending() {
+	for sig := unix.Signal(1); s.pending != 0 && sig <= maxSignal; sig++ {
+		if s.pending&(1<<sig) != 0 {
+			s.signal(sig)
+		}
+	}
+	s.pending = 0
 }

@@ -82,6 +82,7 @@ func TestKill(t *testing.T) {
 	bothWays(t, func(t *testing.T, options ...option) {
 		a := start(t, options...)
 		a.run(8, sh("trap '' TERM INT HUP; while :; do sleep 1000; done"))
+		a.launched()
 		a.do(a.conn.Kill())
 		for rank, e := range a.exits() {
 			if e.GetSignal() != int32(unix.SIGKILL) || !e.GetByUs() {
@@ -95,6 +96,7 @@ func TestKillWhileFrozen(t *testing.T) {
 	t.Run("cgroup", func(t *testing.T) {
 		a := start(t, withCgroup)
 		a.run(2, []string{"sleep", "1000"})
+		a.launched()
 		if err := a.group.Freeze(); err != nil {
 			t.Fatal(err)
 		}
@@ -146,6 +148,19 @@ func TestSignals(t *testing.T) {
 	a.do(a.conn.Signal(int32(unix.SIGUSR1)))
 	if e := a.exits()[0]; e.GetExitCode() != 42 {
 		t.Errorf("rank 0: %v", e)
+	}
+}
+
+func TestASignalBeforeTheRanksIsKept(t *testing.T) {
+	a := start(t)
+	a.ready(a.order(2, []string{"sleep", "1000"}))
+	a.do(a.conn.Signal(int32(unix.SIGTERM)))
+	a.do(a.conn.Signal(-1)) // no signal
+	a.do(a.conn.Launch())
+	for rank, e := range a.exits() {
+		if e.GetSignal() != int32(unix.SIGTERM) && !e.GetByUs() {
+			t.Errorf("rank %d: %v", rank, e)
+		}
 	}
 }
 

@@ -25,6 +25,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "steward" {
 		os.Exit(steward.Main(os.Args[2:]))
 	}
+	// A program with the race detector else waits a second at its end.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	os.Exit(m.Run())
 }
 
@@ -101,21 +103,41 @@ func start(t testing.TB, options ...option) *agent {
 		t.Fatal(err)
 	}
 	a := &agent{t: t, news: make(chan struct{}, 1)}
-	a.slot = client.Slot{Exe: exe, RunDir: shortDir(t), Grace: patience, Stderr: os.Stderr}
+	a.slot = client.Slot{Exe: exe, RunDir: shortDir(t), Grace: patience, Stderr: complaints(t)}
 	for _, o := range options {
 		o(a)
 	}
 	if a.process, err = client.Start(a.slot); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if a.conn != nil {
-			a.conn.Close()
-		}
-		a.process.Kill()
-	})
+	t.Cleanup(a.stop)
 	a.dial()
 	return a
+}
+
+// stop ends the steward by force.
+func (a *agent) stop() {
+	if a.conn != nil {
+		a.conn.Close()
+	}
+	a.process.Kill()
+}
+
+// complaints is the steward's standard error: it must stay empty, also of what
+// the race detector finds.
+func complaints(t testing.TB) *os.File {
+	t.Helper()
+	f, err := os.CreateTemp(t.TempDir(), "stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		defer f.Close()
+		if text, err := os.ReadFile(f.Name()); err != nil || len(text) > 0 {
+			t.Errorf("the steward complains: %s (%v)", text, err)
+		}
+	})
+	return f
 }
 
 // shortDir is a directory whose path leaves room for a socket's name.
@@ -311,12 +333,11 @@ func (a *agent) ready(order *stewardpb.PrepareJob) {
 	}
 }
 
-// run prepares and launches a job and waits until all ranks have been forked.
+// run prepares and launches a job.
 func (a *agent) run(ranks int, argv []string, changes ...change) {
 	a.t.Helper()
 	a.ready(a.order(ranks, argv, changes...))
 	a.do(a.conn.Launch())
-	a.launched()
 }
 
 func (a *agent) do(err error) {

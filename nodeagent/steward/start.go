@@ -91,6 +91,7 @@ func (s *steward) startEnded() {
 		s.job.ranks[k].child.close() // of ranks that were never forked
 	}
 	s.life.StartEnded(s.now())
+	s.signalPending()
 }
 
 func (s *steward) reportLaunched() {

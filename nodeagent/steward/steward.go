@@ -36,6 +36,7 @@ type steward struct {
 	todo        []life.Order // being carried out
 	launchedAt  int64        // CLOCK_MONOTONIC of the first fork, in nanoseconds
 	stopForking atomic.Bool
+	pending     uint64 // signals that came before the ranks, by number
 
 	helpers   sync.WaitGroup // goroutines that prepare, fork and kill
 	pmiBuffer [pmiBuffer]byte

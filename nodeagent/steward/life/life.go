@@ -126,7 +126,7 @@ func (m *Machine) StartEnded(now time.Time) {
 	m.unborn = 0
 	m.phase = Running
 	m.launchedAt = now
-	if complete && !m.aborted {
+	if complete && !m.killed {
 		m.order(ReportLaunched)
 	}
 	m.reapedAll(now)

@@ -1,0 +1,265 @@
+package steward_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+// speak is a shell function: it sends a line on the PMI connection and waits
+// for the answer, which is left in $a.
+const speak = `say() { echo "$1" >&3; read -r a <&3; }
+say "cmd=init pmi_version=1 pmi_subversion=1"
+`
+
+func speaking(script string) []string { return []string{"/bin/bash", "-c", speak + script} }
+
+func needBash(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("bash is not installed")
+	}
+}
+
+// twoNodes adds another node with one rank to the job.
+func twoNodes(p *stewardpb.PrepareJob) {
+	ranks := uint32(len(p.Job.Places[0].Ranks))
+	p.Job.Places = append(p.Job.Places, &scorev1.NodePlace{Node: "n2", Ranks: []uint32{ranks}})
+	p.Job.Spec.Tasks = ranks + 1
+}
+
+func TestPMIOnOneNode(t *testing.T) {
+	needBash(t)
+	a := start(t)
+	a.run(4, speaking(`say "cmd=put kvsname=score_7 key=k$PMI_RANK value=v$PMI_RANK"
+say "cmd=barrier_in"
+say "cmd=get kvsname=score_7 key=k$(( (PMI_RANK + 1) % 4 ))"; echo "$a"
+say "cmd=finalize"; echo "$a"`))
+	out := readAll(t, a.stdio())
+	for rank := range uint32(4) {
+		want := "cmd=get_result rc=0 msg=success value=v" + string('0'+rune(rank+1)%4) + "\ncmd=finalize_ack\n"
+		if got := out[stream{rank, 1}]; got != want {
+			t.Errorf("rank %d: %q, want %q", rank, got, want)
+		}
+	}
+	for rank, e := range a.exits() {
+		if e.GetExitCode() != 0 || e.GetBeforeFinalize() {
+			t.Errorf("rank %d: %v", rank, e)
+		}
+	}
+}
+
+func TestExitBeforeFinalizeEndsTheGang(t *testing.T) {
+	needBash(t)
+	a := start(t)
+	a.run(2, speaking(`[ $PMI_RANK = 1 ] && exit 0; sleep 1000`))
+	exits := a.exits()
+	if e := exits[1]; !e.GetBeforeFinalize() || e.GetExitCode() != 0 || e.GetByUs() {
+		t.Errorf("rank 1: %v", e)
+	}
+	if e := exits[0]; !e.GetByUs() || e.GetSignal() != int32(unix.SIGKILL) {
+		t.Errorf("rank 0: %v", e)
+	}
+}
+
+func TestConnectionClosedTooEarly(t *testing.T) {
+	needBash(t)
+	a := start(t)
+	a.run(2, speaking(`[ $PMI_RANK = 1 ] && exec 3>&-; sleep 1000`))
+	if m := a.abort(); m.GetRank() != 1 || !strings.Contains(m.GetMessage(), "without finalize") {
+		t.Errorf("abort: %v", m)
+	}
+	a.exits()
+}
+
+func TestAbort(t *testing.T) {
+	needBash(t)
+	a := start(t)
+	a.run(3, speaking(`[ $PMI_RANK = 2 ] && say "cmd=abort exitcode=17"; sleep 1000`))
+	if m := a.abort(); m.GetRank() != 2 || m.GetExitCode() != 17 || m.GetJobId() != testJob {
+		t.Errorf("abort: %v", m)
+	}
+	a.exits()
+}
+
+func TestViolations(t *testing.T) {
+	needBash(t)
+	for name, line := range map[string]string{
+		"malformed":    `echo "hello" >&3`,
+		"out of order": `echo "cmd=get kvsname=score_7 key=x" >&3`,
+		"too long":     `head -c 100000 /dev/zero | tr '\0' x >&3`,
+		"binary":       `head -c 3000 /dev/urandom >&3; echo >&3`,
+		"lying id":     `echo "cmd=initack pmiid=1" >&3`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := start(t)
+			a.run(2, []string{"/bin/bash", "-c", `[ $PMI_RANK = 0 ] && { ` + line + `; }; sleep 1000`})
+			m := a.abort()
+			if m.GetRank() != 0 || m.GetExitCode() != 125 || !strings.Contains(m.GetMessage(), "rank 0") ||
+				strings.Contains(m.GetMessage(), "\n") {
+				t.Errorf("abort: %v", m)
+			}
+			for rank, e := range a.exits() {
+				if !e.GetByUs() {
+					t.Errorf("rank %d: %v", rank, e)
+				}
+			}
+		})
+	}
+}
+
+func TestARankThatNeverReadsItsAnswers(t *testing.T) {
+	needBash(t)
+	a := start(t)
+	a.run(2, []string{"/bin/bash", "-c", `[ $PMI_RANK = 1 ] && { read go; exit 0; }
+echo "cmd=init pmi_version=1 pmi_subversion=1" >&3; while :; do echo "cmd=get_maxes"; done >&3`})
+	a.do(a.conn.AskRankStates(3)) // the steward goes on
+	await(a, "states", 0, (*stewardpb.FromSteward).GetRankStates)
+	if n := residentBytes(t, a.process.Pid); n > 40<<20 {
+		t.Errorf("%d bytes resident", n)
+	}
+	a.do(a.conn.Kill())
+	a.exits()
+}
+
+func TestFenceBetweenNodes(t *testing.T) {
+	needBash(t)
+	a, b := start(t), start(t)
+	script := speaking(`say "cmd=put kvsname=score_7 key=k$PMI_RANK value=v$PMI_RANK"
+say "cmd=barrier_in"
+say "cmd=get kvsname=score_7 key=k$(( 2 - PMI_RANK ))"; echo "$a"
+say "cmd=barrier_in"; say "cmd=finalize"`)
+	a.run(2, script, twoNodes)
+	b.run(2, script, twoNodes, func(p *stewardpb.PrepareJob) { p.Job.NodeIndex, p.Node = 1, "n2" })
+	first := await(a, "a collective", 0, (*stewardpb.FromSteward).GetCollective)
+	// An agent that is restarted now asks nobody: it is told again.
+	a.conn.Close()
+	a.dial()
+	if again := await(a, "the collective again", 0, (*stewardpb.FromSteward).GetCollective); again.GetSequence() != first.GetSequence() {
+		t.Errorf("sequence %d, then %d", first.GetSequence(), again.GetSequence())
+	}
+	for n := range 2 {
+		ca := await(a, "a collective", n, (*stewardpb.FromSteward).GetCollective)
+		cb := await(b, "a collective", n, (*stewardpb.FromSteward).GetCollective)
+		result := &stewardpb.CollectiveResult{Kind: ca.GetKind(), Sequence: ca.GetSequence(), Data: [][]byte{ca.GetData(), cb.GetData()}}
+		a.do(a.conn.Collective(result))
+		a.do(a.conn.Collective(result)) // twice does no harm
+		b.do(b.conn.Collective(result))
+	}
+	out, other := readAll(t, a.stdio()), readAll(t, b.stdio())
+	for rank, got := range map[string]string{"2": out[stream{0, 1}], "0": other[stream{2, 1}]} {
+		if want := "cmd=get_result rc=0 msg=success value=v" + rank + "\n"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	a.exits()
+	b.exits()
+}
+
+func TestFenceThatCannotComplete(t *testing.T) {
+	needBash(t)
+	a := start(t)
+	a.run(1, speaking(`say "cmd=barrier_in"; exit 1`), twoNodes)
+	c := await(a, "a collective", 0, (*stewardpb.FromSteward).GetCollective)
+	a.do(a.conn.Collective(&stewardpb.CollectiveResult{Kind: c.GetKind(), Sequence: c.GetSequence(), Error: "node n2 was lost"}))
+	if m := a.abort(); m.GetMessage() != "node n2 was lost" || m.GetRank() != -1 {
+		t.Errorf("abort: %v", m)
+	}
+	a.exits()
+}
+
+func TestNames(t *testing.T) {
+	needBash(t)
+	a := start(t)
+	a.run(1, speaking(`say "cmd=lookup_name service=ocean"; echo "$a"; say "cmd=finalize"`))
+	r := await(a, "a name request", 0, (*stewardpb.FromSteward).GetName)
+	if r.GetOp() != scorev1.NameOp_NAME_OP_LOOKUP || r.GetService() != "ocean" || r.GetJobId() != testJob {
+		t.Errorf("request: %v", r)
+	}
+	a.do(a.conn.Name(&scorev1.NameReply{JobId: testJob, Request: r.GetRequest(), Ok: true, Port: "tag#0"}))
+	if out := readAll(t, a.stdio())[stream{0, 1}]; !strings.Contains(out, "port=tag#0") {
+		t.Errorf("answer %q", out)
+	}
+	a.exits()
+}
+
+func TestSpawn(t *testing.T) {
+	needBash(t)
+	a := start(t)
+	a.run(1, speaking(`printf '%s\n' mcmd=spawn nprocs=3 execname=child totspawns=1 spawnssofar=1 "arg1=a b" argcnt=1 \
+  preput_num=1 preput_key_0=K preput_val_0=V info_num=2 info_key_0=wdir info_val_0=/tmp info_key_1=host info_val_1=x,y endcmd >&3
+read -r a <&3; echo "$a"; say "cmd=finalize"`))
+	r := await(a, "a spawn request", 0, (*stewardpb.FromSteward).GetSpawn)
+	app := r.GetApps()[0]
+	if len(r.GetApps()) != 1 || app.GetProgram() != "child" || app.GetTasks() != 3 || app.GetWorkDir() != "/tmp" ||
+		strings.Join(app.GetHosts(), " ") != "x y" || strings.Join(app.GetArgs(), "|") != "a b" || r.GetPreput()["K"] != "V" {
+		t.Errorf("request: %v", r)
+	}
+	a.do(a.conn.Spawn(&scorev1.SpawnReply{JobId: testJob, Request: r.GetRequest(), ChildJob: 8}))
+	if out := readAll(t, a.stdio())[stream{0, 1}]; !strings.Contains(out, "rc=0") || !strings.Contains(out, "score_8") {
+		t.Errorf("answer %q", out)
+	}
+	a.exits()
+}
+
+func TestSpawnedChild(t *testing.T) {
+	needBash(t)
+	a := start(t)
+	a.run(1, speaking(`echo $PMI_SPAWNED; say "cmd=get kvsname=score_7 key=K"; echo "$a"
+say "cmd=get_appnum"; echo "$a"; say "cmd=get_universe_size"; echo "$a"; say "cmd=finalize"`),
+		func(p *stewardpb.PrepareJob) {
+			p.Job.ParentJob, p.Job.Preput, p.Job.UniverseSize, p.Job.Spec.Appnum = 3, map[string]string{"K": "V"}, 12, 2
+		})
+	out := readAll(t, a.stdio())[stream{0, 1}]
+	want := "1\ncmd=get_result rc=0 msg=success value=V\ncmd=appnum appnum=2\ncmd=universe_size size=12\n"
+	if out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+	a.exits()
+}
+
+// mpiHello is a whole MPI program: it sends a token around.
+const mpiHello = "testdata/hello.c"
+
+func TestMPICH(t *testing.T) {
+	exe := buildC(t, "mpicc.mpich", mpiHello)
+	a := start(t)
+	a.run(4, []string{exe})
+	out := readAll(t, a.stdio())
+	for rank := range uint32(4) {
+		want := "rank " + string('0'+rune(rank)) + " of 4, token 6\n"
+		if got := out[stream{rank, 1}]; got != want {
+			t.Errorf("rank %d: %q and %q", rank, got, out[stream{rank, 2}])
+		}
+	}
+	for rank, e := range a.exits() {
+		if e.GetExitCode() != 0 || e.GetSignal() != 0 {
+			t.Errorf("rank %d: %v", rank, e)
+		}
+	}
+}
+
+func TestMPICHAborts(t *testing.T) {
+	exe := buildC(t, "mpicc.mpich", mpiHello)
+	a := start(t)
+	a.run(2, []string{exe, "abort"})
+	if m := a.abort(); m.GetRank() != 1 || m.GetExitCode() != 9 {
+		t.Errorf("abort: %v", m)
+	}
+	a.exits()
+}
+
+func TestSilentMPIIsNoted(t *testing.T) {
+	exe := buildC(t, "mpicc.mpich", mpiHello)
+	a := start(t)
+	a.run(2, []string{exe, "quit"}) // before MPI_Init
+	if note := a.jobNote().GetText(); !strings.Contains(note, exe) || !strings.Contains(note, testNode) {
+		t.Errorf("note %q", note)
+	}
+	a.exits()
+}
