@@ -89,27 +89,46 @@ func (m *Machine) gangOf(j *job, a *Allocation) (*gang, error) {
 			return nil, fmt.Errorf("%w: job %d is in row %d, its gang in row %d", ErrConflict, a.Job, a.Row, own.row)
 		}
 	}
-	for _, s := range j.seats {
-		taken := slices.Clone(s.cpus)
-		clear(taken)
-		if a.Row < len(m.grid.rows) {
-			copy(taken, m.grid.bits(m.grid.rows[a.Row].busy, s.node.pos))
+	for i := range j.seats {
+		if err := m.checkSeat(j, a.Row, own, &j.seats[i]); err != nil {
+			return nil, err
 		}
-		gangs, lone := m.grid.gangs[s.node.pos], m.grid.lone[s.node.pos]
-		if own != nil {
-			if mine := own.cpusOn(s.node.pos); mine != nil {
-				subtract(taken, mine)
-				gangs, lone = 0, 0
-			}
-		}
-		if intersects(taken, s.cpus) {
-			return nil, fmt.Errorf("%w: CPUs of job %d on %s are taken in row %d", ErrConflict, a.Job, s.node.ID, a.Row)
-		}
-		if lone > 0 || (j.req.Exclusive && gangs > 0) {
-			return nil, fmt.Errorf("%w: job %d cannot be with others on %s", ErrConflict, a.Job, s.node.ID)
+	}
+	if own == nil || !j.req.Exclusive {
+		return own, nil
+	}
+	for i := range own.seats { // the joiner makes all of its gang exclusive
+		if n := own.seats[i].node; m.grid.gangs[n.pos] > 1 {
+			return nil, fmt.Errorf("%w: the gang of job %d cannot be with others on %s", ErrConflict, a.Job, n.ID)
 		}
 	}
 	return own, nil
+}
+
+// checkSeat checks that what a seat takes is free or the job's own gang's.
+func (m *Machine) checkSeat(j *job, r int, own *gang, s *seat) error {
+	pos := s.node.pos
+	gangs, lone := m.grid.gangs[pos], m.grid.lone[pos]
+	taken := make([]uint64, len(s.cpus))
+	if r < len(m.grid.rows) {
+		copy(taken, m.grid.bits(m.grid.rows[r].busy, pos))
+	}
+	if own != nil {
+		if mine := own.cpusOn(pos); mine != nil {
+			subtract(taken, mine)
+			gangs--
+			if own.exclusive {
+				lone--
+			}
+		}
+	}
+	switch {
+	case intersects(taken, s.cpus):
+		return fmt.Errorf("%w: CPUs of job %d on %s are taken in row %d", ErrConflict, j.req.ID, s.node.ID, r)
+	case lone > 0 || (j.req.Exclusive && gangs > 0):
+		return fmt.Errorf("%w: job %d cannot be with others on %s", ErrConflict, j.req.ID, s.node.ID)
+	}
+	return nil
 }
 
 func founder(a *Allocation) JobID {

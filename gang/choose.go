@@ -1,0 +1,182 @@
+package gang
+
+import (
+	"math"
+	"slices"
+)
+
+// choose works on elig and caps. It finds a choice whenever there is one.
+func (f *finder) choose(q *quest) bool {
+	sum, nodes := 0, 0
+	for i, c := range f.caps {
+		if c > 0 {
+			sum += int(c)
+			nodes++
+		} else if i < len(q.must) {
+			return false
+		}
+	}
+	if sum < q.tasks || nodes < max(q.nodes, 1) {
+		return false
+	}
+	f.picks = f.picks[:0]
+	for i := range q.must {
+		f.picks = append(f.picks, pick{pos: f.elig[i], cap: f.caps[i]})
+	}
+	f.sortByCap(len(q.must))
+	if q.nodes == 0 {
+		f.packed(q)
+		return true
+	}
+	return f.even(q)
+}
+
+// sortByCap fills sorted by counting, since there are few different caps.
+func (f *finder) sortByCap(from int) {
+	f.bucket = f.bucket[:0]
+	for _, c := range f.caps[from:] {
+		for int(c) >= len(f.bucket) {
+			f.bucket = append(f.bucket, 0)
+		}
+		f.bucket[c]++
+	}
+	at := int32(0)
+	for c := len(f.bucket) - 1; c > 0; c-- {
+		f.bucket[c], at = at, at+f.bucket[c]
+	}
+	f.sorted = slices.Grow(f.sorted[:0], int(at))[:at]
+	for i := from; i < len(f.caps); i++ {
+		if c := f.caps[i]; c > 0 {
+			f.sorted[f.bucket[c]] = int32(i)
+			f.bucket[c]++
+		}
+	}
+}
+
+func (f *finder) take(i int32) {
+	f.picks = append(f.picks, pick{pos: f.elig[i], cap: f.caps[i]})
+}
+
+// packed takes as few nodes as fit: the largest, and for the rest the one with
+// the smallest hole that is large enough.
+func (f *finder) packed(q *quest) {
+	left := int32(q.tasks)
+	for i := range f.picks {
+		left -= f.picks[i].cap
+	}
+	for i := 0; left > 0; i++ {
+		if f.caps[f.sorted[i]] >= left {
+			f.take(f.sorted[f.tightest(i, left)])
+			break
+		}
+		f.take(f.sorted[i])
+		left -= f.caps[f.sorted[i]]
+	}
+	left = int32(q.tasks)
+	for i := range f.picks {
+		p := &f.picks[i]
+		p.ranks = min(p.cap, left-int32(len(f.picks)-i-1)) // one at least for each node after it
+		left -= p.ranks
+	}
+	f.inNodeOrder()
+}
+
+// tightest is the index in sorted, from i on, of the first node of the smallest cap
+// that is at least need.
+func (f *finder) tightest(i int, need int32) int {
+	end := i
+	for end < len(f.sorted) && f.caps[f.sorted[end]] >= need {
+		end++
+	}
+	best := end - 1
+	for best > i && f.caps[f.sorted[best-1]] == f.caps[f.sorted[best]] {
+		best--
+	}
+	return best
+}
+
+// even takes exactly q.nodes nodes and spreads the ranks evenly: the tightest nodes that
+// take an equal share each, or else the largest ones.
+func (f *finder) even(q *quest) bool {
+	need := q.nodes - len(f.picks)
+	share := int32((q.tasks + q.nodes - 1) / q.nodes)
+	for i := range f.picks {
+		if f.picks[i].cap < share {
+			share = math.MaxInt32 // a must node is too small for an equal share
+		}
+	}
+	wide := 0 // nodes that can take a share
+	for wide < len(f.sorted) && f.caps[f.sorted[wide]] >= share {
+		wide++
+	}
+	if wide >= need {
+		f.takeTightest(f.sorted[:wide], need)
+	} else {
+		for _, i := range f.sorted[:need] {
+			f.take(i)
+		}
+	}
+	f.inNodeOrder()
+	return f.level(q.tasks)
+}
+
+// takeTightest takes the need smallest of nodes sorted by falling cap, among equals
+// the first in node order.
+func (f *finder) takeTightest(sorted []int32, need int) {
+	for end := len(sorted); need > 0; {
+		start := end - 1
+		for start > 0 && f.caps[sorted[start-1]] == f.caps[sorted[end-1]] {
+			start--
+		}
+		n := min(need, end-start)
+		for _, i := range sorted[start : start+n] {
+			f.take(i)
+		}
+		need -= n
+		end = start
+	}
+}
+
+// level gives the picks equal numbers of ranks as far as their caps allow,
+// the earlier nodes one more where it does not divide.
+func (f *finder) level(tasks int) bool {
+	sum, top := 0, int32(0)
+	for _, p := range f.picks {
+		sum += int(p.cap)
+		top = max(top, p.cap)
+	}
+	if sum < tasks {
+		return false
+	}
+	low, high := int32(1), top // the lowest level that gives all ranks a place
+	for low < high {
+		mid := low + (high-low)/2
+		if f.filledTo(mid) >= tasks {
+			high = mid
+		} else {
+			low = mid + 1
+		}
+	}
+	excess := f.filledTo(low) - tasks
+	for i := len(f.picks) - 1; i >= 0; i-- {
+		p := &f.picks[i]
+		p.ranks = min(p.cap, low)
+		if excess > 0 && p.ranks == low {
+			p.ranks--
+			excess--
+		}
+	}
+	return true
+}
+
+func (f *finder) filledTo(level int32) int {
+	n := 0
+	for _, p := range f.picks {
+		n += int(min(p.cap, level))
+	}
+	return n
+}
+
+func (f *finder) inNodeOrder() {
+	slices.SortFunc(f.picks, func(a, b pick) int { return int(a.pos - b.pos) })
+}
