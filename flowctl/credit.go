@@ -1,0 +1,95 @@
+package flowctl
+
+import "fmt"
+
+// Credits is the policy of dynamic credits (GLEX): a frame costs a credit, which
+// stands for a place in the inbox, so that no frame is refused. Each sender owns
+// Initial credits from the start; the rest of the inbox is the pool, from which
+// senders that request it get Chunk more. A place that is read falls back to its
+// sender up to Initial, else to the pool, so that pairs that talk often own more
+// and none keeps what it does not use.
+//
+// The inbox must have Initial places for each sender. The pool needs no state of
+// its own: it is the free places less what is [Policy.Promised].
+type Credits struct {
+	Initial uint16 // credits of a sender from the start, 1 or more
+	Chunk   uint16 // credits granted more upon request
+}
+
+var _ Policy = Credits{}
+
+// Check returns an error if the numbers cannot work.
+func (p Credits) Check() error {
+	if p.Initial == 0 {
+		return fmt.Errorf("%w: a sender begins with 0 credits, must be 1 or more", ErrConfig)
+	}
+	return nil
+}
+
+// MaySend allows what there are credits for, within the window that bounds what
+// is in flight.
+func (p Credits) MaySend(c *Config, s *Sender) uint32 {
+	flight := s.nxt - s.una
+	w := s.frames(c)
+	if flight >= w {
+		return 0
+	}
+	return min(w-flight, p.left(s))
+}
+
+// Wants is true when half of the initial credits are spent and not returned.
+func (p Credits) Wants(_ *Config, s *Sender) bool {
+	return p.left(s) <= uint32(p.Initial)/2
+}
+
+// Learn takes credits that came; credits given are never taken back.
+func (p Credits) Learn(_ *Config, s *Sender, limit uint32) {
+	if gave := limit - uint32(p.Initial); after(gave, s.limit) {
+		s.limit = gave
+	}
+}
+
+// Accepts what was promised, and else whatever there is room for.
+func (p Credits) Accepts(c *Config, r *Receiver, room uint32) bool {
+	if p.Promised(c, r) > 0 {
+		return true
+	}
+	if room == 0 {
+		return false
+	}
+	r.gave++ // the place is taken as if it had been promised just now
+	return true
+}
+
+// Room gives what the sender is due, as far as there is room, and tells its sum.
+func (p Credits) Room(c *Config, r *Receiver, room uint32) uint16 {
+	promised := p.Promised(c, r)
+	due := uint32(p.Initial)
+	if r.flags&flagWanted != 0 {
+		due += uint32(p.Chunk)
+	}
+	if promised < due {
+		grant := min(due-promised, room)
+		r.gave += grant
+		promised += grant
+	}
+	if promised > 0 {
+		r.flags &^= flagWanted
+	}
+	return uint16(min(promised, windowAll))
+}
+
+// Owes is true of a sender that has none left, or requested more and got none.
+func (p Credits) Owes(c *Config, r *Receiver) bool {
+	return r.flags&flagWanted != 0 || p.Promised(c, r) == 0
+}
+
+// Promised returns the credits that are given and not used.
+func (p Credits) Promised(_ *Config, r *Receiver) uint32 {
+	return uint32(max(int32(r.gave+uint32(p.Initial)-r.next), 0))
+}
+
+// left returns the sender's credits.
+func (p Credits) left(s *Sender) uint32 {
+	return uint32(max(int32(s.limit+uint32(p.Initial)-s.nxt), 0))
+}

@@ -1,0 +1,223 @@
+package flowctl
+
+// Receiver is the state of the receiving side of a pair. The zero value is a
+// fresh receiver that waits for frame 0. Its layout is part of the image (see
+// DESIGN.md).
+type Receiver struct {
+	next uint32 // frame that is accepted next; all earlier ones are accepted
+	echo uint32 // newest transmission seen
+	high uint32 // while refusing: one past the last frame refused in this round
+	gave uint32 // the policy's: credits given
+	owed uint16 // frames taken since the last answer
+
+	kind  Kind // Ack: in order; else why frames are refused, or Ready told
+	flags uint8
+	tries uint8 // times that Ready was told again
+	_     [11]uint8
+
+	deadline int64 // when to answer; 0 = never; of a suspended receiver: the time left
+}
+
+// Flags of a receiver.
+const (
+	flagDue    = 1 << iota // an answer is to be sent now
+	flagWanted             // the sender requested credits that it has not got
+	flagLeft               // not resident
+)
+
+// Reset makes a fresh receiver that waits for frame seq.
+func (r *Receiver) Reset(seq uint32) {
+	*r = Receiver{next: seq, echo: seq, gave: seq}
+}
+
+// OnData takes the header of a data frame. room is how many frames the inbox can
+// take from this sender now, those promised to others not counted; with room 0
+// the frame is refused, unless the policy has promised room before.
+func (r *Receiver) OnData(c *Config, now int64, d Data, room uint32) Verdict {
+	newer := after(d.Tx, r.echo)
+	if newer {
+		r.echo = d.Tx
+	}
+	if d.Mark != 0 {
+		r.mark(d.Mark)
+	}
+	ahead := int32(d.Seq - r.next)
+
+	switch {
+
+	// The context is not on its channel; the inbox is not looked at.
+	case r.flags&flagLeft != 0:
+		r.refuse(Away, d.Seq, newer)
+		return Refuse
+
+	// Sent again for want of an answer: it gets one. A copy that the network
+	// made gets none.
+	case ahead < 0:
+		if newer {
+			r.owe(c, now)
+		}
+		return Duplicate
+
+	// In order. Whatever was refused before it, order is kept from here on.
+	case ahead == 0 && c.Policy.Accepts(c, r, room):
+		r.next++
+		if r.kind != Ack {
+			r.kind, r.deadline = Ack, 0
+		}
+		r.owe(c, now)
+		return Accept
+
+	// In order, but there is no room.
+	case ahead == 0:
+		r.refuse(Full, d.Seq, newer)
+		return Refuse
+
+	// Follows what was refused for another reason than a gap: it was under way
+	// when the refusal was told.
+	case (r.kind == Full || r.kind == Away || r.kind == Ready) && !r.again(d.Seq, newer):
+		r.refuse(r.kind, d.Seq, newer)
+		return Refuse
+
+	// One before it is missing.
+	default:
+		r.refuse(Gap, d.Seq, newer)
+		return Refuse
+	}
+}
+
+// OnAsk takes an ask: the sender has sent all frames before d.Seq and wants to
+// know what became of them. The answer is due at once.
+func (r *Receiver) OnAsk(c *Config, now int64, d Data, room uint32) {
+	if after(d.Tx, r.echo) {
+		r.echo = d.Tx
+	}
+	r.mark(d.Mark | MarkAsk)
+	switch {
+	case r.flags&flagLeft != 0:
+		r.kind, r.high = Away, d.Seq
+	case r.kind == Ack && after(d.Seq, r.next):
+		r.kind, r.high, r.deadline = Gap, d.Seq, 0
+	case r.kind == Full || r.kind == Away:
+		r.kind = Full
+		r.OnRoom(c, now, room)
+	}
+}
+
+// OnRoom tells that the inbox can take room frames of this sender. The caller
+// tells it to receivers that wait for it ([Receiver.Waits]).
+func (r *Receiver) OnRoom(c *Config, now int64, room uint32) {
+	switch {
+	case room == 0 || r.flags&flagLeft != 0:
+	case r.kind == Full:
+		r.kind, r.tries = Ready, 0
+		r.flags |= flagDue
+		r.deadline = now + int64(c.ReadyResend)
+	case c.Policy.Owes(c, r):
+		r.flags |= flagDue
+	}
+}
+
+// Tick tells that now may be the deadline.
+func (r *Receiver) Tick(c *Config, now int64) {
+	if now < r.Deadline() {
+		return
+	}
+	r.flags |= flagDue
+	r.deadline = 0
+	if r.kind == Ready && r.tries < readyResends {
+		r.tries++
+		r.deadline = now + backoff(int64(c.ReadyResend), NoDeadline-now, r.tries)
+	}
+}
+
+// Due says that an answer is to be sent now, in a frame of its own if no data
+// frame to this peer leaves.
+func (r *Receiver) Due() bool { return r.flags&flagDue != 0 }
+
+// Answer returns the answer that stands now, for a frame of its own or the back
+// of a data frame, and counts it as sent. room is as in OnData.
+func (r *Receiver) Answer(c *Config, room uint32) Answer {
+	r.flags &^= flagDue
+	r.owed = 0
+	if r.kind != Ready {
+		r.deadline = 0
+	}
+	if r.kind == Full || r.kind == Away {
+		room = 0
+	}
+	return Answer{Kind: r.kind, Room: c.Policy.Room(c, r, room), Next: r.next, Echo: r.echo}
+}
+
+// Flush makes an answer that waits for company due now, so that the sender need
+// not ask for it while it flushes.
+func (r *Receiver) Flush() {
+	if r.owed != 0 {
+		r.flags |= flagDue
+	}
+}
+
+// Suspend tells that the context is leaving its channel: all frames are refused
+// (Away), and timers stand still.
+func (r *Receiver) Suspend(now int64) {
+	if r.flags&flagLeft != 0 {
+		return
+	}
+	r.flags |= flagLeft
+	if r.deadline != 0 {
+		r.deadline = max(r.deadline-now, 1)
+	}
+}
+
+// Resume ends Suspend. Senders that were refused meanwhile are told.
+func (r *Receiver) Resume(c *Config, now int64, room uint32) {
+	if r.flags&flagLeft == 0 {
+		return
+	}
+	r.flags &^= flagLeft
+	if r.deadline != 0 {
+		r.deadline += now
+	}
+	if r.kind == Away {
+		r.kind = Full
+		r.OnRoom(c, now, room)
+	}
+}
+
+// mark notes what a frame requests.
+func (r *Receiver) mark(m Mark) {
+	if m&MarkAsk != 0 {
+		r.flags |= flagDue
+	}
+	if m&MarkWant != 0 {
+		r.flags |= flagWanted
+	}
+}
+
+// owe counts a frame that wants an answer, now or soon.
+func (r *Receiver) owe(c *Config, now int64) {
+	r.owed++
+	if r.owed >= c.AckEvery || r.owed == 0 {
+		r.flags |= flagDue
+	}
+	if r.deadline == 0 {
+		r.deadline = now + int64(c.AckDelay)
+	}
+}
+
+// again says that a refused frame opens a new round: it is a later transmission
+// than all before, and yet not a later frame, so that its sender went back.
+func (r *Receiver) again(seq uint32, newer bool) bool { return newer && after(r.high, seq) }
+
+// refuse notes a refusal and lets it be told: once per round and reason.
+func (r *Receiver) refuse(why Kind, seq uint32, newer bool) {
+	fresh := why != r.kind || r.again(seq, newer)
+	if fresh {
+		r.flags |= flagDue
+		r.deadline = 0
+		r.kind, r.high = why, seq+1
+		return
+	}
+	if after(seq+1, r.high) {
+		r.high = seq + 1
+	}
+}

@@ -1,0 +1,346 @@
+package flowctl
+
+// Sender is the state of the sending side of a pair. The zero value is a fresh
+// sender, whose first frame has number 0. Its layout is part of the image (see
+// DESIGN.md); una, nxt, max and end are numbers of frames and lie in this order:
+//
+//	una <= nxt <= max <= end
+//	 | sent, unanswered | refused or lost | never sent |
+type Sender struct {
+	una uint32 // oldest frame that is not acknowledged; earlier ones are released
+	nxt uint32 // frame that is sent next
+	max uint32 // one past the newest frame that was ever sent
+	end uint32 // one past the newest frame that is queued
+
+	tx    uint32 // newest transmission
+	echo  uint32 // newest transmission that was answered
+	back  uint32 // newest transmission when the sender last went back to una
+	asked uint32 // newest transmission that wanted an answer at once
+
+	limit  uint32 // the policy's: room or credits told by the receiver
+	srtt   uint32 // smoothed round trip, ns; 0 = not measured
+	rttvar uint32 // its mean deviation, ns
+	window uint16 // frames that may be in flight; 0 = not begun
+	grown  uint16 // frames acknowledged since the window grew
+
+	deadline int64  // when to ask; 0 = never; of a suspended sender: the time left
+	silent   int64  // when the oldest ask without answer was sent; 0 = none
+	sampleAt int64  // when transmission sample was sent, if flagSampling
+	sample   uint32 // transmission whose round trip is being measured
+
+	hold  Hold
+	flags uint8
+	tries uint8 // asks since the last answer, or probes since the refusal
+	_     uint8
+}
+
+// Hold says why a sender does not send.
+type Hold uint8
+
+// The holds.
+const (
+	// Open: it sends what the policy allows.
+	Open Hold = iota
+	// HeldFull: the receiver has no room, and will tell when it has.
+	HeldFull
+	// HeldAway: the receiver is not resident, and will tell when it is.
+	HeldAway
+	// HeldDry: no credits, and nothing in flight whose answer could bring some.
+	HeldDry
+)
+
+// Flags of a sender.
+const (
+	flagSampling  = 1 << iota // sample is being measured
+	flagHinted                // limit is valid (AckNack)
+	flagAskDue                // an ask is to be sent
+	flagFlushing              // nothing new is sent until Resume
+	flagSuspended             // timers stand still, answers are dropped
+	flagFailed                // the peer is gone; terminal
+)
+
+// Reset makes a fresh sender whose first frame has number seq.
+func (s *Sender) Reset(seq uint32) {
+	*s = Sender{una: seq, nxt: seq, max: seq, end: seq, tx: seq, echo: seq, back: seq, asked: seq, limit: seq}
+}
+
+// Queue tells that n more frames lie in the send buffer.
+func (s *Sender) Queue(n uint32) { s.end += n }
+
+// Send returns what may be transmitted now, at most limit frames, and counts it
+// as transmitted: what the caller then fails to transmit is as lost on the wire.
+// The caller calls again until the burst is empty or its link is full.
+func (s *Sender) Send(c *Config, now int64, limit uint32) Burst {
+	b := Burst{First: s.nxt, Tx: s.tx + 1, Ask: s.flags&flagAskDue != 0}
+	if limit == 0 || s.flags&(flagSuspended|flagFailed) != 0 {
+		return Burst{}
+	}
+	if queued := s.end - s.nxt; queued != 0 && s.hold == Open && s.flags&flagFlushing == 0 {
+		allowed := c.Policy.MaySend(c, s)
+		if allowed == 0 && s.una == s.nxt {
+			// No answer is under way that could allow more.
+			s.pause(c, now, HeldDry)
+		}
+		b.Count = min(queued, allowed, limit)
+		if b.Count == allowed && allowed != 0 && allowed < queued && !after(s.asked, s.echo) {
+			// The window closes: an answer at once opens it soonest. One ask in
+			// a window, or each answered frame would ask for itself.
+			b.Ask = true
+		}
+	}
+	if b.Count == 0 && !b.Ask {
+		return Burst{}
+	}
+	s.flags &^= flagAskDue
+	s.nxt += b.Count
+	if after(s.nxt, s.max) {
+		s.max = s.nxt
+	}
+	s.tx += max(b.Count, 1)
+	b.Want = c.Policy.Wants(c, s)
+	if b.Ask {
+		s.asked = s.tx
+		if s.silent == 0 {
+			s.silent = now
+		}
+	}
+	if s.flags&flagSampling == 0 {
+		s.flags |= flagSampling
+		s.sample, s.sampleAt = s.tx, now
+	}
+	if s.deadline == 0 {
+		s.deadline = now + s.rto(c)
+	}
+	return b
+}
+
+// OnAnswer takes an answer and returns how many frames it released: the send
+// buffer is free up to [Sender.Acked]. Answers that cannot be meant, stale ones
+// among them, change nothing.
+func (s *Sender) OnAnswer(c *Config, now int64, a Answer) (released uint32) {
+	if s.flags&(flagSuspended|flagFailed) != 0 || a.Kind >= kinds || after(a.Echo, s.tx) {
+		return 0
+	}
+	if a.Kind != Away {
+		released = a.Next - s.una
+		if released > s.max-s.una {
+			return 0 // overtaken by a later answer
+		}
+	}
+	fresh := !after(s.echo, a.Echo)
+	s.back = pulled(s.back, s.tx)
+	// Whether it tells of frames sent since the sender last went back. If not,
+	// what it calls refused or missing has been sent again meanwhile.
+	current := after(a.Echo, s.back)
+	s.hear(now, a.Echo, fresh)
+	if released != 0 {
+		s.release(c, a.Next, released)
+	}
+	if fresh && a.Kind != Away {
+		c.Policy.Learn(c, s, a.Next+uint32(a.Room))
+	}
+
+	switch a.Kind {
+
+	// The receiver waits for Next. If this sender was held, what was refused
+	// has been accepted, or credits have come.
+	case Ack:
+		if fresh {
+			s.open()
+		}
+
+	// There is room for what was refused. If the refusal itself was lost, this
+	// is the first that the sender hears of it.
+	case Ready:
+		if fresh {
+			if current {
+				s.goBack()
+			}
+			s.open()
+		}
+
+	// A frame is missing. All after it were refused, so that all are sent again.
+	case Gap:
+		if current {
+			s.cut(c, gapCut)
+			s.goBack()
+			s.open()
+		}
+
+	// No room. Sending would be in vain until Ready.
+	case Full:
+		if current {
+			s.cut(c, fullCut)
+			s.goBack()
+			s.pause(c, now, HeldFull)
+		}
+
+	// Not resident. The network and the receiver's room are as good as before,
+	// so the window stays.
+	case Away:
+		if current {
+			s.goBack()
+			s.pause(c, now, HeldAway)
+		}
+	}
+
+	switch {
+	case s.hold != Open:
+		// The probe's time stands since the refusal.
+	case s.una == s.nxt && (s.flags&flagFlushing == 0 || s.tx == s.echo):
+		s.deadline, s.tries = 0, 0
+	case fresh:
+		s.deadline, s.tries = now+s.rto(c), 0
+	}
+	return released
+}
+
+// Tick tells that now may be the deadline. It returns true if the peer is now
+// taken for gone.
+func (s *Sender) Tick(c *Config, now int64) (failed bool) {
+	if now < s.Deadline() {
+		return false
+	}
+	if s.silent != 0 && now-s.silent >= int64(c.FailAfter) {
+		s.Fail()
+		return true
+	}
+	// Asking costs a header and tells exactly what is missing; to send frames
+	// again on a guess would load a receiver that is only slow.
+	s.flags |= flagAskDue
+	if s.tries < maxShift {
+		s.tries++
+	}
+	s.deadline = now + s.patience(c)
+	return false
+}
+
+// Flush stops the sending of frames and, if something sent is unanswered, asks.
+// When [Sender.Flushed] is true nothing of this sender is in flight. Resume
+// ends it.
+func (s *Sender) Flush(c *Config, now int64) {
+	if s.flags&(flagSuspended|flagFailed) != 0 {
+		return
+	}
+	s.flags |= flagFlushing
+	if s.tx == s.echo {
+		return
+	}
+	s.flags |= flagAskDue
+	if s.deadline == 0 {
+		s.deadline = now + s.rto(c)
+	}
+}
+
+// Suspend tells that the context is leaving its channel: timers stand still.
+func (s *Sender) Suspend(now int64) {
+	if s.flags&(flagSuspended|flagFailed) != 0 {
+		return
+	}
+	s.flags |= flagSuspended
+	s.flags &^= flagSampling
+	if s.deadline != 0 {
+		s.deadline = max(s.deadline-now, 1)
+	}
+	if s.silent != 0 {
+		s.silent = max(now-s.silent, 1)
+	}
+}
+
+// Resume ends Flush and Suspend. A sender that was held, or has something
+// unanswered, asks at once: what it waited for may have come and gone.
+func (s *Sender) Resume(c *Config, now int64) {
+	if s.flags&flagFailed != 0 {
+		return
+	}
+	if s.flags&flagSuspended != 0 {
+		if s.deadline != 0 {
+			s.deadline += now
+		}
+		if s.silent != 0 {
+			s.silent = now - s.silent
+		}
+	}
+	s.flags &^= flagSuspended | flagFlushing
+	if s.hold != Open || s.tx != s.echo {
+		s.flags |= flagAskDue
+		if s.deadline == 0 {
+			s.deadline = now + s.patience(c)
+		}
+	}
+}
+
+// Fail tells that the peer is gone. Nothing is sent any more.
+func (s *Sender) Fail() {
+	s.flags = flagFailed
+	s.deadline = 0
+}
+
+// hear notes that the peer is alive and which transmissions it has seen.
+func (s *Sender) hear(now int64, echo uint32, fresh bool) {
+	s.silent = 0
+	if !fresh {
+		return
+	}
+	s.echo = echo
+	if after(echo, s.asked) {
+		s.asked = echo
+	}
+	if s.flags&flagSampling != 0 && !after(s.sample, echo) {
+		s.flags &^= flagSampling
+		s.measure(now - s.sampleAt)
+	}
+}
+
+// release takes the acknowledgement of all frames before next, n of them.
+func (s *Sender) release(c *Config, next, n uint32) {
+	s.una = next
+	if after(next, s.nxt) {
+		s.nxt = next // an earlier copy of what was to be sent again came through
+	}
+	w := s.frames(c)
+	grown := uint32(s.grown) + min(n, w)
+	if grown >= w {
+		grown -= w
+		w = min(w+max(w/growth, 1), uint32(c.MaxWindow))
+	}
+	s.window, s.grown = uint16(w), uint16(grown)
+}
+
+// goBack makes the oldest frame that is not acknowledged the next.
+func (s *Sender) goBack() {
+	s.nxt = s.una
+	s.back = s.tx
+}
+
+// open ends a hold.
+func (s *Sender) open() {
+	if s.hold != Open {
+		s.hold, s.tries = Open, 0
+	}
+}
+
+// pause begins a hold, or after another refusal goes on with its backoff.
+func (s *Sender) pause(c *Config, now int64, why Hold) {
+	if s.hold != why {
+		s.hold, s.tries = why, 0
+	}
+	s.deadline = now + s.patience(c)
+}
+
+// cut makes the window smaller by its part-th, if anything was in flight.
+func (s *Sender) cut(c *Config, part uint32) {
+	if s.una == s.nxt {
+		return
+	}
+	w := s.frames(c)
+	s.window, s.grown = uint16(max(w-w/part, uint32(c.MinWindow))), 0
+}
+
+// frames returns the window, begun and within its bounds.
+func (s *Sender) frames(c *Config) uint32 {
+	if s.window == 0 {
+		return uint32(c.InitialWindow)
+	}
+	return uint32(min(s.window, c.MaxWindow))
+}
