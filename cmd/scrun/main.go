@@ -95,7 +95,10 @@ func newSession(o *options.Options, speak voice, cluster *reached, signals <-cha
 	if err != nil {
 		return nil, err
 	}
-	s := &session{options: o, voice: speak, client: cluster.Client, display: shown, signals: signals}
+	s := &session{
+		voice: speak, client: cluster.Client, own: cluster.own != nil,
+		display: shown, signals: signals,
+	}
 	switch {
 	case o.Stdin.Kind == stdio.None || o.InputByNodes():
 	case o.Stdin.Kind == stdio.File:

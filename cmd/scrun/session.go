@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/cmd/scrun/display"
-	"score/cmd/scrun/options"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 )
@@ -21,15 +20,22 @@ import (
 // question of ours; the user sees the next ^C work meanwhile.
 const orderTimeout = 5 * time.Second
 
+// leaveTimeout is how long the third ^C waits for the order of the second to
+// reach the daemon: without it the job would go on until its grace is over.
+const leaveTimeout = time.Second
+
+// errOwnClusterLost is what a user can make of the loss of an embedded cluster.
+var errOwnClusterLost = errors.New("the cluster of this job ended unexpectedly, and the job with it")
+
 // attachment is a stream of a job's input, output and end.
 type attachment = connect.BidiStreamForClient[scorev1.AttachRequest, scorev1.AttachEvent]
 
 // session is one job that scrun is attached to.
 type session struct {
-	options *options.Options
 	voice   voice
 	jobID   uint64
 	client  *client.Client
+	own     bool // the cluster is embedded and ends with the job
 	display *display.Display
 	input   *os.File // carried to the ranks; nil: none
 	signals <-chan os.Signal
@@ -72,8 +78,9 @@ func (s *session) run(ctx context.Context) int {
 	mute := make(chan struct{}, 1)
 	go func() { ended <- s.receive(stream, mute) }()
 	code := s.wait(ctx, ended, mute)
-	cancel()
+	bound := time.AfterFunc(leaveTimeout, cancel)
 	s.drainAnswers()
+	bound.Stop()
 	return code
 }
 
@@ -162,6 +169,8 @@ func (s *session) finish(how outcome) int {
 		return exitPipe // as quiet as any program in front of head
 	case how.trouble != nil:
 		return s.voice.fail(how.trouble.Error())
+	case how.broken != nil && s.own:
+		return s.voice.fail(errOwnClusterLost.Error())
 	case how.broken != nil:
 		return s.voice.fail(client.Sentence(how.broken))
 	}
@@ -200,7 +209,7 @@ func (s *session) order(ctx context.Context, ask func(context.Context) string) {
 	}()
 }
 
-// drainAnswers waits for orders under way; their answers are of no use now.
+// drainAnswers waits for orders under way; their answers are of no use any more.
 func (s *session) drainAnswers() {
 	for ; s.pending > 0; s.pending-- {
 		<-s.answers

@@ -70,6 +70,7 @@ func runAgent(ctx context.Context, c config.Config, ready func()) error {
 	if err != nil {
 		return err
 	}
+	api.Warm()
 	ready()
 	return agent.Run(ctx)
 }
