@@ -68,8 +68,9 @@ func (m *Machine) Configure(cfg Config) error {
 	for _, j := range m.jobs {
 		j.key = m.keyOf(&j.req)
 	}
-	slices.SortFunc(m.queue, compareJobs)
-	slices.SortFunc(m.joins, compareJobs)
+	for _, list := range [][]*job{m.queue, m.fresh, m.joins} {
+		slices.SortFunc(list, compareJobs)
+	}
 	m.rebuild()
 	return nil
 }

@@ -65,6 +65,7 @@ func (w *world) step(t *rapid.T) {
 	default:
 		cfg := w.m.Config()
 		cfg.MaxRows = rapid.IntRange(1, 4).Draw(t, "rows")
+		cfg.AgePerPoint = rapid.SampledFrom([]time.Duration{time.Millisecond, time.Minute}).Draw(t, "age")
 		cfg.WeightStep = rapid.SampledFrom([]int{1, 100}).Draw(t, "weight step")
 		both(t, w, func(m *Machine) error { return m.Configure(cfg) })
 	}
@@ -228,6 +229,36 @@ func rowsOf(m *Machine) []RotationRow {
 		m.SetIdle(id, false)
 	}
 	return m.Rows()
+}
+
+// TestRestoreAnything: whatever an allocation says, it is refused or leaves the machine sound.
+func TestRestoreAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		small := func(name string) int { return rapid.IntRange(-1, 4).Draw(t, name) }
+		for id := range JobID(rapid.IntRange(1, 8).Draw(t, "jobs")) {
+			a := Allocation{Job: id + 1, Gang: JobID(rapid.IntRange(0, 3).Draw(t, "gang")), Row: small("row")}
+			r := Request{ID: id + 1, MemPerNode: int64(max(small("memory"), 0)), Exclusive: small("exclusive") == 4}
+			for range rapid.IntRange(0, 3).Draw(t, "places") {
+				p := Place{Node: rapid.SampledFrom(append(w.nodes, "n99")).Draw(t, "node")}
+				p.CPUs = rapid.SliceOfN(rapid.IntRange(-1, 64), 0, 3).Draw(t, "cpus")
+				p.Ranks = make([]int, rapid.IntRange(0, 2).Draw(t, "ranks"))
+				r.Tasks += len(p.Ranks)
+				a.Places = append(a.Places, p)
+			}
+			before := w.m.Matrix().String()
+			err := w.m.Restore(r, a)
+			checkTaken(t, w.m)
+			checkGrid(t, w.m)
+			checkRows(t, w.m)
+			if after := w.m.Matrix().String(); err != nil && after != before {
+				t.Fatalf("%v, but changed\n%v to\n%v", err, before, after)
+			}
+		}
+		w.m.Schedule(1)
+		checkTaken(t, w.m)
+		checkGrid(t, w.m)
+	})
 }
 
 // TestFindIsExact compares the finder with a plain statement of what fits.

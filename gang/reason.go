@@ -1,0 +1,140 @@
+package gang
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Reason says what a waiting job waits for.
+type Reason int
+
+// The reasons, in the order in which Explanation lists them.
+const (
+	// ForNodes: too few nodes are there and not drained, whatever else runs.
+	ForNodes Reason = iota + 1
+	// ForMemory: jobs in all rows together reserve too much memory.
+	ForMemory
+	// ForExclusive: jobs run on nodes it wants for itself, or exclusive jobs hold nodes.
+	ForExclusive
+	// ForRows: all rows are there, and in none are enough CPUs free.
+	ForRows
+	// ForTurn: it would fit, but could delay a job before it.
+	ForTurn
+	// ForGang: the gang it is to join has no room.
+	ForGang
+	// ForPass: it came after the last Schedule.
+	ForPass
+)
+
+func (r Reason) String() string {
+	switch r {
+	case ForNodes:
+		return "nodes"
+	case ForMemory:
+		return "memory"
+	case ForExclusive:
+		return "exclusive nodes"
+	case ForRows:
+		return "free CPUs"
+	case ForTurn:
+		return "its turn"
+	case ForGang:
+		return "room beside the gang it joins"
+	case ForPass:
+		return "the scheduler"
+	}
+	return fmt.Sprintf("Reason(%d)", int(r))
+}
+
+// detail compares what the job wants with what there is, for the first of the reasons.
+func (m *Machine) detail(j *job, reasons []Reason) string {
+	usable, roomy, alone := m.survey(j)
+	wants := plural(j.req.Tasks, "task")
+	switch {
+	case len(j.req.NodeList) > 0:
+		wants = string(j.req.NodeList[0])
+		for _, id := range j.req.NodeList[1:] {
+			wants += " " + string(id)
+		}
+	case j.req.Nodes > 0:
+		wants = plural(j.req.Nodes, "node")
+	}
+	switch reasons[0] {
+	case ForNodes:
+		return fmt.Sprintf("it asks for %s; nodes that can be used: %d", wants, usable)
+	case ForMemory:
+		return fmt.Sprintf("it asks for %s on each node; nodes with that free: %d of %d", formatBytes(j.req.MemPerNode), roomy, usable)
+	case ForExclusive:
+		return fmt.Sprintf("nodes open to it: %d of %d", alone, usable)
+	case ForRows:
+		return fmt.Sprintf("no row has as many, and there can be no more than %s", plural(m.cfg.MaxRows, "row"))
+	case ForTurn:
+		if m.head.job != nil {
+			return fmt.Sprintf("it would fit, but could delay job %d", m.head.job.req.ID)
+		}
+		return ""
+	default:
+		return ""
+	}
+}
+
+// survey counts the nodes in question for a job: those it names, or all that are not drained; of these, those with
+// memory for it, and those that exclusivity does not close to it.
+func (m *Machine) survey(j *job) (usable, roomy, alone int) {
+	for pos, n := range m.nodes {
+		if n.drained || (len(j.req.NodeList) > 0 && !slices.Contains(j.req.NodeList, n.ID)) {
+			continue
+		}
+		usable++
+		if m.grid.mem[pos] >= j.req.MemPerNode {
+			roomy++
+		}
+		if m.grid.gangs[pos] == 0 || (!j.req.Exclusive && m.grid.lone[pos] == 0) {
+			alone++
+		}
+	}
+	return usable, roomy, alone
+}
+
+// reasons finds the fewest obstacles that would have to go for the job to fit.
+func (m *Machine) reasons(j *job) []Reason {
+	if !m.possible(j) {
+		return []Reason{ForNodes}
+	}
+	if slices.Contains(m.fresh, j) {
+		return []Reason{ForPass}
+	}
+	if _, ok := m.spotFor(m.grid, j, anyGrowth); ok {
+		return []Reason{ForTurn}
+	}
+	tries := [][]Reason{
+		{ForMemory}, {ForExclusive}, {ForRows},
+		{ForMemory, ForExclusive}, {ForMemory, ForRows}, {ForExclusive, ForRows},
+	}
+	for _, without := range tries {
+		m.lift(without)
+		if _, ok := m.spotFor(&m.probe, j, anyGrowth); ok {
+			return without
+		}
+	}
+	return []Reason{ForMemory, ForExclusive, ForRows}
+}
+
+// lift makes probe the cluster as it is but for some kinds of obstacles.
+func (m *Machine) lift(obstacles []Reason) {
+	from := m.grid
+	if slices.Contains(obstacles, ForRows) {
+		from = m.empty
+	}
+	m.probe.copyFrom(from)
+	copy(m.probe.mem, m.grid.mem)
+	copy(m.probe.gangs, m.grid.gangs)
+	copy(m.probe.lone, m.grid.lone)
+	if slices.Contains(obstacles, ForMemory) {
+		copy(m.probe.mem, m.empty.mem)
+	}
+	if slices.Contains(obstacles, ForExclusive) {
+		clear(m.probe.gangs)
+		clear(m.probe.lone)
+	}
+}
