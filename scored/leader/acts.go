@@ -174,9 +174,9 @@ func (j *job) exitVerdict() *scorev1.Verdict {
 
 // losePart ends the whole gang because its part on one node is gone.
 func (b *brain) losePart(j *job, p *part, reason string) {
-	p.done = true
+	p.done, p.lost = true, true
 	if j.state != ending {
-		b.end(j, verdict(nodeLost, exitCluster, "%s while the job ran there; submit it again", reason))
+		b.end(j, verdict(nodeLost, exitCluster, "%s; submit it again", reason))
 	}
 	b.nodeDone(j, p, nil)
 }
@@ -206,6 +206,8 @@ func killMessage(id uint64, reason string) *scorev1.ServerMessage {
 	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Kill{Kill: &scorev1.Kill{JobId: id, Reason: reason}}}
 }
 
+func lostReason(node string) string { return "node " + node + " was lost" }
+
 // endLate repeats the order to kill, and after endTimeout no longer waits.
 func (b *brain) endLate(j *job) {
 	if b.now < j.killDeadline {
@@ -226,7 +228,7 @@ func (b *brain) prepareLate(j *job) {
 	late := j.namesOf(func(p *part) bool { return !p.prepared })
 	for _, name := range late {
 		if n := b.nodes[name]; n == nil || n.link == nil {
-			b.step(j, evPartLost{j.part(name), "node " + name + " was lost"})
+			b.step(j, evPartLost{j.part(name), lostReason(name)})
 			return
 		}
 	}
@@ -239,10 +241,11 @@ func (b *brain) prepareLate(j *job) {
 // what they say about this attempt is not taken for the next.
 func (b *brain) withdraw(j *job, lost *part, reason string) {
 	j.again = reason
+	lost.lost = true
 	for _, p := range j.parts {
 		p.done = p.done || !p.sent || p == lost
 	}
-	b.end(j, verdict(nodeLost, exitCluster, "%s while the job was starting; submit it again", reason))
+	b.end(j, verdict(nodeLost, exitCluster, "%s", reason))
 	b.nodeDone(j, lost, nil)
 }
 
@@ -256,7 +259,7 @@ func (b *brain) requeue(j *job) {
 	j.state, j.deadline, j.row, j.founder, j.parts = queued, 0, -1, 0, nil
 	j.verdict, j.again, j.forgotten = nil, "", false
 	if err := b.gang.Submit(j.request); err != nil {
-		b.conclude(j, verdict(nodeLost, exitCluster, "%s while the job was starting, and without it the job cannot run: %s", reason, plain(err)))
+		b.conclude(j, verdict(nodeLost, exitCluster, "%s, and without it the job cannot run: %s", reason, plain(err)))
 		return
 	}
 	b.tellState(j, reason)
@@ -264,6 +267,9 @@ func (b *brain) requeue(j *job) {
 
 // conclude commits the verdict and lets everything go.
 func (b *brain) conclude(j *job, v *scorev1.Verdict) {
+	if j.again != "" {
+		v.Message += "; submit it again"
+	}
 	j.state, j.verdict, j.ended, j.deadline, j.again = done, v, b.now, 0, ""
 	b.propose(&statepb.Command{Command: &statepb.Command_End{End: &statepb.End{JobId: j.id, Verdict: v, Usage: j.usage()}}})
 	b.gang.Remove(gang.JobID(j.id))

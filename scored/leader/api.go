@@ -340,9 +340,10 @@ func (a *Attachment) AskRanks(ctx context.Context) error {
 	})
 }
 
-// Warn makes a warning an event of this attachment, in order with the others.
-func (a *Attachment) Warn(ctx context.Context, text string) error {
-	return a.leader.do(ctx, func(b *brain) { b.notify(a, warning(text)) })
+// Read tells that all output of the job, or of one that it spawned, has been
+// fetched: its nodes need not keep it.
+func (a *Attachment) Read(ctx context.Context, job uint64) error {
+	return a.leader.do(ctx, func(b *brain) { b.read(job) })
 }
 
 // do does something to the attachment's job while the brain knows it.

@@ -256,7 +256,7 @@ func (b *brain) settleOne(j *job) {
 // mayForget tells whether nobody is going to read output that the nodes hold.
 // The owner of a job that was over in an instant may still be on its way.
 func (j *job) mayForget() bool {
-	if j.started == 0 {
+	if j.started == 0 || j.outputRead {
 		return true
 	}
 	return !j.reading() && j.ownerDeadline == 0
@@ -269,6 +269,14 @@ func (b *brain) forget(j *job) {
 		if n := b.nodes[p.Node]; n != nil {
 			b.send(n.link, forgetMessage(j.id))
 		}
+	}
+}
+
+// read notes that all output of a job has been fetched.
+func (b *brain) read(id uint64) {
+	if j := b.jobs[id]; j != nil {
+		j.outputRead = true
+		b.settleEnd(j)
 	}
 }
 

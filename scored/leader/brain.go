@@ -30,8 +30,9 @@ type brain struct {
 	timers   timers
 
 	rotation   gang.Rotation
-	placeDirty bool // Schedule may decide something
-	planDirty  bool // the rows may have changed
+	planTime   int64 // no plan takes effect before
+	placeDirty bool  // Schedule may decide something
+	planDirty  bool  // the rows may have changed
 
 	stats Stats
 }

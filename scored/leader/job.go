@@ -53,6 +53,7 @@ type part struct {
 	prepared bool
 	launched bool
 	done     bool // no process of it is left there
+	lost     bool // done because the node was: what is left there must end
 	usage    *scorev1.Usage
 }
 
@@ -99,6 +100,8 @@ type job struct {
 	children      []*job              // spawned by it, not forgotten
 	names         int                 // that it has published
 	spawned       map[spawnKey]uint64 // children by the request that made them
+	// outputRead: a client has fetched all its output.
+	outputRead bool
 	// forgotten: its nodes have been told that its end is committed.
 	forgotten bool
 }

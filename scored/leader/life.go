@@ -30,7 +30,7 @@ type (
 	// evPartLost: a node is gone, or has come back without the job.
 	evPartLost struct {
 		part   *part
-		reason string // "node n2 was lost"
+		reason string // such as "node n2 was lost"
 	}
 	// evLate: the deadline of its state has passed.
 	evLate struct{}

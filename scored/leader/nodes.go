@@ -172,16 +172,15 @@ func (b *brain) replaceColumn(n *node, known bool) {
 // welcome tells an agent all that it must know, whatever it knew before.
 func (b *brain) welcome(n *node, held []uint64) {
 	var keep []uint64
-	concerned := make([]*job, 0, len(held))
+	var concerned []*job
 	for _, j := range b.sortedJobs() {
-		if p := j.part(n.name); p != nil && j.active() && !p.done {
-			keep = append(keep, j.id)
-			concerned = append(concerned, j)
+		p := j.part(n.name)
+		if p == nil || p.lost || j.forgotten {
+			continue
 		}
-	}
-	for _, j := range b.sortedJobs() {
-		if j.part(n.name) != nil && j.state == done && !j.forgotten {
-			keep = append(keep, j.id) // its output is still being read
+		keep = append(keep, j.id) // also when it is over there: its output may still be read
+		if j.active() && !p.done {
+			concerned = append(concerned, j)
 		}
 	}
 	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Welcome{Welcome: &scorev1.Welcome{
@@ -207,7 +206,7 @@ func (b *brain) resume(n *node, j *job, held bool) {
 	case j.state == starting && (held || !b.mayHaveRun(n, j, p)):
 		b.prepare(j, slices.Index(j.parts, p))
 	case !held:
-		b.step(j, evPartLost{p, "the agent of node " + n.name + " was restarted and does not know the job any more"})
+		b.step(j, evPartLost{p, "node " + n.name + " does not know the job any more since its agent was restarted"})
 	case j.state == ending:
 		b.send(n.link, killMessage(j.id, j.verdict.GetMessage()))
 	}
@@ -242,7 +241,7 @@ func (b *brain) setNodeDeadline(n *node, d time.Duration) {
 func (b *brain) nodeLate(n *node) {
 	if n.inMatrix {
 		b.log("node lost", zap.String("node", n.name))
-		b.loseNode(n, "node "+n.name+" was lost")
+		b.loseNode(n, lostReason(n.name))
 		b.setNodeDeadline(n, nodeMemory)
 		return
 	}

@@ -45,7 +45,9 @@ func (b *brain) replan() {
 	if len(rows) <= 1 && len(b.rotation.Rows) <= 1 {
 		lead = 0 // nobody has to switch at the same instant
 	}
-	b.rotation = gang.Next(b.rotation, rows, b.now, lead)
+	// Plans take effect in the order in which they are made.
+	b.planTime = max(b.planTime, b.now+lead.Nanoseconds())
+	b.rotation = gang.Next(b.rotation, rows, b.now, time.Duration(b.planTime-b.now))
 	b.stats.Plans++
 	concerned := b.concerned()
 	for _, n := range b.sortedNodes() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
@@ -27,6 +28,8 @@ type reader struct {
 // client's input to those that take it.
 func (m *merger) open(ctx context.Context, sources []*leader.Source) {
 	var readers []reader
+	left := new(atomic.Int32)
+	left.Store(int32(len(sources)))
 	for _, source := range sources {
 		r := reader{over: make(chan struct{})}
 		if source.Stdin {
@@ -36,6 +39,9 @@ func (m *merger) open(ctx context.Context, sources []*leader.Source) {
 		m.sources.Go(func() {
 			defer close(r.over)
 			m.follow(ctx, source, r)
+			if left.Add(-1) == 0 {
+				_ = m.attachment.Read(ctx, source.Job) // if it stops now, that is known
+			}
 		})
 	}
 	if len(readers) > 0 {

@@ -1,0 +1,385 @@
+package leader
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"score/scored/api/scorev1"
+)
+
+// simAgent behaves as an agent and its stewards do: it keeps what has happened
+// until it is told to forget, and tells it again after every interruption.
+type simAgent struct {
+	sim  *simulation
+	name string
+	boot string
+	cpus uint32
+	link *fakeLink // nil: no stream
+	read int       // how many messages of link it has handled
+	jobs map[uint64]*simPart
+	deaf bool // it is slow: what it is sent waits
+	bad  bool // it cannot prepare jobs
+
+	requests uint64
+}
+
+// simPart is an agent's part of a job.
+type simPart struct {
+	tasks    []uint32
+	prepared bool
+	launched bool
+	done     bool
+	events   []*scorev1.AgentMessage // to be repeated until Forget
+}
+
+// simulation drives a world with agents that answer, and checks what must hold
+// whatever happens.
+type simulation struct {
+	*world
+	agents   []*simAgent
+	launches map[string]int // by job and node, over all attempts
+	owners   map[uint64]*Attachment
+}
+
+func newSimulation(t fataler, nodes int) *simulation {
+	s := &simulation{world: newWorld(t), launches: make(map[string]int), owners: make(map[uint64]*Attachment)}
+	for i := range nodes {
+		a := &simAgent{sim: s, name: fmt.Sprint("n", i+1), boot: "boot", cpus: 2, jobs: make(map[uint64]*simPart)}
+		s.agents = append(s.agents, a)
+	}
+	return s
+}
+
+func (a *simAgent) connect() {
+	h := hello(a.name, a.cpus)
+	h.BootId = a.boot
+	for id := range a.jobs {
+		h.Jobs = append(h.Jobs, id)
+	}
+	slices.Sort(h.Jobs)
+	if a.sim.world.connect(h) != "" {
+		return
+	}
+	a.link, a.read = a.sim.links[a.name], 0
+	a.hear()
+}
+
+// hear handles what the leader has sent.
+func (a *simAgent) hear() {
+	for a.link != nil && !a.deaf && a.read < len(a.link.sent) {
+		m := a.link.sent[a.read]
+		a.read++
+		switch m := m.GetMessage().(type) {
+		case *scorev1.ServerMessage_Welcome:
+			for id := range a.jobs {
+				if !slices.Contains(m.Welcome.GetKeepJobs(), id) {
+					delete(a.jobs, id)
+				}
+			}
+			for _, id := range sortedKeys(a.jobs) {
+				for _, event := range a.jobs[id].events {
+					a.send(event)
+				}
+			}
+		case *scorev1.ServerMessage_Prepare:
+			a.prepare(m.Prepare)
+		case *scorev1.ServerMessage_Plan:
+			a.plan(m.Plan)
+		case *scorev1.ServerMessage_Kill:
+			a.kill(m.Kill.GetJobId())
+		case *scorev1.ServerMessage_Forget:
+			delete(a.jobs, m.Forget.GetJobId())
+		}
+	}
+}
+
+func sortedKeys(jobs map[uint64]*simPart) []uint64 {
+	var ids []uint64
+	for id := range jobs {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (a *simAgent) send(m *scorev1.AgentMessage) {
+	if a.link != nil && !a.link.closed {
+		a.sim.say(a.name, m)
+	}
+}
+
+// tell sends an event and keeps it.
+func (a *simAgent) tell(p *simPart, m *scorev1.AgentMessage) {
+	p.events = append(p.events, m)
+	a.send(m)
+}
+
+func (a *simAgent) prepare(m *scorev1.Prepare) {
+	p := a.jobs[m.GetJobId()]
+	if p == nil {
+		p = &simPart{tasks: m.GetPlaces()[m.GetNodeIndex()].GetRanks()}
+		a.jobs[m.GetJobId()] = p
+	}
+	if !p.prepared && !p.done {
+		p.prepared = !a.bad
+		answer := prepared(m.GetJobId())
+		if a.bad {
+			answer = unprepared(m.GetJobId(), 127, "no such program")
+		}
+		a.tell(p, answer)
+		return
+	}
+	for _, event := range p.events {
+		a.send(event)
+	}
+}
+
+func (a *simAgent) plan(m *scorev1.Plan) {
+	for _, row := range m.GetRows() {
+		for _, id := range row.GetJobs() {
+			if p := a.jobs[id]; p != nil && p.prepared && !p.launched && !p.done {
+				p.launched = true
+				key := fmt.Sprintf("%d on %s", id, a.name)
+				a.sim.launches[key]++
+				if a.sim.launches[key] > 1 {
+					a.sim.t.Fatalf("job %s was run twice\n%s", key, a.sim.seen.String())
+				}
+				a.tell(p, launched(id, a.sim.b.now))
+			}
+		}
+	}
+}
+
+func (a *simAgent) kill(id uint64) {
+	p := a.jobs[id]
+	if p == nil || p.done {
+		a.send(nodeDone(id)) // whoever is told to kill says when nothing is left
+		return
+	}
+	if p.launched {
+		for _, rank := range p.tasks {
+			a.tell(p, exits(&scorev1.RankExited{JobId: id, Rank: rank, Signal: 9, ByUs: true, AtNanos: a.sim.b.now}))
+		}
+	}
+	p.done = true
+	a.tell(p, nodeDone(id))
+}
+
+// finish lets a part's ranks end by themselves.
+func (a *simAgent) finish(id uint64, code, signal int32) {
+	p := a.jobs[id]
+	if p == nil || !p.launched || p.done {
+		return
+	}
+	p.done = true
+	for _, rank := range p.tasks {
+		a.tell(p, exits(&scorev1.RankExited{JobId: id, Rank: rank, ExitCode: code, Signal: signal, AtNanos: a.sim.b.now}))
+	}
+	a.tell(p, nodeDone(id))
+}
+
+// quiesce lets all agents hear all there is to hear.
+func (s *simulation) quiesce() {
+	for {
+		before := s.seen.Len()
+		for _, a := range s.agents {
+			if a.link != nil && a.link.closed {
+				a.link = nil
+			}
+			a.hear()
+		}
+		if s.seen.Len() == before {
+			return
+		}
+	}
+}
+
+func (s *simulation) draw(t *rapid.T) {
+	a := rapid.SampledFrom(s.agents).Draw(t, "agent")
+	id := rapid.Uint64Range(1, max(s.b.nextJob, 2)-1).Draw(t, "job")
+	switch rapid.IntRange(0, 16).Draw(t, "what") {
+	case 0, 1, 2:
+		s.drawSubmit(t)
+	case 3:
+		s.stop(id)
+	case 4, 5, 6:
+		a.finish(id, rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "code"), rapid.SampledFrom([]int32{0, 0, 11}).Draw(t, "signal"))
+	case 7:
+		s.drop(a)
+	case 8, 9:
+		if a.link == nil {
+			a.connect()
+		}
+	case 10: // the agent and all its stewards die
+		s.drop(a)
+		a.jobs = make(map[uint64]*simPart)
+		a.boot += "'"
+	case 11:
+		s.pass(time.Duration(rapid.SampledFrom([]int{0, 1, 5, 11, 35}).Draw(t, "seconds")) * time.Second)
+	case 12:
+		for _, a := range s.agents {
+			s.drop(a)
+		}
+		s.restart()
+	case 13:
+		s.attachOrDetach(id)
+	case 14:
+		a.deaf = !a.deaf
+	case 15:
+		a.bad = !a.bad
+	case 16:
+		if p := a.jobs[id]; p != nil && p.launched && !p.done {
+			a.requests++
+			a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: &scorev1.SpawnRequest{
+				JobId: id, Request: a.requests, Apps: []*scorev1.SpawnApp{{Program: "child", Tasks: 2}},
+			}}})
+		}
+	}
+	s.quiesce()
+}
+
+func (s *simulation) drawSubmit(t *rapid.T) {
+	spec := jobSpec(rapid.Uint32Range(1, 6).Draw(t, "tasks"))
+	spec.Exclusive = rapid.IntRange(0, 4).Draw(t, "exclusive") == 0
+	spec.Detached = rapid.Bool().Draw(t, "detached")
+	_, _ = s.submit(spec) // may be refused
+}
+
+func (s *simulation) drop(a *simAgent) {
+	if a.link == nil {
+		return
+	}
+	link := a.link
+	a.link, link.closed = nil, true
+	s.b.linkLost(a.name, link)
+	s.settle()
+}
+
+func (s *simulation) attachOrDetach(id uint64) {
+	j := s.b.jobs[id]
+	if w := s.owners[id]; w != nil {
+		delete(s.owners, id)
+		s.b.detach(id, w)
+		s.settle()
+		return
+	}
+	if j == nil || j.reading() {
+		return
+	}
+	s.owners[id] = s.attach(id, AttachOptions{Owner: true, Output: true})
+}
+
+// calm connects everybody, ends what does not end by itself, and lets enough
+// time pass.
+func (s *simulation) calm() {
+	for range 3 {
+		for _, a := range s.agents {
+			a.deaf = false
+			if a.link == nil {
+				a.connect()
+			}
+		}
+		s.quiesce()
+		for _, j := range s.b.sortedJobs() {
+			if j.active() || j.state == queued {
+				s.stop(j.id)
+			}
+		}
+		s.quiesce()
+		for id, w := range s.owners {
+			delete(s.owners, id)
+			s.b.detach(id, w)
+		}
+		s.settle()
+		s.quiesce()
+		s.pass(OwnerGrace)
+		s.quiesce()
+	}
+}
+
+// Whatever happens to agents, leaders and clients: the entries fit the state,
+// no job runs twice on a node, and in the end nothing is left anywhere.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSimulation(t, rapid.IntRange(1, 3).Draw(t, "nodes"))
+		for _, a := range s.agents {
+			a.connect()
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			s.draw(t)
+			s.checkWhole()
+		}
+		s.calm()
+		s.checkNothingLeft()
+	})
+}
+
+// checkWhole: a gang that is in the plan has been prepared on all its nodes, and
+// a job that has begun is never queued again.
+func (s *simulation) checkWhole() {
+	for _, j := range s.b.jobs {
+		if j.state == running && !j.inherited && !j.all(func(p *part) bool { return p.prepared }) {
+			s.t.Fatalf("job %d runs and is not prepared everywhere\n%s", j.id, s.seen.String())
+		}
+		if j.state == queued && j.started != 0 {
+			s.t.Fatalf("job %d has run and is queued\n%s", j.id, s.seen.String())
+		}
+	}
+}
+
+func (s *simulation) checkNothingLeft() {
+	for id, j := range s.b.jobs {
+		s.t.Fatalf("job %d is left in %v, forgotten %v, watchers %d\n%s", id, j.state, j.forgotten, len(j.watchers), s.seen.String())
+	}
+	for _, a := range s.agents {
+		if len(a.jobs) > 0 {
+			s.t.Fatalf("%s still holds %v\n%s", a.name, sortedKeys(a.jobs), s.seen.String())
+		}
+	}
+	if s.b.gang.Running()+s.b.gang.Waiting() > 0 {
+		s.t.Fatalf("the matrix holds %d running and %d waiting jobs", s.b.gang.Running(), s.b.gang.Waiting())
+	}
+	if len(s.b.rotation.Rows) > 0 {
+		s.t.Fatalf("the plan has %d rows", len(s.b.rotation.Rows))
+	}
+}
+
+// Equal inputs give equal decisions.
+func TestDeterminism(t *testing.T) {
+	script := func() string {
+		s := newSimulation(t, 3)
+		for _, a := range s.agents {
+			a.connect()
+		}
+		for i := range 30 {
+			spec := jobSpec(uint32(1 + i%5))
+			if _, err := s.submit(spec); err != nil {
+				t.Fatal(err)
+			}
+			s.quiesce()
+			s.agents[i%3].finish(uint64(i/2+1), int32(i%4), 0)
+			s.quiesce()
+			if i%7 == 0 {
+				s.drop(s.agents[i%3])
+				s.pass(time.Duration(i) * time.Second)
+				s.agents[i%3].connect()
+			}
+			s.quiesce()
+		}
+		return s.seen.String()
+	}
+	first := script()
+	if !strings.Contains(first, "Allocate") {
+		t.Fatal("nothing was decided")
+	}
+	for range 5 {
+		if again := script(); again != first {
+			t.Fatalf("another outcome:\n%s\nfirst it was:\n%s", again, first)
+		}
+	}
+}

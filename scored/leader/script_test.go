@@ -1,0 +1,255 @@
+package leader
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"score/scored/api/scorev1"
+)
+
+var update = flag.Bool("update", false, "write what happens into the scripts of testdata")
+
+// A script is a list of things that happen, each followed by what the leader
+// did then. Run with -update after a wanted change, and read the difference.
+//
+//	node NAME CPUS [HELD...]    an agent connects, holding these jobs
+//	reboot NAME CPUS [HELD...]  the same after its agent was started anew
+//	gone NAME                   its stream ends
+//	submit TASKS [KEY=VALUE...] a user submits a job; keys as in the code below
+//	say NODE MESSAGE JOB [...]  an agent says prepared, launched, exited, done ...
+//	cancel|signal|attach|detach ...
+//	wait DURATION, restart (another leader takes over), settings, names
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := runScript(t, string(data))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got != string(data) {
+				t.Fatalf("it went otherwise than the script says:\n%s", got)
+			}
+		})
+	}
+}
+
+// runScript repeats the script with what happens now.
+func runScript(t *testing.T, script string) string {
+	s := &scripted{world: newWorld(t), attachments: make(map[string]*Attachment)}
+	var out strings.Builder
+	for line := range strings.Lines(script) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "> "):
+			continue
+		case line == "" || strings.HasPrefix(line, "#"):
+			fmt.Fprintln(&out, line)
+			continue
+		}
+		fmt.Fprintln(&out, line)
+		s.seen.Reset()
+		s.run(strings.Fields(line))
+		for seen := range strings.Lines(s.seen.String()) {
+			fmt.Fprintf(&out, "> %s", seen)
+		}
+	}
+	return out.String()
+}
+
+type scripted struct {
+	*world
+	attachments map[string]*Attachment
+	requests    uint64
+	lastSpawn   uint64
+}
+
+func (s *scripted) number(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		s.t.Fatalf("%v", err)
+	}
+	return n
+}
+
+func (s *scripted) run(words []string) {
+	switch words[0] {
+	case "node", "reboot":
+		s.node(words)
+	case "gone":
+		link := s.links[words[1]]
+		link.closed = true
+		s.b.linkLost(words[1], link)
+		s.settle()
+	case "submit":
+		s.submitLine(words[1:])
+	case "say":
+		s.sayLine(words[1], words[2], s.number(words[3]), words[4:])
+	case "cancel":
+		s.stop(s.number(words[1]))
+	case "signal":
+		if err := s.b.signal(s.b.jobs[s.number(words[1])], int32(s.number(words[2]))); err != nil {
+			s.note("refused: %v", err)
+		}
+		s.settle()
+	case "attach":
+		options := AttachOptions{Owner: strings.Contains(words[2], "owner"), Output: strings.Contains(words[2], "output")}
+		a := newAttachment(nil, s.number(words[1]), options)
+		if err := s.b.attach(s.b.jobs[a.job], a); err != nil {
+			s.note("refused: %v", err)
+		} else {
+			s.attachments[words[1]+words[2]] = a
+		}
+		s.settle()
+	case "detach":
+		s.b.detach(s.number(words[1]), s.attachments[words[1]+words[2]])
+		s.settle()
+	case "wait":
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			s.t.Fatalf("%v", err)
+		}
+		s.pass(d)
+	case "silence": // the agents give no sign of life
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			s.t.Fatalf("%v", err)
+		}
+		s.b.now += d.Nanoseconds()
+		s.settle()
+	case "read":
+		s.b.read(s.number(words[1]))
+		s.settle()
+	case "restart":
+		s.restart()
+	case "known":
+		ids := []uint64{}
+		for _, j := range s.b.sortedJobs() {
+			ids = append(ids, j.id)
+		}
+		s.note("jobs %v", ids)
+	case "slice":
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			s.t.Fatalf("%v", err)
+		}
+		s.b.setSettings(&scorev1.Settings{SliceNanos: d.Nanoseconds()}, []string{"slice_nanos"}, func(_ *scorev1.Settings, err error) {
+			s.note("answer: %v", err)
+		})
+		s.settle()
+	default:
+		s.t.Fatalf("unknown line %v", words)
+	}
+}
+
+func (s *scripted) node(words []string) {
+	h := hello(words[1], uint32(s.number(words[2])))
+	if words[0] == "reboot" {
+		h.BootId = fmt.Sprint("boot", s.b.now)
+	}
+	for _, id := range words[3:] {
+		h.Jobs = append(h.Jobs, s.number(id))
+	}
+	if refusal := s.connect(h); refusal != "" {
+		s.note("refused: %s", refusal)
+	}
+}
+
+func (s *scripted) submitLine(words []string) {
+	spec := jobSpec(uint32(s.number(words[0])))
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "nodes":
+			spec.Nodes = uint32(s.number(value))
+		case "attached":
+			spec.Detached = false
+		case "exclusive":
+			spec.Exclusive = true
+		case "mem":
+			spec.MemoryPerNodeBytes = s.number(value) << 20
+		case "time":
+			d, _ := time.ParseDuration(value)
+			spec.TimeLimitNanos = d.Nanoseconds()
+		case "badexit":
+			spec.KillOnBadExit = true
+		case "priority":
+			spec.Priority = int32(s.number(value))
+		default:
+			s.t.Fatalf("unknown key %s", key)
+		}
+	}
+	if _, err := s.submit(spec); err != nil {
+		s.note("refused: %v", err)
+	}
+}
+
+func (s *scripted) sayLine(node, what string, id uint64, words []string) {
+	arg := func(i int) uint64 {
+		if i < len(words) {
+			return s.number(words[i])
+		}
+		return 0
+	}
+	s.requests++
+	switch what {
+	case "prepared":
+		s.say(node, prepared(id))
+	case "unprepared":
+		s.say(node, unprepared(id, int32(arg(0)), strings.Join(words[1:], " ")))
+	case "launched":
+		s.say(node, launched(id, s.b.now))
+	case "exited": // rank, code, signal, flags
+		exit := &scorev1.RankExited{JobId: id, Rank: uint32(arg(0)), ExitCode: int32(arg(1)), Signal: int32(arg(2)), AtNanos: s.b.now}
+		for _, flag := range words[min(3, len(words)):] {
+			exit.ByUs = exit.ByUs || flag == "by-us"
+			exit.BeforeFinalize = exit.BeforeFinalize || flag == "before-finalize"
+			exit.OutOfMemory = exit.OutOfMemory || flag == "out-of-memory"
+			exit.CoreDumped = exit.CoreDumped || flag == "core"
+			if flag == "earlier" {
+				exit.AtNanos -= time.Second.Nanoseconds()
+			}
+		}
+		s.say(node, exits(exit))
+	case "done":
+		s.say(node, nodeDone(id))
+	case "abort":
+		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
+			JobId: id, Rank: int32(arg(0)), ExitCode: int32(arg(1)), Message: strings.Join(words[2:], " "),
+		}}})
+	case "time-up":
+		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: id}}})
+	case "note":
+		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: id, Text: strings.Join(words, " ")}}})
+	case "publish", "lookup", "unpublish":
+		op := scorev1.NameOp(scorev1.NameOp_value["NAME_OP_"+strings.ToUpper(what)])
+		m := &scorev1.NameRequest{JobId: id, Request: s.requests, Op: op, Service: words[0]}
+		if len(words) > 1 {
+			m.Port = words[1]
+		}
+		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m}})
+	case "spawn", "spawn-again":
+		if what == "spawn" {
+			s.lastSpawn = s.requests
+		}
+		m := &scorev1.SpawnRequest{JobId: id, Request: s.lastSpawn, Apps: []*scorev1.SpawnApp{{Program: "child", Tasks: uint32(arg(0))}}}
+		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m}})
+	default:
+		s.t.Fatalf("agents do not say %s", what)
+	}
+}

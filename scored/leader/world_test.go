@@ -1,0 +1,398 @@
+package leader
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// world stands for all around a brain: the log, the agents and the clients. It
+// writes down what the brain does.
+type world struct {
+	t     fataler
+	b     *brain
+	log   *state.State
+	links map[string]*fakeLink
+	seen  strings.Builder
+	quiet bool // commits are not written down
+}
+
+// fataler is a test of package testing or of rapid.
+type fataler interface {
+	Helper()
+	Fatalf(format string, arguments ...any)
+}
+
+var _ fataler = (*testing.T)(nil)
+
+func newWorld(t fataler) *world {
+	w := &world{t: t, log: state.New(), links: make(map[string]*fakeLink)}
+	w.b = newBrain("lab", "v1", 1, w.log, time.Second.Nanoseconds())
+	return w
+}
+
+// restart lets another leader take over from the committed state.
+func (w *world) restart() {
+	w.links = make(map[string]*fakeLink)
+	w.b = newBrain("lab", "v1", w.b.term+1, w.log, w.b.now+1)
+	w.settle()
+}
+
+// settle lets the brain draw its conclusions, commits what it decides and does
+// what follows, until nothing is left to do.
+func (w *world) settle() {
+	w.t.Helper()
+	committed := w.b.decided - uint64(len(w.b.commands))
+	for {
+		w.b.advance()
+		ready := w.b.due(committed)
+		for i := range ready {
+			w.perform(&ready[i])
+		}
+		commands, taken := w.b.takeCommands(maxEntry)
+		if len(commands) > 0 {
+			w.commit(commands)
+			committed = taken
+		}
+		if len(commands) == 0 && len(ready) == 0 {
+			w.check()
+			return
+		}
+	}
+}
+
+// commit applies an entry to the state: the brain may decide only what fits.
+func (w *world) commit(commands []*statepb.Command) {
+	w.t.Helper()
+	entry := &statepb.Entry{Term: w.b.term, TimeNanos: w.b.now, Commands: commands}
+	data, err := proto.Marshal(entry)
+	if err != nil {
+		w.t.Fatalf("an entry cannot be encoded: %v", err)
+	}
+	decoded := new(statepb.Entry)
+	if err := proto.Unmarshal(data, decoded); err != nil {
+		w.t.Fatalf("an entry cannot be decoded: %v", err)
+	}
+	if err := w.log.Apply(decoded); err != nil {
+		w.t.Fatalf("the brain decided what does not fit the state: %v\n%v\n%s", err, commands, w.seen.String())
+	}
+	texts := make([]string, len(commands))
+	for i, command := range commands {
+		texts[i] = commandText(command)
+	}
+	w.note("log: %s", strings.Join(texts, ", "))
+}
+
+func (w *world) perform(e *effect) {
+	switch {
+	case e.message != nil:
+		e.link.Send(e.message)
+	case e.close:
+		e.link.Close(e.reason)
+	case e.watcher != nil:
+		e.watcher.deliver(e.event)
+		w.note("client of %d: %s", e.watcher.job, eventText(e.event))
+	case e.call != nil:
+		e.call(nil)
+	}
+}
+
+func (w *world) note(format string, args ...any) {
+	if !w.quiet {
+		fmt.Fprintf(&w.seen, format+"\n", args...)
+	}
+}
+
+// check compares the brain with the committed state; between batches they
+// agree.
+func (w *world) check() {
+	w.t.Helper()
+	for _, record := range w.log.Jobs() {
+		j := w.b.jobs[record.ID]
+		want := map[state.Phase][]scorev1.JobState{
+			state.Queued:    {queued},
+			state.Allocated: {starting, running, ending},
+			state.Running:   {running, ending},
+			state.Done:      {done},
+		}[record.Phase]
+		if j == nil {
+			if record.Phase != state.Done {
+				w.t.Fatalf("the brain has lost job %d", record.ID)
+			}
+			continue
+		}
+		if !slices.Contains(want, j.state) {
+			w.t.Fatalf("job %d is %v in the log and %v in the brain\n%s", record.ID, record.Phase, j.state, w.seen.String())
+		}
+		w.checkJob(j, record)
+	}
+	for id := range w.b.jobs {
+		if w.log.Job(id) == nil {
+			w.t.Fatalf("the log has lost job %d", id)
+		}
+	}
+	if len(w.b.names) != len(w.log.Names()) {
+		w.t.Fatalf("%d names in the brain, %d in the log", len(w.b.names), len(w.log.Names()))
+	}
+	if _, term := w.b.rotation, w.b.rotation.Term; term != w.b.term {
+		w.t.Fatalf("plan of term %d in term %d", term, w.b.term)
+	}
+}
+
+func (w *world) checkJob(j *job, record *state.Job) {
+	w.t.Helper()
+	if j.state == done && j.verdict == nil {
+		w.t.Fatalf("job %d is done without a verdict", j.id)
+	}
+	if j.active() && int32(j.row) != record.Row {
+		w.t.Fatalf("job %d is in row %d of the log and %d of the brain", j.id, record.Row, j.row)
+	}
+	if (j.state == starting || j.state == ending) && j.deadline == 0 {
+		w.t.Fatalf("job %d is %v without a deadline", j.id, j.state)
+	}
+	for _, row := range w.b.rotation.Rows {
+		for _, id := range row.Jobs {
+			if uint64(id) == j.id && j.state != running {
+				w.t.Fatalf("job %d is in the plan and %v", j.id, j.state)
+			}
+		}
+	}
+}
+
+// fakeLink is an agent's end of a stream.
+type fakeLink struct {
+	world  *world
+	node   string
+	closed bool
+	sent   []*scorev1.ServerMessage
+}
+
+func (l *fakeLink) Send(m *scorev1.ServerMessage) {
+	if l.closed {
+		return
+	}
+	l.sent = append(l.sent, m)
+	l.world.note("%s: %s", l.node, messageText(m))
+}
+
+func (l *fakeLink) Close(reason string) {
+	l.closed = true
+	l.world.note("%s: closed %s", l.node, reason)
+}
+
+func hello(node string, cpus uint32, jobs ...uint64) *scorev1.Hello {
+	return &scorev1.Hello{
+		Cluster: "lab", Node: node, Address: node + ":1", Version: "v1", Cpus: cpus, MemoryBytes: 1 << 30,
+		BootId: "boot1", Jobs: jobs,
+	}
+}
+
+// connect lets an agent connect.
+func (w *world) connect(h *scorev1.Hello) (refusal string) {
+	w.t.Helper()
+	link := &fakeLink{world: w, node: h.GetNode()}
+	refusal = w.b.hello(h, link)
+	if refusal == "" {
+		w.links[h.GetNode()] = link
+	}
+	w.settle()
+	return refusal
+}
+
+// say lets an agent say something.
+func (w *world) say(node string, m *scorev1.AgentMessage) {
+	w.t.Helper()
+	w.b.message(node, w.links[node], m)
+	w.settle()
+}
+
+// pass lets time pass, deadline by deadline, with agents that give signs of
+// life.
+func (w *world) pass(d time.Duration) {
+	w.t.Helper()
+	till := w.b.now + d.Nanoseconds()
+	for {
+		next := w.b.timers.deadline()
+		if next == 0 || next > till {
+			break
+		}
+		w.b.now = max(next, w.b.now)
+		w.settle()
+	}
+	w.b.now = till
+	for _, n := range w.b.nodes {
+		n.heard = till
+	}
+	w.settle()
+}
+
+func (w *world) submit(spec *scorev1.JobSpec) (uint64, error) {
+	w.t.Helper()
+	var id uint64
+	var err error
+	answered := false
+	w.b.submit(spec, &scorev1.Identity{Uid: 7, User: "ada"}, func(i uint64, e error) { id, err, answered = i, e, true })
+	w.settle()
+	if !answered {
+		w.t.Fatalf("Submit was not answered")
+	}
+	return id, err
+}
+
+func jobSpec(tasks uint32) *scorev1.JobSpec {
+	return &scorev1.JobSpec{Argv: []string{"a.out"}, Env: []string{"HOME=/"}, WorkDir: "/", Tasks: tasks, Detached: true, StdoutPattern: "o"}
+}
+
+func (w *world) attach(id uint64, options AttachOptions) *Attachment {
+	w.t.Helper()
+	a := newAttachment(nil, id, options)
+	if err := w.b.attach(w.b.jobs[id], a); err != nil {
+		w.t.Fatalf("attach: %v", err)
+	}
+	w.settle()
+	return a
+}
+
+// stop lets a job end as an order of a user does.
+func (w *world) stop(id uint64) {
+	w.t.Helper()
+	if w.b.jobs[id] == nil {
+		w.note("there is no job %d", id)
+		return
+	}
+	w.b.step(w.b.jobs[id], evStop{verdict(cancelled, exitEnded, "the job was cancelled by ada")})
+	w.settle()
+}
+
+// Messages of agents.
+
+func prepared(id uint64) *scorev1.AgentMessage {
+	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id}}}
+}
+
+func unprepared(id uint64, code int32, text string) *scorev1.AgentMessage {
+	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id, ExitCode: code, Error: text}}}
+}
+
+func launched(id uint64, at int64) *scorev1.AgentMessage {
+	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: id, AtNanos: at}}}
+}
+
+func exits(exit *scorev1.RankExited) *scorev1.AgentMessage {
+	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: exit}}
+}
+
+func nodeDone(id uint64) *scorev1.AgentMessage {
+	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{
+		JobId: id, Usage: &scorev1.Usage{CpuNanos: 3, RunNanos: 5, Slices: 1, MaxRssBytes: 9},
+	}}}
+}
+
+// Texts of what the brain does, as scripts pin them.
+
+func commandText(command *statepb.Command) string {
+	switch c := command.GetCommand().(type) {
+	case *statepb.Command_RegisterNode:
+		return "RegisterNode " + c.RegisterNode.GetNode().GetName()
+	case *statepb.Command_NodeGone:
+		return "NodeGone " + c.NodeGone.GetNode()
+	case *statepb.Command_Submit:
+		return fmt.Sprint("Submit ", c.Submit.GetJobId())
+	case *statepb.Command_Allocate:
+		text := fmt.Sprintf("Allocate %d row %d", c.Allocate.GetJobId(), c.Allocate.GetRow())
+		for _, p := range c.Allocate.GetPlaces() {
+			text += fmt.Sprintf(" %s%v", p.GetNode(), p.GetRanks())
+		}
+		return text
+	case *statepb.Command_MoveRow:
+		return fmt.Sprintf("MoveRow %d to %d", c.MoveRow.GetJobId(), c.MoveRow.GetRow())
+	case *statepb.Command_Requeue:
+		return fmt.Sprint("Requeue ", c.Requeue.GetJobId())
+	case *statepb.Command_MarkRunning:
+		return fmt.Sprint("MarkRunning ", c.MarkRunning.GetJobId())
+	case *statepb.Command_End:
+		return fmt.Sprintf("End %d %s", c.End.GetJobId(), verdictText(c.End.GetVerdict()))
+	case *statepb.Command_SetSettings:
+		return fmt.Sprintf("SetSettings slice %v rows %d", time.Duration(c.SetSettings.GetSettings().GetSliceNanos()), c.SetSettings.GetSettings().GetMaxRows())
+	case *statepb.Command_PublishName:
+		return fmt.Sprintf("PublishName %d %s", c.PublishName.GetJobId(), c.PublishName.GetService())
+	case *statepb.Command_UnpublishName:
+		return fmt.Sprintf("UnpublishName %d %s", c.UnpublishName.GetJobId(), c.UnpublishName.GetService())
+	}
+	return fmt.Sprintf("%T", command.GetCommand())
+}
+
+func verdictText(v *scorev1.Verdict) string {
+	text := fmt.Sprintf("%s %d", strings.TrimPrefix(v.GetReason().String(), "END_REASON_"), v.GetExitCode())
+	if v.GetRank() >= 0 {
+		text += fmt.Sprintf(" by rank %d on %s", v.GetRank(), v.GetNode())
+	}
+	if v.GetMessage() != "" {
+		text += fmt.Sprintf(" %q", v.GetMessage())
+	}
+	return text
+}
+
+func messageText(message *scorev1.ServerMessage) string {
+	switch m := message.GetMessage().(type) {
+	case *scorev1.ServerMessage_Welcome:
+		return fmt.Sprintf("Welcome term %d keep %v", m.Welcome.GetTerm(), m.Welcome.GetKeepJobs())
+	case *scorev1.ServerMessage_Prepare:
+		return fmt.Sprintf("Prepare %d part %d of %d", m.Prepare.GetJobId(), m.Prepare.GetNodeIndex(), len(m.Prepare.GetPlaces()))
+	case *scorev1.ServerMessage_Plan:
+		text := fmt.Sprintf("Plan %d.%d", m.Plan.GetTerm(), m.Plan.GetVersion())
+		for _, row := range m.Plan.GetRows() {
+			text += fmt.Sprintf(" row %d %v %v", row.GetIndex(), time.Duration(row.GetSliceNanos()), row.GetJobs())
+		}
+		return text
+	case *scorev1.ServerMessage_Kill:
+		return fmt.Sprintf("Kill %d %q", m.Kill.GetJobId(), m.Kill.GetReason())
+	case *scorev1.ServerMessage_Signal:
+		return fmt.Sprintf("Signal %d %d", m.Signal.GetJobId(), m.Signal.GetSignal())
+	case *scorev1.ServerMessage_Forget:
+		return fmt.Sprintf("Forget %d", m.Forget.GetJobId())
+	case *scorev1.ServerMessage_Name:
+		return fmt.Sprintf("Name request %d ok %v port %q", m.Name.GetRequest(), m.Name.GetOk(), m.Name.GetPort())
+	case *scorev1.ServerMessage_Spawn:
+		return fmt.Sprintf("Spawn request %d child %d %q", m.Spawn.GetRequest(), m.Spawn.GetChildJob(), m.Spawn.GetError())
+	case *scorev1.ServerMessage_AskRankStates:
+		return fmt.Sprintf("AskRankStates %d of %d", m.AskRankStates.GetRequest(), m.AskRankStates.GetJobId())
+	}
+	return fmt.Sprintf("%T", message.GetMessage())
+}
+
+func eventText(e Event) string {
+	if e.Sources != nil {
+		texts := make([]string, len(e.Sources))
+		for i, s := range e.Sources {
+			texts[i] = fmt.Sprintf("%d on %s", s.Job, s.Node)
+			if s.Stdin {
+				texts[i] += " with stdin"
+			}
+		}
+		return "output of " + strings.Join(texts, ", ")
+	}
+	switch m := e.Message.GetEvent().(type) {
+	case *scorev1.AttachEvent_State:
+		text := strings.TrimPrefix(m.State.GetState().String(), "JOB_STATE_")
+		if m.State.GetMessage() != "" {
+			text += fmt.Sprintf(" %q", m.State.GetMessage())
+		}
+		return text
+	case *scorev1.AttachEvent_Warning:
+		return "warning: " + m.Warning
+	case *scorev1.AttachEvent_Ended:
+		return "ended: " + verdictText(m.Ended)
+	case *scorev1.AttachEvent_RankStates_:
+		return fmt.Sprintf("%d ranks, gang on %v", len(m.RankStates.GetRanks()), m.RankStates.GetGangOn())
+	}
+	return fmt.Sprintf("%T", e.Message.GetEvent())
+}
