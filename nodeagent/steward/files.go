@@ -51,7 +51,7 @@ func openFiles(j *job) (*files, error) {
 		return nil
 	})
 	if err != nil {
-		return f, j.tooMany(fmt.Errorf("%w: %w", errFiles, err))
+		return f, fmt.Errorf("%w: %w", errFiles, err)
 	}
 	return f, nil
 }
@@ -122,7 +122,7 @@ func (j *job) openInputs() error {
 			if err != nil {
 				return err
 			}
-			r.child.stdin, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+			r.stdin, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 			if err != nil {
 				return fmt.Errorf("opening the input file %s: %w", path, err)
 			}
@@ -130,7 +130,7 @@ func (j *job) openInputs() error {
 		return nil
 	})
 	if err != nil {
-		return j.tooMany(fmt.Errorf("%w: %w", errFiles, err))
+		return fmt.Errorf("%w: %w", errFiles, err)
 	}
 	return nil
 }

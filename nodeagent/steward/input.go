@@ -14,6 +14,7 @@ import (
 type input struct {
 	loop  *loop
 	sinks []sink
+	begun bool   // all ranks that will be are there
 	chunk []byte // being delivered
 	busy  int    // sinks that have not got all of chunk
 	eof   bool   // close the sinks after chunk
@@ -26,17 +27,18 @@ type sink struct {
 	waiting bool
 }
 
-// newInput takes the write ends of the ranks' pipes.
-func newInput(fds []int) input {
-	in := input{sinks: make([]sink, len(fds))}
-	for i, fd := range fds {
-		in.sinks[i].fd = fd
+// add takes the write ends of some ranks' pipes.
+func (in *input) add(fds []int) {
+	for _, fd := range fds {
+		in.sinks = append(in.sinks, sink{fd: fd})
 	}
-	return in
 }
 
+// begin tells that all sinks are there.
+func (in *input) begin() { in.begun = true }
+
 // ready tells whether the next message may be taken.
-func (in *input) ready() bool { return in.busy == 0 }
+func (in *input) ready() bool { return in.begun && in.busy == 0 }
 
 // take begins to deliver data. Without any rank that reads it is dropped, as by
 // a shell whose pipe's reader has gone.

@@ -35,38 +35,17 @@ type job struct {
 	container cgroup.Container
 	cpuBefore time.Duration // of the container, when it was empty
 
-	outputs []output // the relay's from Prepared on
-	input   input
-	files   *files
+	outputs []output // streams to come, in the order of the ranks; the relay's from Prepared on
+	files   *files   // the relay's from Prepared on
 }
 
 // localRank is one rank on this node.
 type localRank struct {
 	rank    uint32
-	child   childFDs
-	pmi     port
+	stdin   int             // its input file until it is forked, -1: none
+	pmi     port            // from the moment before it is forked
 	process *launch.Process // nil: not forked, or not told yet
 	exited  *scorev1.RankExited
-}
-
-// childFDs are the ends that the rank inherits; -1: closed here.
-type childFDs struct {
-	stdin, stdout, stderr, pmi int
-}
-
-func noChildFDs() childFDs { return childFDs{-1, -1, -1, -1} }
-
-// close closes this process's copies, so that the rank's death ends its
-// streams.
-func (c *childFDs) close() {
-	stderr := c.stderr
-	if stderr == c.stdout {
-		stderr = -1
-	}
-	for _, fd := range [...]int{c.stdin, c.stdout, stderr, c.pmi} {
-		closeFD(fd)
-	}
-	*c = noChildFDs()
 }
 
 // kvsName is what a job is called among its ranks, on every node the same.
@@ -83,7 +62,7 @@ func newJob(order *stewardpb.PrepareJob) *job {
 	j.ranks = make([]localRank, len(j.place.GetRanks()))
 	j.local = make(map[uint32]int, len(j.ranks))
 	for k, rank := range j.place.GetRanks() {
-		j.ranks[k] = localRank{rank: rank, child: noChildFDs(), pmi: port{fd: -1}}
+		j.ranks[k] = localRank{rank: rank, stdin: -1, pmi: port{fd: -1}}
 		j.local[rank] = k
 	}
 	return j
@@ -166,17 +145,26 @@ func (j *job) variable(name string) string {
 	return ""
 }
 
+// streams is how many output streams each rank has.
+func (j *job) streams() int {
+	if j.spec.GetDetached() && j.together() {
+		return 1
+	}
+	return 2
+}
+
 // release gives back what a job that never ran holds.
 func (j *job) release() {
-	for k := range j.ranks {
-		j.ranks[k].child.close()
-		j.ranks[k].pmi.close()
-	}
-	for i := range j.outputs {
-		closeFD(j.outputs[i].fd)
-	}
-	j.input.close()
+	j.closeInputs(0)
 	if j.files != nil {
 		_ = j.files.close() // nothing was written
+	}
+}
+
+// closeInputs closes the input files of ranks from k on.
+func (j *job) closeInputs(k int) {
+	for ; k < len(j.ranks); k++ {
+		closeFD(j.ranks[k].stdin)
+		j.ranks[k].stdin = -1
 	}
 }

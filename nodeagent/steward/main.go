@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api"
 )
 
 const (
@@ -55,6 +58,7 @@ func Main(args []string) int {
 	debug.SetMemoryLimit(memoryLimit)
 	runtime.GOMAXPROCS(processors)
 	unix.Umask(0) // files are opened with the user's own mask
+	api.Warm(stewardpb.File_steward_proto)
 	s, err := newSteward(c, listenerFD)
 	if err == nil {
 		err = s.run()

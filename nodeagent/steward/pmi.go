@@ -2,7 +2,6 @@ package steward
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +32,7 @@ func (p *port) close() {
 	p.fd, p.unsent = -1, nil
 }
 
-// newPMI makes the PMI server of a job and the connections of its local ranks.
+// newPMI makes the PMI server of a job.
 func (j *job) newPMI() error {
 	nodes, err := j.rankNode()
 	if err != nil {
@@ -62,17 +61,17 @@ func (j *job) newPMI() error {
 		return err
 	}
 	j.pmi = wire.NewServer(engine)
-	for k := range j.ranks {
-		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("%w: %w", errFiles, err)
-		}
-		j.ranks[k].pmi.fd, j.ranks[k].child.pmi = pair[0], pair[1]
-		if err := unix.SetNonblock(pair[0], true); err != nil {
-			return fmt.Errorf("%w: %w", errFiles, err)
+	return nil
+}
+
+// watchPMI takes the steward's ends of the connections of ranks from low on.
+func (s *steward) watchPMI(low int, fds []int) {
+	for i, fd := range fds {
+		s.job.ranks[low+i].pmi.fd = fd
+		if err := s.loop.watch(fd, unix.EPOLLIN, tag{kindPMI, int32(low + i)}); err != nil {
+			s.life.Abort(s.now(), life.Abort{Rank: low + i, ExitCode: launch.CodeCluster, Message: err.Error()})
 		}
 	}
-	return nil
 }
 
 // servePMI reads once from local rank k, or writes what it has not read yet.

@@ -1,7 +1,6 @@
 package steward
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -51,11 +50,12 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 // prepared tells the agent how the preparation went.
 func (s *steward) prepared(err error) {
 	j := s.job
-	if s.life.Phase() == life.Preparing && err == nil {
-		err = s.watchRanks()
-	}
 	if s.life.Phase() != life.Preparing || err != nil {
 		j.release()
+	} else {
+		outputs, f := j.outputs, j.files
+		j.outputs, j.files = nil, nil
+		s.relay.post(func() { s.relay.begin(outputs, f) })
 	}
 	answer := &scorev1.Prepared{JobId: j.id, Warning: strings.Join(j.warnings, "; ")}
 	if err != nil {
@@ -67,27 +67,6 @@ func (s *steward) prepared(err error) {
 		s.send(preparedMessage(answer))
 	}
 	s.life.Prepared(s.now(), err == nil, j.silent)
-}
-
-// watchRanks hands the ranks' connections to the loops. From here on the relay
-// owns the streams.
-func (s *steward) watchRanks() error {
-	j := s.job
-	if j.pmi != nil {
-		for k := range j.ranks {
-			if err := s.loop.watch(j.ranks[k].pmi.fd, unix.EPOLLIN, tag{kindPMI, int32(k)}); err != nil {
-				return err
-			}
-		}
-	}
-	outputs, in, f := j.outputs, j.input, j.files
-	j.outputs, j.input, j.files = nil, input{}, nil
-	s.relay.post(func() {
-		if err := s.relay.start(outputs, in, f); err != nil {
-			s.relay.events.note(fmt.Sprintf("the output of the ranks on node %s is lost: %v", j.node, err))
-		}
-	})
-	return nil
 }
 
 // prepare does everything for the job that needs no process of it. It touches
@@ -124,7 +103,9 @@ func (j *job) chooseContainer(s *steward) error {
 	dir := j.order.GetCgroup()
 	if dir == "" {
 		j.container = procgroup.New(os.Getpid())
-		return nil
+		// Descent is all there is to know the job's processes by. A control group
+		// knows them without, and saves a signal for each end of a rank.
+		return s.reaper.AdoptOrphans()
 	}
 	if s.groupErr != nil {
 		return fmt.Errorf("the control group %s cannot be used: %w", dir, s.groupErr)
@@ -171,26 +152,21 @@ func contains(limits []launch.Limit, l launch.Limit) bool {
 	return false
 }
 
-// openStreams makes the ranks' standard streams.
+// openStreams opens the files of the ranks' streams and plans the others: their
+// pipes are made right before a rank is forked, since every descriptor there is
+// costs every fork.
 func (j *job) openStreams() error {
+	if err := j.checkOpenFiles(); err != nil {
+		return err
+	}
 	if j.spec.GetStdinPattern() != "" {
 		if err := j.openInputs(); err != nil {
 			return err
 		}
 	}
-	var sinks []int
 	for k := range j.ranks {
-		r := &j.ranks[k]
-		sink, err := j.openStdin(r)
-		if err == nil {
-			err = j.openStdout(r)
-		}
-		if sink >= 0 {
-			sinks = append(sinks, sink)
-		}
-		j.input = newInput(sinks)
-		if err != nil {
-			return j.tooMany(err)
+		for i := range j.streams() {
+			j.outputs = append(j.outputs, output{fd: -1, rank: j.ranks[k].rank, stream: uint32(stdoutStream + i)})
 		}
 	}
 	if !j.spec.GetDetached() {
@@ -201,66 +177,35 @@ func (j *job) openStreams() error {
 	return err
 }
 
-// openStdin opens a rank's standard input and returns the end to write to, -1
-// if nobody will.
-func (j *job) openStdin(r *localRank) (sink int, err error) {
-	if j.spec.GetStdinPattern() != "" {
-		return -1, nil
-	}
-	mode := j.spec.GetStdin()
-	wanted := mode == scorev1.StdinMode_STDIN_MODE_ALL || mode != scorev1.StdinMode_STDIN_MODE_NONE && r.rank == 0
-	if !wanted || j.spec.GetDetached() {
-		r.child.stdin, err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		return -1, err
-	}
-	r.child.stdin, sink, err = pipe()
-	if err != nil {
-		return -1, err
-	}
-	return sink, unix.SetNonblock(sink, true)
-}
+const (
+	// ownFDs is how many descriptors a steward has besides those of ranks, one
+	// batch's ends of pipes included.
+	ownFDs = 64 + startBatch*fdsPerChild
+	// fdsPerChild is how many ends a rank inherits: three streams and PMI.
+	fdsPerChild = 4
+	// fdsPerRank is how many descriptors stay here for each rank besides its
+	// streams: its PMI connection and its process.
+	fdsPerRank = 2
+)
 
-// openStdout opens a rank's standard output and error. A detached job whose
-// errors go to the same file has one pipe for both, so that their order stays.
-func (j *job) openStdout(r *localRank) error {
-	var err error
-	if r.child.stdout, err = j.outputPipe(r.rank, stdoutStream); err != nil {
-		return err
+// checkOpenFiles finds beforehand whether the job has too many ranks for this
+// process.
+func (j *job) checkOpenFiles() error {
+	each := fdsPerRank + j.streams()
+	if j.order.GetCgroup() == "" {
+		each++ // procgroup keeps one open
 	}
-	if j.spec.GetDetached() && j.together() {
-		r.child.stderr = r.child.stdout
+	if j.spec.GetDetached() {
+		each += j.streams()
+	}
+	if j.spec.GetStdinPattern() != "" || j.spec.GetStdin() == scorev1.StdinMode_STDIN_MODE_ALL {
+		each++
+	}
+	need := uint64(ownFDs + each*len(j.ranks))
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= need {
 		return nil
 	}
-	r.child.stderr, err = j.outputPipe(r.rank, stderrStream)
-	return err
-}
-
-// outputPipe makes a pipe and returns the end for the rank.
-func (j *job) outputPipe(rank, stream uint32) (child int, err error) {
-	read, write, err := pipe()
-	if err != nil {
-		return -1, err
-	}
-	j.outputs = append(j.outputs, output{fd: read, rank: rank, stream: stream})
-	return write, unix.SetNonblock(read, true)
-}
-
-func pipe() (read, write int, err error) {
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return -1, -1, fmt.Errorf("%w: %w", errFiles, err)
-	}
-	return fds[0], fds[1], nil
-}
-
-// fdsPerRank is how many descriptors a rank takes here until it is forked.
-const fdsPerRank = 8
-
-// tooMany says what to do about too many open files.
-func (j *job) tooMany(err error) error {
-	if !errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENFILE) {
-		return err
-	}
-	return fmt.Errorf("%w; raise the agent's hard limit of open files (ulimit -Hn) to at least %d for %d ranks on a node",
-		err, fdsPerRank*len(j.ranks)+fdsPerRank*fdsPerRank, len(j.ranks))
+	return fmt.Errorf("%w: %d ranks on a node take %d open files here, and the limit is %d; raise the agent's hard limit (ulimit -Hn)",
+		errFiles, len(j.ranks), need, limit.Cur)
 }

@@ -36,10 +36,13 @@ type relay struct {
 	reader *peer // at most one; the newest wins
 
 	outputs []output
-	nested  int  // epoll set of the outputs: one change stops or starts reading all
+	added   int  // outputs that have got their pipe
+	whole   bool // no more will
+	open    int  // outputs whose pipe has not ended
+	nested  int  // epoll set of the pipes: one change stops or starts reading all
 	reading bool // nested is watched
-	open    int  // outputs that have not ended
 	files   *files
+	lost    bool // some output could not be stored, and the user was told
 	input   input
 
 	buffer  [outputChunk]byte
@@ -61,9 +64,10 @@ type relayEvents struct {
 
 // output is one stream of one rank.
 type output struct {
-	fd     int // -1 once ended
+	fd     int // -1: not there yet, or ended
 	rank   uint32
 	stream uint32
+	ended  bool
 	file   *fileStream // nil: none, or given up
 }
 
@@ -72,7 +76,13 @@ func newRelay(events relayEvents) (*relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{loop: l, events: events, nested: -1, ended: make(chan struct{})}
+	nested, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		l.close()
+		return nil, fmt.Errorf("watching the ranks' output: %w", err)
+	}
+	r := &relay{loop: l, events: events, nested: nested, ended: make(chan struct{})}
+	r.input.loop = l
 	r.message.Message = &stewardpb.FromSteward_Output{Output: &r.body}
 	return r, nil
 }
@@ -110,21 +120,38 @@ func (r *relay) handle(t tag, events uint32) {
 	}
 }
 
-// start gives the relay a job's streams. The descriptors are the relay's now.
-func (r *relay) start(outputs []output, in input, f *files) error {
-	nested, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return fmt.Errorf("watching the ranks' output: %w", err)
+// begin gives the relay a job's streams, and its files, which are the relay's
+// now. The pipes come later.
+func (r *relay) begin(outputs []output, f *files) { r.outputs, r.files = outputs, f }
+
+// add gives the relay the pipes of the next outputs, and the ways to the
+// standard inputs of the same ranks.
+func (r *relay) add(fds, sinks []int) error {
+	var failed error
+	for _, fd := range fds {
+		r.outputs[r.added].fd = fd
+		event := tag{kindOutput, int32(r.added)}
+		failed = errors.Join(failed, control(r.nested, unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN, event))
+		r.added++
+		r.open++
 	}
-	r.nested, r.outputs, r.files, r.input = nested, outputs, f, in
-	r.input.loop = r.loop
-	for i := range outputs {
-		if err := control(nested, unix.EPOLL_CTL_ADD, outputs[i].fd, unix.EPOLLIN, tag{kindOutput, int32(i)}); err != nil {
-			return err
+	r.input.add(sinks)
+	return failed
+}
+
+// complete tells that no more pipes will come. Streams that have none, of ranks
+// that were never forked, have ended.
+func (r *relay) complete() {
+	r.whole = true
+	r.input.begin()
+	for i := r.added; i < len(r.outputs); i++ {
+		o := &r.outputs[i]
+		o.ended = true
+		if r.reader != nil {
+			r.send(o, nil, true)
 		}
 	}
-	r.open = len(outputs)
-	return nil
+	r.closeFiles()
 }
 
 // attach makes p the reader. It may have sent more than its first message.
@@ -137,7 +164,7 @@ func (r *relay) attach(p *peer) {
 	r.reader, r.last, r.drained = p, false, false
 	r.events.reader(true)
 	for i := range r.outputs {
-		if o := &r.outputs[i]; o.fd < 0 && !r.send(o, nil, true) {
+		if o := &r.outputs[i]; o.ended && !r.send(o, nil, true) {
 			return
 		}
 	}
@@ -187,7 +214,7 @@ func (r *relay) settle() {
 
 // finish queues the last message once every stream has ended.
 func (r *relay) finish() {
-	if r.last || r.outputs == nil || r.open > 0 {
+	if r.last || !r.whole || r.open > 0 {
 		return
 	}
 	last := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Drained{Drained: true}}
@@ -245,7 +272,7 @@ func (r *relay) readOutput(o *output) {
 	if ended {
 		n = 0
 		closeFD(o.fd) // leaves the nested set by itself
-		o.fd = -1
+		o.fd, o.ended = -1, true
 		r.open--
 	}
 	r.store(o, r.buffer[:n], ended)
@@ -256,20 +283,23 @@ func (r *relay) readOutput(o *output) {
 
 // store adds output to its file. What cannot be stored is told once per stream.
 func (r *relay) store(o *output, data []byte, ended bool) {
-	if r.files == nil {
+	if o.file == nil {
 		return
 	}
-	var err error
-	if o.file != nil {
-		if err = o.file.write(data, ended); err != nil {
-			o.file = nil
-		}
-	}
-	if err == nil && r.open == 0 {
-		err = r.files.close()
-	}
-	if err != nil {
+	if err := o.file.write(data, ended); err != nil {
+		o.file, r.lost = nil, true
 		r.events.note(fmt.Sprintf("output of rank %d is lost: %v", o.rank, err))
+	}
+	r.closeFiles()
+}
+
+// closeFiles closes the files once all streams have ended.
+func (r *relay) closeFiles() {
+	if r.files == nil || !r.whole || r.open > 0 {
+		return
+	}
+	if err := r.files.close(); err != nil && !r.lost {
+		r.events.note(fmt.Sprintf("output is lost: %v", err))
 	}
 }
 

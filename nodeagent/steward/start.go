@@ -11,10 +11,6 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// startBatch is how many ranks are forked between two looks at whether to stop:
-// some milliseconds of work, in which what they have in common is done once.
-const startBatch = 16
-
 // start forks the ranks, away from the loop: the first ones speak while the last
 // are still to come.
 func (s *steward) start() {
@@ -29,15 +25,16 @@ func (s *steward) start() {
 func (s *steward) forkAll(j *job) {
 	at := monotonicNanos()
 	for low := 0; low < len(j.ranks) && !s.stopForking.Load(); low += startBatch {
-		high := min(low+startBatch, len(j.ranks))
-		batch := make([]launch.Rank, 0, startBatch)
-		for k := low; k < high; k++ {
-			batch = append(batch, j.launchRank(k))
+		b := &batch{low: low, count: min(startBatch, len(j.ranks)-low)}
+		err := b.open(j)
+		var started []*launch.Process
+		if err == nil {
+			s.handOver(b)
+			started, err = s.forker.StartAll(b.launchRanks(j))
 		}
-		started, err := s.forker.StartAll(batch)
-		for i, p := range started {
+		b.closeChildren()
+		for _, p := range started {
 			j.container.Started(p.Pid, p.Pid)
-			j.ranks[low+i].child.close()
 		}
 		s.loop.post(func() { s.started(low, started, at) })
 		if err == nil {
@@ -52,29 +49,15 @@ func (s *steward) forkAll(j *job) {
 	}
 }
 
-// launchRank is local rank k as package launch wants it.
-func (j *job) launchRank(k int) launch.Rank {
-	r := &j.ranks[k]
-	umask := j.spec.GetUmask()
-	rank := launch.Rank{
-		ID:       k,
-		Path:     j.program,
-		Argv:     j.spec.GetArgv(),
-		Env:      j.rankEnv(k),
-		Dir:      j.spec.GetWorkDir(),
-		Stdin:    r.child.stdin,
-		Stdout:   r.child.stdout,
-		Stderr:   r.child.stderr,
-		CPUs:     j.cpus(k),
-		User:     j.user,
-		CgroupFD: j.container.FD(),
-		Limits:   j.limits,
-		Umask:    &umask,
-	}
-	if r.child.pmi >= 0 {
-		rank.Extra = []launch.FD{{File: r.child.pmi, Target: pmiTarget}}
-	}
-	return rank
+// handOver gives the steward's ends of a batch's streams to the loops, before
+// the ranks can end.
+func (s *steward) handOver(b *batch) {
+	s.loop.post(func() { s.watchPMI(b.low, b.ports) })
+	s.relay.post(func() {
+		if err := s.relay.add(b.outputs, b.sinks); err != nil {
+			s.relay.events.note(fmt.Sprintf("output of the ranks is lost: %v", err))
+		}
+	})
 }
 
 // started notes a batch of ranks. Some may have ended, and been told of, before.
@@ -87,9 +70,8 @@ func (s *steward) started(low int, processes []*launch.Process, at int64) {
 }
 
 func (s *steward) startEnded() {
-	for k := range s.job.ranks {
-		s.job.ranks[k].child.close() // of ranks that were never forked
-	}
+	s.job.closeInputs(0) // of ranks that were never forked
+	s.relay.post(s.relay.complete)
 	s.life.StartEnded(s.now())
 	s.signalPending()
 }

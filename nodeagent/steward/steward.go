@@ -57,9 +57,6 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 	if s.reaper, err = launch.NewReaper(s.onExit); err != nil {
 		return nil, err
 	}
-	if err = s.reaper.AdoptOrphans(); err != nil {
-		return nil, err
-	}
 	if s.forker, err = launch.NewForker(s.reaper); err != nil {
 		return nil, err
 	}
