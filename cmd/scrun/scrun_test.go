@@ -25,7 +25,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(playVariable) != "" {
 		os.Exit(run(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	removeBuilt()
+	os.Exit(code)
 }
 
 // scrun is a process of scrun against the daemon at socket.

@@ -9,8 +9,8 @@ import (
 )
 
 // maxUserDir keeps the socket paths below UserDir within sun_path, which holds
-// 108 bytes (unix(7)): a directory and a name of a cluster come after it.
-const maxUserDir = 60
+// 108 bytes (unix(7)): a cluster's directory, an agent's and a name come after it.
+const maxUserDir = 40
 
 // UserDir is the user's own directory for sockets: $XDG_RUNTIME_DIR/score, or
 // /tmp/score-UID where that is not usable. With create it is made if missing,

@@ -59,6 +59,6 @@ func (l *Line) Gone() <-chan struct{} { return l.gone }
 
 // Close gives the line up and waits for its watcher.
 func (l *Line) Close() {
-	l.conn.Close()
+	_ = l.conn.Close() // nobody can make use of an error
 	<-l.gone
 }

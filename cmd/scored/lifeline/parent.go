@@ -53,7 +53,7 @@ func Start(ctx context.Context, command *exec.Cmd) (*Child, error) {
 	err = command.Start()
 	theirs.Close()
 	if err != nil {
-		ours.Close()
+		_ = ours.Close() // the other error is the one to tell
 		return nil, fmt.Errorf("cannot start %s: %w", command.Path, err)
 	}
 	child := &Child{command: command, line: ours, exited: make(chan struct{})}
@@ -130,7 +130,7 @@ func (c *Child) PID() int { return c.command.Process.Pid }
 
 // Stop lets the child end in order, and waits. After StopTimeout it is killed.
 func (c *Child) Stop() {
-	c.line.Close()
+	_ = c.line.Close() // closed is all it has to be
 	bound := time.NewTimer(StopTimeout)
 	defer bound.Stop()
 	select {

@@ -28,7 +28,7 @@ type Dir struct {
 	lock *os.File // the directory itself, locked
 }
 
-// Make makes the directory kind-PID below parent, after removing those of the
+// Make makes a directory kind-NUMBER below parent, after removing those of the
 // same kind whose process is gone. For each of them clean is told its name
 // first, to remove what it left elsewhere; nil: nothing.
 func Make(parent, kind string, clean func(name string)) (*Dir, error) {
@@ -42,8 +42,8 @@ func Make(parent, kind string, clean func(name string)) (*Dir, error) {
 	if err := sweep(parent, kind, clean); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(parent, kind+"-"+strconv.Itoa(os.Getpid()))
-	if err := os.Mkdir(path, 0o700); err != nil {
+	path, err := os.MkdirTemp(parent, kind+"-*")
+	if err != nil {
 		return nil, fmt.Errorf("cannot make a directory for this cluster: %w", err)
 	}
 	held, err := lock(path, unix.LOCK_EX|unix.LOCK_NB)
@@ -79,7 +79,7 @@ func sweep(parent, kind string, clean func(name string)) error {
 	}
 	for _, entry := range entries {
 		number, ok := strings.CutPrefix(entry.Name(), kind+"-")
-		if _, err := strconv.Atoi(number); !ok || err != nil || !entry.IsDir() {
+		if _, err := strconv.ParseUint(number, 10, 64); !ok || err != nil || !entry.IsDir() {
 			continue
 		}
 		path := filepath.Join(parent, entry.Name())
@@ -102,7 +102,7 @@ func sweep(parent, kind string, clean func(name string)) error {
 // Path is the directory.
 func (d *Dir) Path() string { return d.path }
 
-// Name is the directory's name, kind-PID.
+// Name is the directory's name, kind-NUMBER.
 func (d *Dir) Name() string { return filepath.Base(d.path) }
 
 // Close removes the directory with all that is in it.

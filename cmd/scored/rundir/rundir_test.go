@@ -2,9 +2,12 @@ package rundir_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"score/cmd/scored/rundir"
@@ -19,7 +22,8 @@ func TestMain(m *testing.M) {
 	}
 	dir, err := rundir.Make(parent, "dev", nil)
 	fmt.Println(dir.Path(), err)
-	select {}
+	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
+	runtime.KeepAlive(dir)
 }
 
 func TestMakeAndClose(t *testing.T) {
@@ -31,8 +35,8 @@ func TestMakeAndClose(t *testing.T) {
 	if info, err := os.Stat(dir.Path()); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the directory: %v, %v", info, err)
 	}
-	if want := fmt.Sprintf("dev-%d", os.Getpid()); dir.Name() != want {
-		t.Errorf("its name is %s, want %s", dir.Name(), want)
+	if dir.Path() != filepath.Join(parent, dir.Name()) || !strings.HasPrefix(dir.Name(), "dev-") {
+		t.Errorf("its name is %s, its path %s", dir.Name(), dir.Path())
 	}
 	if err := os.WriteFile(filepath.Join(dir.Path(), "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -82,6 +86,9 @@ func other(t *testing.T, parent string) (path string, stop func()) {
 	t.Helper()
 	command := exec.Command("/proc/self/exe")
 	command.Env = append(os.Environ(), parentVariable+"="+parent)
+	if _, err := command.StdinPipe(); err != nil { // stays open
+		t.Fatal(err)
+	}
 	out, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

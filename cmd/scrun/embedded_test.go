@@ -1,0 +1,161 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// built is a directory with the programs, built once for all tests.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "score-programs")
+	if err != nil {
+		return "", err
+	}
+	builtDir = dir
+	out, err := exec.Command("go", "build", "-o", dir, "score/cmd/scored", "score/cmd/scrun").CombinedOutput()
+	if err != nil {
+		return dir, fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, nil
+})
+
+// builtDir is set once there is something to remove.
+var builtDir string
+
+// removeBuilt removes them, if any test has built them.
+func removeBuilt() {
+	if builtDir != "" {
+		os.RemoveAll(builtDir)
+	}
+}
+
+// alone prepares scrun to run without a cluster: with the programs built, in a
+// directory for sockets of its own.
+func alone(t *testing.T) (scrun func(arguments ...string) *exec.Cmd, runtimeDir string) {
+	t.Helper()
+	programs, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "score") // sockets have short names only
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return func(arguments ...string) *exec.Cmd {
+		command := exec.CommandContext(t.Context(), filepath.Join(programs, "scrun"), append([]string{"--cluster", "embedded"}, arguments...)...)
+		command.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir)
+		return command
+	}, filepath.Join(dir, "score")
+}
+
+func TestEmbedded(t *testing.T) {
+	scrun, dir := alone(t)
+	for name, test := range map[string]struct {
+		arguments []string
+		code      int
+		out, errs string
+	}{
+		"ranks":       {[]string{"-n", "3", "-o", "1", "sh", "-c", "echo $SCORE_RANK of $SCORE_SIZE"}, 0, "1 of 3\n", ""},
+		"exit code":   {[]string{"sh", "-c", "exit 9"}, 9, "", ""},
+		"input":       {[]string{"cat"}, 0, "typed\n", ""},
+		"no daemon":   {[]string{"-d", "true"}, 125, "", "scrun: a detached job needs a cluster that stays, and none is configured on this host: start one with 'scored dev'\n"},
+		"many ranks":  {[]string{"-n", "40", "true"}, 0, "", ""},
+		"bad program": {[]string{"/"}, 126, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := scrun(test.arguments...)
+			command.Stdin = strings.NewReader("typed\n")
+			code, out, errs := outcomeOf(t, command)
+			if code != test.code || out != test.out || test.errs != "" && errs != test.errs {
+				t.Errorf("exit code %d, output %q, errors %q; want %d, %q, %q", code, out, errs, test.code, test.out, test.errs)
+			}
+		})
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// However scrun or its cluster is killed, the ranks end.
+func TestKilled(t *testing.T) {
+	scrun, dir := alone(t)
+	for _, victim := range []string{"scrun", "scored"} {
+		t.Run(victim, func(t *testing.T) {
+			pipe := filepath.Join(t.TempDir(), "pipe")
+			if err := unix.Mkfifo(pipe, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			command := scrun("sh", "-c", fmt.Sprintf("echo $$ > %s; exec sleep 1000", pipe))
+			if err := command.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var rank int
+			if text, err := os.ReadFile(pipe); err != nil { // waits for the rank
+				t.Fatal(err)
+			} else if _, err := fmt.Sscan(string(text), &rank); err != nil {
+				t.Fatal(err)
+			}
+			pid := command.Process.Pid
+			if victim == "scored" {
+				pid = onlyChild(t, pid)
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			_ = command.Wait()
+			waitGone(t, rank)
+		})
+	}
+	// The next run removes what the killed cluster left.
+	if code, _, errs := outcomeOf(t, scrun("true")); code != 0 {
+		t.Errorf("the run after: exit code %d, %s", code, errs)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "embedded-*")); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// onlyChild is the embedded cluster of a scrun.
+func onlyChild(t *testing.T, parent int) int {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		text, _ := os.ReadFile(task)
+		var child int
+		if _, err := fmt.Sscan(string(text), &child); err == nil {
+			return child
+		}
+	}
+	t.Fatal("scrun has no child")
+	return 0
+}
+
+// waitGone waits for the end of a process that is not our child.
+func waitGone(t *testing.T, pid int) {
+	t.Helper()
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pidfd)
+	ended, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 10_000)
+	if err != nil || ended != 1 {
+		t.Errorf("process %d outlived its job (%v)", pid, err)
+	}
+}
