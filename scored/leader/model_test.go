@@ -23,7 +23,12 @@ type simAgent struct {
 	read int       // how many messages of link it has handled
 	jobs map[uint64]*simPart
 	deaf bool // it is slow: what it is sent waits
+	mute bool // what it sends waits
 	bad  bool // it cannot prepare jobs
+	// crash: it dies when it next starts a job, and the leader with it.
+	crash bool
+
+	unsent []*scorev1.AgentMessage
 
 	requests uint64
 }
@@ -44,6 +49,8 @@ type simulation struct {
 	agents   []*simAgent
 	launches map[string]int // by job and node, over all attempts
 	owners   map[uint64]*Attachment
+	// leaderless: the leader has died, and the next has not begun.
+	leaderless bool
 }
 
 func newSimulation(t fataler, nodes int) *simulation {
@@ -65,7 +72,7 @@ func (a *simAgent) connect() {
 	if a.sim.world.connect(h) != "" {
 		return
 	}
-	a.link, a.read = a.sim.links[a.name], 0
+	a.link, a.read, a.unsent = a.sim.links[a.name], 0, nil
 	a.hear()
 }
 
@@ -108,8 +115,24 @@ func sortedKeys(jobs map[uint64]*simPart) []uint64 {
 }
 
 func (a *simAgent) send(m *scorev1.AgentMessage) {
-	if a.link != nil && !a.link.closed {
+	switch {
+	case a.link == nil || a.link.closed:
+	case a.mute:
+		a.unsent = append(a.unsent, m)
+	default:
 		a.sim.say(a.name, m)
+	}
+}
+
+// speak sends what waited.
+func (a *simAgent) speak() {
+	if a.mute {
+		return
+	}
+	for len(a.unsent) > 0 {
+		m := a.unsent[0]
+		a.unsent = a.unsent[1:]
+		a.send(m)
 	}
 }
 
@@ -149,10 +172,30 @@ func (a *simAgent) plan(m *scorev1.Plan) {
 				if a.sim.launches[key] > 1 {
 					a.sim.t.Fatalf("job %s was run twice\n%s", key, a.sim.seen.String())
 				}
+				if a.crash {
+					a.crashWithLeader()
+					return
+				}
 				a.tell(p, launched(id, a.sim.b.now))
 			}
 		}
 	}
+}
+
+// crashWithLeader lets the node and the leader die before the leader knows
+// that the job was started.
+func (a *simAgent) crashWithLeader() {
+	a.crash, a.sim.leaderless = false, true
+	a.die()
+}
+
+// die lets the agent and all its stewards die.
+func (a *simAgent) die() {
+	if a.link != nil {
+		a.link.closed = true
+	}
+	a.link, a.jobs = nil, make(map[uint64]*simPart)
+	a.boot += "'"
 }
 
 func (a *simAgent) kill(id uint64) {
@@ -187,11 +230,15 @@ func (a *simAgent) finish(id uint64, code, signal int32) {
 func (s *simulation) quiesce() {
 	for {
 		before := s.seen.Len()
+		if s.leaderless {
+			s.changeLeader()
+		}
 		for _, a := range s.agents {
 			if a.link != nil && a.link.closed {
 				a.link = nil
 			}
 			a.hear()
+			a.speak()
 		}
 		if s.seen.Len() == before {
 			return
@@ -199,10 +246,19 @@ func (s *simulation) quiesce() {
 	}
 }
 
+func (s *simulation) changeLeader() {
+	s.leaderless = false
+	for _, a := range s.agents {
+		s.drop(a)
+	}
+	s.owners = make(map[uint64]*Attachment)
+	s.restart()
+}
+
 func (s *simulation) draw(t *rapid.T) {
 	a := rapid.SampledFrom(s.agents).Draw(t, "agent")
 	id := rapid.Uint64Range(1, max(s.b.nextJob, 2)-1).Draw(t, "job")
-	switch rapid.IntRange(0, 16).Draw(t, "what") {
+	switch rapid.IntRange(0, 18).Draw(t, "what") {
 	case 0, 1, 2:
 		s.drawSubmit(t)
 	case 3:
@@ -217,21 +273,21 @@ func (s *simulation) draw(t *rapid.T) {
 		}
 	case 10: // the agent and all its stewards die
 		s.drop(a)
-		a.jobs = make(map[uint64]*simPart)
-		a.boot += "'"
+		a.die()
 	case 11:
 		s.pass(time.Duration(rapid.SampledFrom([]int{0, 1, 5, 11, 35}).Draw(t, "seconds")) * time.Second)
 	case 12:
-		for _, a := range s.agents {
-			s.drop(a)
-		}
-		s.restart()
+		s.leaderless = true
 	case 13:
 		s.attachOrDetach(id)
 	case 14:
 		a.deaf = !a.deaf
 	case 15:
 		a.bad = !a.bad
+	case 18:
+		a.crash = true
+	case 17:
+		a.mute = !a.mute
 	case 16:
 		if p := a.jobs[id]; p != nil && p.launched && !p.done {
 			a.requests++
@@ -279,7 +335,7 @@ func (s *simulation) attachOrDetach(id uint64) {
 func (s *simulation) calm() {
 	for range 3 {
 		for _, a := range s.agents {
-			a.deaf = false
+			a.deaf, a.mute, a.crash = false, false, false
 			if a.link == nil {
 				a.connect()
 			}
