@@ -136,7 +136,8 @@ func (s *steward) usage() *scorev1.Usage {
 			u.MaxRssBytes = max(u.MaxRssBytes, m.GetMaxRssBytes())
 		}
 	}
-	if s.group == nil || s.job.container != cgroup.Container(s.group) {
+	// A job that was never started may still be in preparation's hands.
+	if s.launchedAt == 0 || s.group == nil || s.job.container != cgroup.Container(s.group) {
 		return u
 	}
 	if cpu, err := s.group.CPUTime(); err == nil {

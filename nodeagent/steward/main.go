@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"score/nodeagent/realtime"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api"
 )
@@ -58,6 +59,7 @@ func Main(args []string) int {
 	debug.SetMemoryLimit(memoryLimit)
 	runtime.GOMAXPROCS(processors)
 	unix.Umask(0) // files are opened with the user's own mask
+	realtime.Prefault()
 	api.Warm(stewardpb.File_steward_proto)
 	s, err := newSteward(c, listenerFD)
 	if err == nil {

@@ -12,7 +12,8 @@ func (s *steward) rankStates() []*scorev1.RankState {
 	if s.job == nil {
 		return nil
 	}
-	frozen := s.job.container != nil && s.life.Phase() == life.Running && s.job.container.WaitFrozen(s.now()) == nil
+	// A deadline that has passed makes it a look, not a wait.
+	frozen := s.life.Phase() == life.Running && s.job.container.WaitFrozen(s.now()) == nil
 	states := make([]*scorev1.RankState, len(s.job.ranks))
 	for k := range states {
 		states[k] = s.rankState(k, frozen)

@@ -1,7 +1,9 @@
 package steward
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -178,10 +180,11 @@ func (s *steward) closeGroup() {
 		s.group.Release()
 		return
 	}
-	if err := s.group.Close(s.now().Add(groupCloseWait)); err != nil {
+	err := s.group.Close(s.now().Add(groupCloseWait))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // an agent on its way out was quicker
 		fmt.Fprintf(os.Stderr, "steward: %v\n", err)
-		s.group.Release()
 	}
+	s.group.Release()
 }
 
 // groupCloseWait is how long the kernel may take to let an empty group go:

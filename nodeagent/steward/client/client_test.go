@@ -1,0 +1,168 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"score/nodeagent/steward/stewardpb"
+	"score/nodeagent/steward/wire"
+)
+
+// shortDir is a directory whose path leaves room for a socket's name.
+func shortDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "stw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// answering listens at a socket and gives each connection to serve.
+func answering(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	path := filepath.Join(shortDir(t), "sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serve(conn)
+		}
+	}()
+	t.Cleanup(func() {
+		l.Close()
+		<-done
+	})
+	return path
+}
+
+func frame(t *testing.T, m *stewardpb.FromSteward) []byte {
+	t.Helper()
+	b, err := wire.Append(nil, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestNobodyListens(t *testing.T) {
+	socket := Socket(shortDir(t), 0)
+	ctx := context.Background()
+	if _, _, err := Dial(ctx, socket, Events{}); !errors.Is(err, ErrGone) {
+		t.Errorf("Dial: %v", err)
+	}
+	if _, err := DialStdio(ctx, socket); !errors.Is(err, ErrGone) {
+		t.Errorf("DialStdio: %v", err)
+	}
+}
+
+func TestAnswersThatAreNone(t *testing.T) {
+	for name, answer := range map[string][]byte{
+		"hangs up":       nil,
+		"no status":      frame(t, &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Drained{Drained: true}}),
+		"not a message":  {3, 0xff, 0xff, 0xff},
+		"much too large": {0xff, 0xff, 0xff, 0xff, 0xff, 0x7f},
+	} {
+		t.Run(name, func(t *testing.T) {
+			socket := answering(t, func(c net.Conn) {
+				c.Read(make([]byte, 64)) // its Open
+				c.Write(answer)
+				c.Close()
+			})
+			if conn, _, err := Dial(context.Background(), socket, Events{}); err == nil {
+				conn.Close()
+				t.Error("no error")
+			}
+		})
+	}
+}
+
+func TestEventsEndWithTheReason(t *testing.T) {
+	status := frame(t, &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Status{Status: &stewardpb.Status{JobId: 9}}})
+	for _, tt := range []struct {
+		name string
+		ours bool // this side closes
+	}{{"the steward ends", false}, {"closed here", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			conns := make(chan net.Conn, 1)
+			socket := answering(t, func(c net.Conn) {
+				c.Write(status)
+				conns <- c
+			})
+			closed := make(chan error, 1)
+			conn, s, err := Dial(context.Background(), socket, Events{Closed: func(err error) { closed <- err }})
+			if err != nil || s.GetJobId() != 9 {
+				t.Fatalf("status %v, %v", s, err)
+			}
+			other := <-conns
+			if tt.ours {
+				conn.Close()
+			}
+			other.Close()
+			if err := <-closed; tt.ours != (err == nil) || err != nil && !errors.Is(err, ErrGone) {
+				t.Errorf("closed with %v", err)
+			}
+			conn.Close() // again does no harm
+			if err := conn.Launch(); !errors.Is(err, ErrGone) {
+				t.Errorf("Launch on a closed connection: %v", err)
+			}
+		})
+	}
+}
+
+func TestSlots(t *testing.T) {
+	dir := shortDir(t)
+	for _, name := range []string{"s-3.sock", "s-12.sock", "s-.sock", "s-x.sock", "s--1.sock", "other.sock", "s-4"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Slots(dir)
+	slices.Sort(got)
+	if err != nil || !slices.Equal(got, []int{3, 12}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := Slots(filepath.Join(dir, "none")); err == nil {
+		t.Error("no error for a directory that is not there")
+	}
+}
+
+func TestStartOfAProgramThatEnds(t *testing.T) {
+	dir := shortDir(t)
+	p, err := Start(Slot{Exe: "/bin/false", RunDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.Done():
+	case <-time.After(10 * time.Second):
+		t.Fatal("it does not end")
+	}
+	if _, _, err := Dial(context.Background(), p.Socket, Events{}); !errors.Is(err, ErrGone) {
+		t.Errorf("Dial: %v", err)
+	}
+	p.Kill()
+	if _, err := os.Stat(p.Socket); err == nil {
+		t.Error("the socket is left")
+	}
+	if _, err := Start(Slot{Exe: filepath.Join(dir, "none"), RunDir: dir, Number: 1}); err == nil {
+		t.Error("no error for a program that is not there")
+	}
+	if _, err := os.Stat(Socket(dir, 1)); err == nil {
+		t.Error("its socket is left")
+	}
+}
