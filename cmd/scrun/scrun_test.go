@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(playVariable) != "" {
 		os.Exit(run(os.Args[1:]))
 	}
+	if os.Getenv(pumpVariable) != "" {
+		os.Exit(pumpInBackground())
+	}
 	code := m.Run()
 	removeBuilt()
 	os.Exit(code)

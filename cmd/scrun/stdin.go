@@ -112,10 +112,11 @@ func (p *pump) wait(file *os.File, limit int) (readable, stopped bool) {
 	return file != nil && fds[1].Revents != 0, fds[0].Revents != 0
 }
 
-// inForeground tells whether the terminal's input is for this process group.
+// inForeground tells whether the terminal's input is for this process group. A
+// terminal that is not the controlling one knows no foreground: it can be read.
 func (p *pump) inForeground() bool {
 	group, err := unix.IoctlGetInt(int(p.file.Fd()), unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
+	return errors.Is(err, unix.ENOTTY) || err == nil && group == unix.Getpgrp()
 }
 
 // inputFile opens what -i names; nil means the ranks get none from here.
