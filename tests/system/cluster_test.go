@@ -32,8 +32,7 @@ const (
 func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 	work := ts.Getenv("WORK")
 	socket := filepath.Join(work, "dev.sock")
-	cmd := exec.Command("scored", append([]string{"dev", "--socket", socket}, args...)...)
-	cmd.Path = filepath.Join(binaries, "scored")
+	cmd := exec.Command(filepath.Join(binaries, "scored"), append([]string{"dev", "--socket", socket}, args...)...)
 	cmd.Dir = work
 	cmd.Env = append(os.Environ(), "WORK="+work, "HOME="+work)
 	var output bytes.Buffer

@@ -20,6 +20,9 @@ import (
 // scriptTimeout bounds one script, so that a hanging program shows itself.
 const scriptTimeout = 90 * time.Second
 
+// untilTimeout bounds one wait for a state.
+const untilTimeout = 30 * time.Second
+
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 // binaries is the directory of the freshly built programs.
@@ -92,7 +95,7 @@ func setup(env *testscript.Env) error {
 	env.Setenv("PATH", binaries+":"+os.Getenv("PATH"))
 	env.Setenv("EXAMPLES", examples)
 	env.Setenv("HOME", env.WorkDir)
-	env.Setenv("XDG_RUNTIME_DIR", env.WorkDir)
+	env.Setenv("TMPDIR", os.TempDir())
 	env.Setenv("SCORE_SOCKET", "")
 	work := env.WorkDir
 	env.Defer(func() {
@@ -145,22 +148,37 @@ func compileWith(ts *testscript.TestScript, compiler string, args []string) {
 	}
 }
 
-// until repeats a command until it succeeds and its output contains a text:
-// `until TEXT COMMAND ARG...`. For states that no command waits for.
+// until repeats a command until its output contains a text: `until TEXT COMMAND
+// ARG...`; `! until` until it no longer does. For states that no command waits
+// for. Only the last output is logged.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: until TEXT COMMAND ARG...")
 	}
-	deadline := time.Now().Add(scriptTimeout / 3)
+	ctx, cancel := context.WithTimeout(context.Background(), untilTimeout)
+	defer cancel()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
 	for {
-		err := ts.Exec(args[1], args[2:]...)
-		out := ts.ReadFile("stdout")
-		if (err == nil && strings.Contains(out, args[0])) != neg {
+		cmd := exec.CommandContext(ctx, args[1], args[2:]...)
+		if path := filepath.Join(binaries, args[1]); exists(path) {
+			cmd = exec.CommandContext(ctx, path, args[2:]...)
+		}
+		cmd.Dir = ts.MkAbs(".")
+		cmd.Env = append(os.Environ(), "SCORE_SOCKET="+ts.Getenv("SCORE_SOCKET"), "HOME="+ts.Getenv("HOME"))
+		out, err := cmd.CombinedOutput()
+		if strings.Contains(string(out), args[0]) != neg {
 			return
 		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("%q did not come (neg=%v): %v\n%s%s", args[0], neg, err, out, ts.ReadFile("stderr"))
+		select {
+		case <-ctx.Done():
+			ts.Fatalf("%q did not come (neg=%v): %v\n%s", args[0], neg, err, out)
+		case <-tick.C:
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -1,0 +1,32 @@
+package api
+
+import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"score/scored/api/scorev1"
+)
+
+// Warm makes the protobuf runtime build its tables for every message of the
+// API and of the given files. It builds them at a message's first use
+// otherwise, which costs a process its first job several milliseconds; a
+// daemon that waits for work has that time to spare.
+func Warm(more ...protoreflect.FileDescriptor) {
+	files := append(more,
+		scorev1.File_score_v1_job_proto, scorev1.File_score_v1_user_proto, scorev1.File_score_v1_agent_proto)
+	for _, file := range files {
+		warm(file.Messages())
+	}
+}
+
+func warm(messages protoreflect.MessageDescriptors) {
+	for i := range messages.Len() {
+		descriptor := messages.Get(i)
+		warm(descriptor.Messages())
+		kind, err := protoregistry.GlobalTypes.FindMessageByName(descriptor.FullName())
+		if err != nil {
+			continue // entries of maps have no Go type
+		}
+		kind.New().ProtoMethods()
+	}
+}

@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"encoding/binary"
+
+	"score/flowctl"
+)
+
+// Payload is the content of a message: who sent it to whom, and which it is.
+type Payload [16]byte
+
+// Message is a decoded payload.
+type Message struct {
+	Job, Channel, From, To uint16
+	Index                  uint64 // counted from 0 per (job, channel, from, to)
+}
+
+// Payload encodes the message.
+func (m Message) Payload() (p Payload) {
+	le := binary.LittleEndian
+	le.PutUint16(p[0:], m.Job)
+	le.PutUint16(p[2:], m.Channel)
+	le.PutUint16(p[4:], m.From)
+	le.PutUint16(p[6:], m.To)
+	le.PutUint64(p[8:], m.Index)
+	return p
+}
+
+// Message decodes the payload.
+func (p Payload) Message() Message {
+	le := binary.LittleEndian
+	return Message{
+		Job: le.Uint16(p[0:]), Channel: le.Uint16(p[2:]),
+		From: le.Uint16(p[4:]), To: le.Uint16(p[6:]), Index: le.Uint64(p[8:]),
+	}
+}
+
+// Spec is what a context is made from.
+type Spec struct {
+	Job, Channel uint16
+	Rank, Ranks  uint16
+	SendCap      int // messages kept per receiver, a power of two
+	InboxCap     int // messages kept for the process
+	First        uint32
+	Flow         *flowctl.Config
+}
+
+// Network takes frames. It copies them.
+type Network interface {
+	// Transmit sends a frame to rank to. wants says that the protocol expects an
+	// answer to it.
+	Transmit(to uint16, frame []byte, wants bool)
+}
+
+// Usage is how full a context is.
+type Usage struct {
+	Send     int    // messages to the receiver that has most, not acknowledged
+	Inbox    int    // messages not received by the process
+	Accepted uint64 // messages that ever entered the inbox
+	InFlight int    // frames to the receiver that has most, not answered
+}
+
+// Context is the code under test: one rank's end of one channel. Calls that take
+// now are made in the order of now; none is made while another runs.
+type Context interface {
+	// Send queues a message, or returns false if the send buffer is full.
+	Send(now int64, to uint16, p Payload) bool
+	// Receive returns the oldest message of the inbox.
+	Receive(now int64) (Payload, bool)
+
+	// Input takes a frame off the network, which may be damaged.
+	Input(now int64, frame []byte)
+	// Output hands to the network what is to be sent now.
+	Output(now int64, net Network)
+	// Deadline returns when Tick wants to be called (flowctl.NoDeadline: never).
+	Deadline() int64
+	Tick(now int64)
+
+	// Flush stops sending; Flushed says that nothing to that rank is in flight.
+	Flush(now int64)
+	Flushed(to uint16) bool
+	// Suspend makes the context not resident, Resume makes it send again.
+	Suspend(now int64)
+	Resume(now int64)
+
+	// Lost says that the context takes rank to for gone, and has told so.
+	Lost(to uint16) bool
+	// Settled says that all messages sent to that rank are acknowledged.
+	Settled(to uint16) bool
+	Usage() Usage
+}

@@ -1,0 +1,18 @@
+// Package sim runs the real protocol code in a world of its own: some nodes, a
+// network that loses, doubles, reorders, corrupts and delays, ranks that pause,
+// read slowly or die, gangs that take turns; in virtual time, thousands of
+// worlds in a minute.
+//
+// A seed is a world: its nodes, jobs, settings, faults and traffic, and every
+// roll of the dice. The same seed gives the same run wherever and whenever it
+// runs, so a failure is reproduced by its number:
+//
+//	go test ./tests/sim -run TestSeeds -sim.seed 4711 -sim.seeds 1
+//
+// After every step the invariants of invariant.go are checked. What runs in the
+// world stands behind the interface [Context]; [NewFlowContext] makes the one
+// whose protocol is package flowctl alone. Code that has the interface can be put
+// in its place with [Options].
+//
+// It is not for measuring speed: time passes only on the wire.
+package sim

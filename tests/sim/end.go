@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// end is a context with its process and its surroundings.
+type end struct {
+	w     *world
+	index int32
+	group int // index of rank 0's end
+	node  int
+	ctx   Context
+	spec  Spec
+	usage Usage // as of the last touch
+
+	dead      bool
+	paused    bool    // nobody drives it
+	socket    []int32 // flights that came meanwhile
+	tickAt    int64   // its tick in the queue; 0 = none
+	flushing  bool    // until flushed, or flushedBy
+	flushedBy int64
+	away      bool // not resident
+
+	// Its process.
+	waking  bool  // its turn is in the queue
+	think   int64 // ns between turns
+	greed   int   // messages received in a turn
+	flows   []flow
+	got     []uint64 // by sending rank: messages received
+	tracks  []track  // by receiving rank
+	entered uint64   // messages accepted when it left
+}
+
+// flow is the traffic to one rank.
+type flow struct {
+	to   uint16
+	left int
+	next uint64
+}
+
+// track is what is in flight to one rank, as the network knows it.
+type track struct {
+	made   uint32   // frames sent that want an answer
+	newest uint32   // newest of them that arrived
+	flying []uint32 // those in flight, copies by the network not counted
+}
+
+func newEnd(w *world, index, group, node int, ctx Context, spec Spec) *end {
+	e := &end{
+		w: w, index: int32(index), group: group, node: node, ctx: ctx, spec: spec,
+		think:  w.rng.span(int64(2*time.Microsecond), int64(100*time.Microsecond)),
+		greed:  pick(&w.rng, 1, 4, spec.InboxCap),
+		got:    make([]uint64, spec.Ranks),
+		tracks: make([]track, spec.Ranks),
+	}
+	if w.rng.chance(250) {
+		e.think, e.greed = w.rng.span(int64(100*time.Microsecond), int64(3*time.Millisecond)), 1
+	}
+	for to := range spec.Ranks {
+		if w.rng.chance(400) {
+			e.flows = append(e.flows, flow{to: to, left: w.rng.between(1, maxMessages)})
+		}
+	}
+	return e
+}
+
+// String names the end.
+func (e *end) String() string {
+	return fmt.Sprintf("job %d channel %d rank %d", e.spec.Job, e.spec.Channel, e.spec.Rank)
+}
+
+// running says that the process takes turns.
+func (e *end) running() bool { return !e.dead && !e.paused && !e.flushing && !e.away }
+
+// pending says that the process has something to send.
+func (e *end) pending() bool {
+	for i := range e.flows {
+		if e.flows[i].left > 0 && !e.ctx.Lost(e.flows[i].to) {
+			return true
+		}
+	}
+	return false
+}
+
+// flushed says that nothing of this end is in flight, to any rank.
+func (e *end) flushed() bool {
+	for to := range e.spec.Ranks {
+		if !e.ctx.Flushed(to) {
+			return false
+		}
+	}
+	return true
+}
+
+// process is a turn of an end's process: it receives and sends.
+func (w *world) process(e *end) {
+	e.waking = false
+	if !e.running() {
+		return
+	}
+	for range e.greed {
+		payload, ok := e.ctx.Receive(w.now)
+		if !ok {
+			break
+		}
+		w.received(e, payload)
+	}
+	if len(e.flows) > 0 {
+		f := &e.flows[w.rng.below(len(e.flows))]
+		for range w.rng.between(1, 8) {
+			if f.left == 0 || !w.send(e, f) {
+				break
+			}
+		}
+	}
+	w.touch(e)
+}
+
+// send queues a flow's next message.
+func (w *world) send(e *end, f *flow) bool {
+	m := Message{Job: e.spec.Job, Channel: e.spec.Channel, From: e.spec.Rank, To: f.to, Index: f.next}
+	if !e.ctx.Send(w.now, f.to, m.Payload()) {
+		return false
+	}
+	f.left--
+	f.next++
+	return true
+}
+
+// unpause gives an end its driver again, who first takes what waits.
+func (w *world) unpause(e *end) {
+	if e.dead || !e.paused {
+		return
+	}
+	e.paused = false
+	waiting := e.socket
+	e.socket = nil
+	for _, ref := range waiting {
+		w.input(e, ref)
+	}
+	e.ctx.Tick(w.now)
+	w.touch(e)
+}
+
+// turnNode begins the next slice on a node.
+func (w *world) turnNode(n int) {
+	if w.calmed {
+		return
+	}
+	on := w.turn[n] % len(w.jobs)
+	w.turn[n]++
+	w.queue.add(start+int64(w.turn[n])*w.slice+w.skew[n], evSwitch, 0, uint16(n))
+	for _, e := range w.ends {
+		if e.node != n || e.dead {
+			continue
+		}
+		if int(e.spec.Job) == on {
+			w.resume(e)
+		} else {
+			w.flush(e)
+		}
+	}
+}
+
+// flush begins to take an end off its channel.
+func (w *world) flush(e *end) {
+	if e.away || e.flushing {
+		return
+	}
+	e.flushing, e.flushedBy = true, w.now+int64(FlushTimeout)
+	w.queue.add(e.flushedBy, evCutoff, e.index, 0)
+	e.ctx.Flush(w.now)
+	w.touch(e)
+}
+
+// suspend takes an end off its channel.
+func (w *world) suspend(e *end) {
+	e.flushing, e.away = false, true
+	e.ctx.Suspend(w.now)
+	e.entered = e.ctx.Usage().Accepted
+	w.touch(e)
+}
+
+// resume puts an end on its channel.
+func (w *world) resume(e *end) {
+	if e.dead || !e.away && !e.flushing {
+		return
+	}
+	e.flushing, e.away = false, false
+	e.ctx.Resume(w.now)
+	w.touch(e)
+}

@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// Invariant is something that holds after every step.
+type Invariant string
+
+// The invariants.
+const (
+	// Once: exactly once and in order per (sender, receiver, channel).
+	Once Invariant = "exactly once, in order"
+	// Apart: nothing crosses jobs, channels or ranks.
+	Apart Invariant = "nothing crosses jobs"
+	// Bounded: no buffer holds more than it may, and no more than a window is in
+	// flight.
+	Bounded Invariant = "buffers are bounded"
+	// Delivery: once faults have stopped, everything is delivered and acknowledged
+	// within SettleBound, or the end is told that its peer is gone.
+	Delivery Invariant = "delivered or told"
+	// Quiet: flushed means that nothing is in flight. On paths that do not keep
+	// order, what was overtaken may be.
+	Quiet Invariant = "flushed means nothing in flight"
+	// Resident: a context that is not resident accepts nothing.
+	Resident Invariant = "only a resident context accepts"
+	// Alive: no live peer is taken for gone.
+	Alive Invariant = "no live peer is taken for gone"
+)
+
+// Violation is an invariant that does not hold.
+type Violation struct {
+	Invariant Invariant
+	At        time.Duration // since the world began
+	What      string
+}
+
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s: at %v: %s", v.Invariant, v.At, v.What)
+}
+
+// fail notes the first violation.
+func (w *world) fail(i Invariant, format string, args ...any) {
+	if w.res.Err == nil {
+		w.res.Err = &Violation{Invariant: i, At: time.Duration(w.now - start), What: fmt.Sprintf(format, args...)}
+	}
+}
+
+// received checks a message that a process received.
+func (w *world) received(e *end, payload Payload) {
+	m := payload.Message()
+	if m.Job != e.spec.Job || m.Channel != e.spec.Channel || m.To != e.spec.Rank || m.From >= e.spec.Ranks {
+		w.fail(Apart, "%v received %+v", e, m)
+		return
+	}
+	if want := e.got[m.From]; m.Index != want {
+		w.fail(Once, "%v received message %d of rank %d, want %d", e, m.Index, m.From, want)
+		return
+	}
+	e.got[m.From]++
+	w.res.Delivered++
+	if !w.peer(e, m.From).dead {
+		w.missing--
+	}
+}
+
+// check checks an end after something happened to it. What happens to one end
+// changes no other, so all ends are checked after every step.
+func (w *world) check(e *end) {
+	u := e.ctx.Usage()
+	e.usage = u
+	if u.Send > e.spec.SendCap || u.Inbox > e.spec.InboxCap || u.InFlight > int(e.spec.Flow.MaxWindow) {
+		w.fail(Bounded, "%v: %d messages to send of %d, %d in the inbox of %d, %d in flight of %d",
+			e, u.Send, e.spec.SendCap, u.Inbox, e.spec.InboxCap, u.InFlight, e.spec.Flow.MaxWindow)
+	}
+	if e.away && u.Accepted != e.entered {
+		w.fail(Resident, "%v accepted %d messages while it was away", e, u.Accepted-e.entered)
+	}
+	for to := range e.spec.Ranks {
+		if e.ctx.Lost(to) && !w.peer(e, to).dead {
+			w.fail(Alive, "%v takes rank %d for gone", e, to)
+		}
+		if e.ctx.Flushed(to) {
+			w.checkQuiet(e, to)
+		}
+	}
+}
+
+// checkQuiet checks that nothing is in flight from e to a rank.
+func (w *world) checkQuiet(e *end, to uint16) {
+	t := &e.tracks[to]
+	for _, id := range t.flying {
+		if w.ordered || id > t.newest {
+			w.fail(Quiet, "%v is flushed to rank %d, and frame %d of %d is in flight (newest that arrived: %d)", e, to, id, t.made, t.newest)
+			return
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"score/flowctl"
+)
+
+const (
+	// SettleBound is within what time, after the faults have stopped, everything
+	// is delivered and acknowledged: the longest waits that can follow each other
+	// are a backed off ask (200 ms), a probe (100 ms) and a Ready told again
+	// (64 ms), and a lost chain of them ended with the faults.
+	SettleBound = time.Second
+	// FlushTimeout is how long a switch waits for a context to be flushed.
+	FlushTimeout = 2 * time.Millisecond
+	// maxEvents bounds a run; the largest worlds take a tenth of it.
+	maxEvents = 1_000_000
+	// start is the instant of a world's beginning, so that none is 0.
+	start = int64(time.Second)
+)
+
+// Options change what runs in a world.
+type Options struct {
+	// Make makes the contexts; default NewFlowContext.
+	Make func(Spec) Context
+}
+
+// Result is what came of a run.
+type Result struct {
+	Seed      uint64
+	Events    int
+	Frames    int           // handed to the network
+	Delivered int           // messages received by processes
+	Crashed   bool          // an end died
+	Switched  bool          // jobs took turns
+	Settle    time.Duration // from the end of all faults to the end
+	Digest    uint64        // of all that happened, in order
+	Err       error         // what did not hold
+}
+
+// world is a run.
+type world struct {
+	scenario
+	rng     rng
+	now     int64
+	queue   queue
+	ends    []*end
+	flights []flight
+	free    []int32 // unused flights
+	last    [maxNodes][maxNodes]int64
+	turn    []int // by node: slices that have begun
+	calmed  bool
+	dead    int // ends that died
+	missing int // messages among live ends that were not received
+	res     Result
+}
+
+// Run runs the world of a seed to its end, or to the first thing that does not
+// hold.
+func Run(seed uint64, opt Options) Result {
+	w := &world{rng: rng{state: seed}}
+	w.res.Seed = seed
+	w.scenario = draw(&w.rng)
+	if opt.Make == nil {
+		opt.Make = NewFlowContext
+	}
+	w.build(opt.Make)
+	w.schedule()
+	for w.res.Err == nil && w.step() {
+	}
+	w.res.Crashed = w.dead > 0
+	w.res.Switched = w.slice > 0
+	return w.res
+}
+
+// step lets the next event happen, and returns false at the end.
+func (w *world) step() bool {
+	ev, ok := w.queue.take()
+	if !ok {
+		w.fail(Delivery, "the world stands still: %s", w.unfinished())
+		return false
+	}
+	w.now = ev.at
+	w.res.Events++
+	w.res.Digest = (w.res.Digest ^ uint64(ev.at) ^ uint64(ev.kind)<<56 ^ uint64(ev.ref)<<40) * 0x100000001b3
+	w.happen(ev)
+	if !w.calmed {
+		return true
+	}
+	if w.done() {
+		w.res.Settle = time.Duration(w.now - w.calm - start)
+		return false
+	}
+	if bound := w.bound(); w.now > bound || w.res.Events > maxEvents {
+		w.fail(Delivery, "not delivered by %v: %s", time.Duration(bound-start), w.unfinished())
+	}
+	return true
+}
+
+// bound returns by when everything must be delivered or told.
+func (w *world) bound() int64 {
+	bound := start + w.calm + int64(SettleBound)
+	if w.dead > 0 {
+		bound += int64(w.flow.FailAfter)
+	}
+	return bound
+}
+
+// happen does what an event says.
+func (w *world) happen(ev event) {
+	switch ev.kind {
+	case evArrive:
+		w.arrive(ev.ref)
+	case evTick:
+		e := w.ends[ev.ref]
+		if e.tickAt != ev.at || e.dead {
+			return // a later one has taken its place
+		}
+		e.tickAt = 0
+		if e.paused {
+			return
+		}
+		e.ctx.Tick(w.now)
+		w.touch(e)
+	case evApp:
+		w.process(w.ends[ev.ref])
+	case evPause:
+		w.ends[ev.ref].paused = !w.calmed
+	case evUnpause:
+		w.unpause(w.ends[ev.ref])
+	case evSwitch:
+		w.turnNode(int(ev.arg))
+	case evCutoff:
+		if e := w.ends[ev.ref]; e.flushing && e.flushedBy == ev.at {
+			w.suspend(e)
+		}
+	case evCrash:
+		w.crash(w.ends[ev.ref])
+	case evCalm:
+		w.becalm()
+	}
+}
+
+// build makes the contexts and their traffic.
+func (w *world) build(make func(Spec) Context) {
+	for _, j := range w.jobs {
+		for channel := range j.channels {
+			first := len(w.ends)
+			for rank, node := range j.nodes {
+				spec := j.spec
+				spec.Channel, spec.Rank = uint16(channel), uint16(rank)
+				w.ends = append(w.ends, newEnd(w, len(w.ends), first, node, make(spec), spec))
+			}
+		}
+	}
+	w.recount()
+}
+
+// schedule sets the events that do not follow from others.
+func (w *world) schedule() {
+	w.queue.add(start+w.calm, evCalm, 0, 0)
+	for i, e := range w.ends {
+		w.wake(e, start+w.rng.span(0, int64(time.Millisecond)))
+		if w.rng.chance(300) {
+			for range w.rng.between(1, 4) {
+				at := start + w.rng.span(0, w.calm)
+				w.queue.add(at, evPause, int32(i), 0)
+				w.queue.add(at+w.rng.span(int64(100*time.Microsecond), int64(20*time.Millisecond)), evUnpause, int32(i), 0)
+			}
+		}
+	}
+	if w.rng.chance(250) {
+		w.queue.add(start+w.rng.span(0, w.calm), evCrash, int32(w.rng.below(len(w.ends))), 0)
+	}
+	if w.slice > 0 {
+		w.turn = make([]int, w.nodes)
+		for n := range w.nodes {
+			w.queue.add(start+w.skew[n], evSwitch, 0, uint16(n))
+		}
+	}
+}
+
+// becalm ends all faults.
+func (w *world) becalm() {
+	w.calmed = true
+	w.faults = faults{delay: w.faults.delay}
+	for _, e := range w.ends {
+		e.think, e.greed = int64(20*time.Microsecond), e.spec.InboxCap
+		w.resume(e)
+		w.unpause(e)
+	}
+}
+
+// crash kills an end, which never answers again.
+func (w *world) crash(e *end) {
+	if w.calmed {
+		return
+	}
+	e.dead = true
+	w.dead++
+	for _, ref := range e.socket {
+		w.land(ref)
+	}
+	e.socket = nil
+	w.recount()
+}
+
+// recount counts the messages among live ends that were not received.
+func (w *world) recount() {
+	w.missing = 0
+	for _, e := range w.ends {
+		for i := range e.flows {
+			if f := &e.flows[i]; !e.dead && !w.peer(e, f.to).dead {
+				w.missing += f.left + int(f.next-w.peer(e, f.to).got[e.spec.Rank])
+			}
+		}
+	}
+}
+
+// done says that everything is delivered and acknowledged, or told.
+func (w *world) done() bool { return w.missing == 0 && w.unfinished() == "" }
+
+// unfinished names something that is not delivered, acknowledged or told.
+func (w *world) unfinished() string {
+	for _, e := range w.ends {
+		if e.dead {
+			continue
+		}
+		for i := range e.flows {
+			f := &e.flows[i]
+			p := w.peer(e, f.to)
+			switch {
+			case e.ctx.Lost(f.to):
+			case f.left > 0:
+				return fmt.Sprintf("%v has %d messages for rank %d that it could not send", e, f.left, f.to)
+			case !e.ctx.Settled(f.to):
+				return fmt.Sprintf("%v has messages for rank %d that are not acknowledged", e, f.to)
+			case !p.dead && p.got[e.spec.Rank] != f.next:
+				return fmt.Sprintf("rank %d received %d of %d messages of %v", f.to, p.got[e.spec.Rank], f.next, e)
+			}
+		}
+	}
+	return ""
+}
+
+// peer returns the end of another rank of e's job on e's channel.
+func (w *world) peer(e *end, rank uint16) *end { return w.ends[e.group+int(rank)] }
+
+// wake lets a process take a turn at an instant, unless it is going to.
+func (w *world) wake(e *end, at int64) {
+	if !e.waking {
+		e.waking = true
+		w.queue.add(at, evApp, e.index, 0)
+	}
+}
+
+// touch lets a context act after something happened to it, and looks whether all
+// holds.
+func (w *world) touch(e *end) {
+	if e.dead || e.paused {
+		return
+	}
+	e.ctx.Output(w.now, e)
+	w.check(e)
+	if e.flushing && e.flushed() {
+		w.suspend(e)
+		return
+	}
+	if d := e.ctx.Deadline(); d != flowctl.NoDeadline && (e.tickAt == 0 || d < e.tickAt) {
+		e.tickAt = max(d, w.now+1)
+		w.queue.add(e.tickAt, evTick, e.index, 0)
+	}
+	if e.running() && (e.usage.Inbox > 0 || e.pending()) {
+		w.wake(e, w.now+e.think)
+	}
+}
