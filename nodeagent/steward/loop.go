@@ -3,7 +3,9 @@ package steward
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,11 +35,19 @@ const (
 
 // loop is an epoll set with one goroutine in front of it: the descriptors of
 // thousands of ranks that rarely speak cost one kernel object each and no stack.
-// Only post may be called by others.
+// The set is itself a descriptor in Go's poller, so that no thread is held, and
+// no scheduler keeps an eye on it, while nothing happens. Only post may be called
+// by others.
 type loop struct {
-	epoll  int
-	wake   int // an eventfd that is readable while posted is not empty
-	events [eventBatch]unix.EpollEvent
+	epoll    int
+	file     *os.File // of epoll
+	raw      syscall.RawConn
+	deadline time.Time // of file
+	wake     int       // an eventfd that is readable while posted is not empty
+	events   [eventBatch]unix.EpollEvent
+	ready    int // of events
+	err      error
+	look     func(uintptr) bool // l.poll, made once
 
 	mu     sync.Mutex
 	posted []func() // guarded by mu
@@ -50,13 +60,21 @@ func newLoop() (*loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making an event loop: %w", err)
 	}
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	// Go's poller takes only descriptors that do not block.
+	err = unix.SetNonblock(epoll, true)
+	l := &loop{epoll: epoll, file: os.NewFile(uintptr(epoll), "loop"), wake: -1}
+	l.look = l.poll
+	if err == nil {
+		l.raw, err = l.file.SyscallConn()
+	}
+	if err == nil {
+		l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	}
 	if err != nil {
-		closeFD(epoll)
+		l.close()
 		return nil, fmt.Errorf("making an event loop: %w", err)
 	}
-	l := &loop{epoll: epoll, wake: wake}
-	if err := l.watch(wake, unix.EPOLLIN, tag{kind: kindWake}); err != nil {
+	if err := l.watch(l.wake, unix.EPOLLIN, tag{kind: kindWake}); err != nil {
 		l.close()
 		return nil, err
 	}
@@ -89,29 +107,36 @@ func tagOf(e *unix.EpollEvent) tag { return tag{kind: kind(e.Fd), index: e.Pad} 
 // wait returns what has happened, nothing at the deadline; the zero deadline
 // never comes. The slice is valid until the next call.
 func (l *loop) wait(deadline time.Time) ([]unix.EpollEvent, error) {
-	for {
-		n, err := unix.EpollWait(l.epoll, l.events[:], timeoutMillis(deadline))
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
+	if l.poll(uintptr(l.epoll)) {
+		return l.events[:l.ready], l.err
+	}
+	if !deadline.Equal(l.deadline) {
+		if err := l.file.SetReadDeadline(deadline); err != nil {
 			return nil, fmt.Errorf("waiting for events: %w", err)
 		}
-		return l.events[:n], nil
+		l.deadline = deadline
 	}
+	err := l.raw.Read(l.look)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("waiting for events: %w", err)
+	}
+	return l.events[:l.ready], l.err
 }
 
-// timeoutMillis rounds up, so that a deadline has passed when the wait returns.
-func timeoutMillis(deadline time.Time) int {
-	if deadline.IsZero() {
-		return -1
+// poll looks without waiting; it is false when nothing has happened.
+func (l *loop) poll(fd uintptr) bool {
+	n, err := unix.EpollWait(int(fd), l.events[:], 0)
+	switch {
+	case errors.Is(err, unix.EINTR):
+		n, err = 0, nil
+	case err != nil:
+		n, err = 0, fmt.Errorf("waiting for events: %w", err)
 	}
-	left := time.Until(deadline)
-	if left <= 0 {
-		return 0
-	}
-	const longest = time.Hour // an int of milliseconds holds it everywhere
-	return int((min(left, longest) + time.Millisecond - 1) / time.Millisecond)
+	l.ready, l.err = n, err
+	return n > 0 || err != nil
 }
 
 // post has f run by the loop's goroutine, soon and in the order of the calls.
@@ -156,7 +181,7 @@ func (l *loop) close() {
 	}
 	l.closed, l.posted = true, nil
 	closeFD(l.wake)
-	closeFD(l.epoll)
+	_ = l.file.Close()
 }
 
 // closeFD closes a descriptor that was only read, or whose writes need no

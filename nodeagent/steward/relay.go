@@ -333,5 +333,5 @@ func (r *relay) release() {
 	}
 	r.input.close()
 	closeFD(r.nested)
-	r.loop.close()
+	r.close()
 }

@@ -121,7 +121,7 @@ func listen(path string) (*os.File, error) {
 		return nil, fmt.Errorf("making a steward's socket: %w", err)
 	}
 	listener.SetUnlinkOnClose(false) // closing this copy must leave the steward's
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	file, err := listener.File()
 	if err != nil {
 		return nil, fmt.Errorf("making a steward's socket: %w", err)
