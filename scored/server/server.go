@@ -18,10 +18,6 @@ import (
 	"score/scored/rpc"
 )
 
-// drainTime is how long calls under way may take when the server stops. Streams
-// last for ever and are cut then.
-const drainTime = 200 * time.Millisecond
-
 // Server is one server of the cluster. Make it with New and run it once.
 type Server struct {
 	options   Options
@@ -39,6 +35,7 @@ type Server struct {
 type endpoint struct {
 	listener net.Listener
 	server   *http.Server
+	calls    *calls
 }
 
 // New checks the options, opens the state and binds every address, so that
@@ -83,12 +80,13 @@ func (s *Server) compose() {
 	})
 	scrape := http.NewServeMux()
 	scrape.Handle("GET /metrics", s.metrics.Handler())
-	s.endpoints = []endpoint{
-		{server: newHTTPServer(users, s.logger)},
-		{server: newHTTPServer(agents, s.logger)},
-		{server: newHTTPServer(scrape, s.logger)},
-	}
+	s.endpoints = []endpoint{newEndpoint(users, s.logger), newEndpoint(agents, s.logger), newEndpoint(scrape, s.logger)}
 	s.endpoints[usersEndpoint].server.ConnContext = rpc.ConnContext
+}
+
+func newEndpoint(handler http.Handler, logger *zap.Logger) endpoint {
+	c := &calls{handler: handler}
+	return endpoint{server: newHTTPServer(c, logger), calls: c}
 }
 
 // The endpoints in their order.
@@ -132,20 +130,24 @@ func (s *Server) listen() error {
 // returns nil. It returns an error when serving cannot go on.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.leader.Run(ctx) })
+	led := make(chan struct{})
+	group.Go(func() error {
+		defer close(led)
+		return s.leader.Run(ctx)
+	})
 	for _, e := range s.endpoints {
 		if e.listener == nil {
 			continue
 		}
 		group.Go(func() error {
-			if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
+			if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 				return fmt.Errorf("serving %s: %w", e.listener.Addr(), err)
 			}
 			return nil
 		})
 		group.Go(func() error {
-			<-ctx.Done()
-			return stop(e.server)
+			<-led
+			return e.stop()
 		})
 	}
 	s.logger.Info("server started", zap.String("cluster", s.options.ClusterName), zap.Stringer("agents", s.agents), zap.String("socket", s.options.UserSocket))
@@ -154,14 +156,16 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, s.Close())
 }
 
-// stop lets calls under way end, and then cuts what is left.
-func stop(server *http.Server) error {
+// stop lets calls under way end, and then cuts all connections.
+func (e *endpoint) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	if err := server.Shutdown(ctx); err == nil || !errors.Is(err, context.DeadlineExceeded) {
-		return err
+	err := e.listener.Close()
+	e.calls.drain(ctx)
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
 	}
-	return server.Close()
+	return errors.Join(err, e.server.Close())
 }
 
 // Close gives back what New took, for a server that is never run.

@@ -1,0 +1,391 @@
+package leader
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"score/scored/api/scorev1"
+	"score/scored/state"
+)
+
+var stranger = Caller{UID: 8}
+
+// runJob brings a job of one rank to where it runs.
+func runJob(t *testing.T, l *Leader, link *chanLink, spec *scorev1.JobSpec) uint64 {
+	t.Helper()
+	id := mustSubmit(t, l, spec)
+	tell(t, l, "n1", link, prepared(id), launched(id, 1))
+	return id
+}
+
+func TestListsHideEnvironments(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		running := runJob(t, l, link, jobSpec(1))
+		over := runJob(t, l, link, jobSpec(1))
+		tell(t, l, "n1", link, nodeDone(over))
+		time.Sleep(time.Second)
+
+		jobs, err := l.Jobs(t.Context(), true, "")
+		if err != nil || len(jobs) != 2 {
+			t.Fatalf("jobs %v, %v", jobs, err)
+		}
+		for _, j := range jobs {
+			if j.GetSpec().GetEnv() != nil {
+				t.Errorf("a list shows the environment of job %d", j.GetId())
+			}
+		}
+		if jobs[0].GetState() != scorev1.JobState_JOB_STATE_RUNNING || jobs[1].GetVerdict() == nil || jobs[1].GetUsage().GetRunNanos() != 5 {
+			t.Errorf("jobs %v", jobs)
+		}
+		if only, _ := l.Jobs(t.Context(), false, ""); len(only) != 1 || only[0].GetId() != running {
+			t.Errorf("unfinished jobs %v", only)
+		}
+		if none, _ := l.Jobs(t.Context(), true, "bob"); len(none) != 0 {
+			t.Errorf("jobs of bob: %v", none)
+		}
+		mine, err := l.Job(t.Context(), running, owner)
+		if err != nil || mine.GetSpec().GetEnv() == nil {
+			t.Errorf("the owner's view %v, %v", mine, err)
+		}
+		theirs, err := l.Job(t.Context(), running, stranger)
+		if err != nil || theirs.GetSpec().GetEnv() != nil {
+			t.Errorf("a stranger's view %v, %v", theirs, err)
+		}
+		if done, err := l.Job(t.Context(), over, stranger); err != nil || done.GetVerdict() == nil {
+			t.Errorf("a finished job %v, %v", done, err)
+		}
+	})
+}
+
+func TestWhoMayDoWhat(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		id := runJob(t, l, link, jobSpec(1))
+		_, attachErr := l.Attach(t.Context(), id, AttachOptions{}, stranger)
+		for what, err := range map[string]error{
+			"cancel": l.Cancel(t.Context(), id, stranger, "eve"),
+			"signal": l.Signal(t.Context(), id, 15, stranger),
+			"attach": attachErr,
+		} {
+			if !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "job 1 belongs to ada") {
+				t.Errorf("%s by a stranger: %v", what, err)
+			}
+		}
+		if err := l.Signal(t.Context(), id, 10, Caller{UID: 99, Admin: true}); err != nil {
+			t.Errorf("signal by an administrator: %v", err)
+		}
+		if err := l.Cancel(t.Context(), id, owner, "ada"); err != nil {
+			t.Errorf("cancel by the owner: %v", err)
+		}
+	})
+}
+
+func TestUnknownAndFinishedJobs(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		over := runJob(t, l, link, jobSpec(1))
+		tell(t, l, "n1", link, exits(&scorev1.RankExited{JobId: over, ExitCode: 3}), nodeDone(over))
+		time.Sleep(time.Second)
+
+		if err := l.Cancel(t.Context(), over, owner, "ada"); !errors.Is(err, ErrState) {
+			t.Errorf("cancel of a finished job: %v", err)
+		}
+		if err := l.Signal(t.Context(), over, 0, owner); !errors.Is(err, ErrInvalid) {
+			t.Errorf("signal 0: %v", err)
+		}
+		explained, err := l.Explain(t.Context(), over)
+		if err != nil || explained.GetLines()[0] != "job 1 has ended with exit code 3" {
+			t.Errorf("explained %v, %v", explained, err)
+		}
+		if ranks, err := l.RankStates(t.Context(), over); err != nil || ranks != nil {
+			t.Errorf("ranks %v, %v", ranks, err)
+		}
+		waited, err := l.Wait(t.Context(), over)
+		if err != nil || waited.GetVerdict().GetExitCode() != 3 {
+			t.Errorf("waited %v, %v", waited, err)
+		}
+		_, waitErr := l.Wait(t.Context(), 77)
+		_, jobErr := l.Job(t.Context(), 77, owner)
+		_, explainErr := l.Explain(t.Context(), 77)
+		_, attachErr := l.Attach(t.Context(), 77, AttachOptions{}, owner)
+		for what, err := range map[string]error{
+			"wait": waitErr, "job": jobErr, "explain": explainErr, "attach": attachErr,
+			"cancel": l.Cancel(t.Context(), 77, owner, "ada"),
+		} {
+			if !errors.Is(err, ErrNoJob) {
+				t.Errorf("%s of an unknown job: %v", what, err)
+			}
+		}
+	})
+}
+
+func TestWaitAnswersAtTheEnd(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		id := runJob(t, l, link, jobSpec(1))
+		ended := make(chan *scorev1.Job, 1)
+		go func() {
+			job, err := l.Wait(t.Context(), id)
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- job
+		}()
+		synctest.Wait()
+		if len(ended) > 0 {
+			t.Error("Wait answered before the end")
+		}
+		tell(t, l, "n1", link, nodeDone(id))
+		if job := <-ended; job.GetState() != scorev1.JobState_JOB_STATE_DONE {
+			t.Errorf("job %v", job)
+		}
+	})
+}
+
+func TestRankStatesComeFromAllNodesOrInTime(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		first, second := join(t, l, "n1"), join(t, l, "n2")
+		id := mustSubmit(t, l, jobSpec(4))
+		tell(t, l, "n1", first, prepared(id))
+		tell(t, l, "n2", second, prepared(id))
+		answer := func(request uint64, ranks ...uint32) *scorev1.AgentMessage {
+			reply := &scorev1.RankStatesReply{Request: request, GangOn: true}
+			for _, rank := range ranks {
+				reply.Ranks = append(reply.Ranks, &scorev1.RankState{Rank: rank, State: "running"})
+			}
+			return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankStates{RankStates: reply}}
+		}
+		asked := func() chan []*scorev1.RankState {
+			states := make(chan []*scorev1.RankState, 1)
+			go func() {
+				ranks, err := l.RankStates(t.Context(), id)
+				if err != nil {
+					t.Error(err)
+				}
+				states <- ranks
+			}()
+			synctest.Wait()
+			return states
+		}
+		states := asked()
+		tell(t, l, "n2", second, answer(1, 3, 2))
+		tell(t, l, "n1", first, answer(1, 0, 1), answer(1, 0)) // the second is not awaited any more
+		ranks := <-states
+		if len(ranks) != 4 || ranks[0].GetRank() != 0 || ranks[3].GetNode() != "n2" {
+			t.Errorf("ranks %v", ranks)
+		}
+		states = asked()
+		tell(t, l, "n1", first, answer(2, 0, 1))
+		begin := time.Now()
+		if ranks := <-states; len(ranks) != 2 || time.Since(begin) != askTimeout {
+			t.Errorf("ranks %v after %v", ranks, time.Since(begin))
+		}
+	})
+}
+
+func TestAttachmentOrders(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		id := runJob(t, l, link, jobSpec(1))
+		w, err := l.Attach(t.Context(), id, AttachOptions{Owner: true, Output: true}, owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Signal(t.Context(), 12), w.AskRanks(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Signal(t.Context(), 65); !errors.Is(err, ErrInvalid) {
+			t.Errorf("signal 65: %v", err)
+		}
+		link.until(t, "Signal 1 12")
+		link.until(t, "AskRankStates 1 of 1")
+		if err := w.Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		link.until(t, `Kill 1 "the job was killed by its user"`)
+		tell(t, l, "n1", link, nodeDone(id))
+		time.Sleep(2 * askTimeout)
+		if err := w.Read(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		link.until(t, "Forget 1")
+		w.Close()
+		want := []string{
+			"RUNNING", "output of 1 on n1 with stdin", `ENDING "the job was killed by its user"`,
+			`ended: CANCELLED 143 "the job was killed by its user"`, "0 ranks, gang on false",
+		}
+		for _, text := range want {
+			if got := eventText(<-w.Events()); got != text {
+				t.Errorf("event %s, want %s", got, text)
+			}
+		}
+	})
+}
+
+func TestSlowAttachmentIsCutOff(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		id := runJob(t, l, link, jobSpec(1))
+		w, err := l.Attach(t.Context(), id, AttachOptions{}, owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		for range maxPending + 10 {
+			_ = w.AskRanks(t.Context())
+		}
+		time.Sleep(2 * askTimeout)
+		<-w.Broken()
+	})
+}
+
+func TestViews(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		first := runJob(t, l, link, jobSpec(2))
+		second := runJob(t, l, link, jobSpec(1))
+		beginning := mustSubmit(t, l, jobSpec(1))
+		spec := jobSpec(2)
+		spec.Exclusive = true
+		waits := mustSubmit(t, l, spec)
+
+		matrix, err := l.Matrix(t.Context())
+		if err != nil || len(matrix.GetRows()) != 2 || matrix.GetRowOn() < 0 {
+			t.Errorf("matrix %v, %v", matrix, err)
+		}
+		explain := func(id uint64) string {
+			explained, err := l.Explain(t.Context(), id)
+			if err != nil {
+				t.Error(err)
+			}
+			return strings.Join(explained.GetLines(), "\n")
+		}
+		for id, want := range map[uint64]string{
+			first: "is in row 0 on n1", second: "is in row 1 on n1", waits: "waits for", beginning: "it is being prepared on n1",
+		} {
+			if text := explain(id); !strings.Contains(text, want) {
+				t.Errorf("job %d: %q holds no %q", id, text, want)
+			}
+		}
+		if err := l.Cancel(t.Context(), first, owner, "ada"); err != nil {
+			t.Error(err)
+		}
+		if text := explain(first); !strings.Contains(text, "it is being ended on n1") {
+			t.Errorf("a job that ends: %q", text)
+		}
+		version, err := l.Version(t.Context())
+		if err != nil || version.GetJobsQueued() != 1 || version.GetJobsRunning() != 3 || version.GetCluster() != "lab" {
+			t.Errorf("version %v, %v", version, err)
+		}
+		stats, err := l.Stats(t.Context())
+		if err != nil || stats.NodesUp != 1 || stats.Submitted != 4 || stats.Jobs[running] != 1 {
+			t.Errorf("stats %+v, %v", stats, err)
+		}
+		nodes, err := l.Nodes(t.Context())
+		if err != nil || nodes[0].GetJobs() != 3 || !nodes[0].GetUp() {
+			t.Errorf("nodes %v, %v", nodes, err)
+		}
+		jobs, _ := l.Jobs(t.Context(), false, "")
+		if jobs[3].GetWaitingFor() == "" || jobs[3].GetRow() != -1 {
+			t.Errorf("waiting job %v", jobs[3])
+		}
+	})
+}
+
+func TestSettings(t *testing.T) {
+	tests := []struct {
+		name   string
+		fields []string
+		from   *scorev1.Settings
+		want   string // of the error
+	}{
+		{"slice", []string{"slice_nanos"}, &scorev1.Settings{SliceNanos: 20e6}, ""},
+		{"all", settingNames, &scorev1.Settings{SliceNanos: 20e6, MaxRows: 2, DefaultMemoryPerCpuBytes: 1 << 20}, ""},
+		{"none", nil, nil, "name the settings"},
+		{"unknown", []string{"colour"}, nil, `there is no setting "colour"`},
+		{"slice too short", []string{"slice_nanos"}, &scorev1.Settings{SliceNanos: 1}, "is not between 1ms"},
+		{"too many rows", []string{"max_rows"}, &scorev1.Settings{MaxRows: 1000}, "1000 rows"},
+		{"no rows", []string{"max_rows"}, nil, "0 rows"},
+		{"too much memory", []string{"default_memory_per_cpu_bytes"}, &scorev1.Settings{DefaultMemoryPerCpuBytes: 1 << 62}, "more than the most"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+				settings, err := l.SetSettings(t.Context(), test.from, test.fields)
+				if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+					t.Fatalf("error %v", err)
+				}
+				now, _ := l.Settings(t.Context())
+				var committed *scorev1.Settings
+				r.Read(func(s *state.State) { committed = s.Settings() })
+				if now.GetSliceNanos() != committed.GetSliceNanos() || now.GetMaxRows() != committed.GetMaxRows() {
+					t.Errorf("settings %v, committed %v", now, committed)
+				}
+				if err == nil && settings.GetSliceNanos() != now.GetSliceNanos() {
+					t.Errorf("answered %v, are %v", settings, now)
+				}
+			})
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*scorev1.Hello)
+		want   string
+	}{
+		{"another cluster", func(h *scorev1.Hello) { h.Cluster = "den" }, `this is the cluster "lab", and the agent belongs to "den"`},
+		{"another version", func(h *scorev1.Hello) { h.Version = "v2" }, "the server has version v1, and the agent has version v2; install the same on both"},
+		{"bad name", func(h *scorev1.Hello) { h.Node = "a/b" }, `the node name "a/b"`},
+		{"long name", func(h *scorev1.Hello) { h.Node = strings.Repeat("n", 1000) }, "may have up to 63"},
+		{"no CPUs", func(h *scorev1.Hello) { h.Cpus = 0 }, "0 CPUs"},
+		{"no address", func(h *scorev1.Hello) { h.Address = "" }, "address"},
+		{"taken", func(h *scorev1.Hello) { h.Node, h.BootId = "n1", "boot2" }, "a node named n1 is connected already"},
+	}
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		join(t, l, "n1")
+		time.Sleep(time.Second)
+		before := len(r.log())
+		for _, test := range tests {
+			h := hello("n2", 2)
+			test.change(h)
+			refusal, err := l.Connect(t.Context(), h, newChanLink())
+			if err != nil || !strings.Contains(refusal, test.want) {
+				t.Errorf("%s: %q, %v", test.name, refusal, err)
+			}
+		}
+		time.Sleep(time.Second)
+		if len(r.log()) != before {
+			t.Errorf("refused agents changed the state: %v", r.log())
+		}
+	})
+}
+
+func TestDefaultMemory(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1") // 1 GiB, two CPUs
+		settings := &scorev1.Settings{DefaultMemoryPerCpuBytes: 256 << 20}
+		if _, err := l.SetSettings(t.Context(), settings, []string{"default_memory_per_cpu_bytes"}); err != nil {
+			t.Fatal(err)
+		}
+		mustSubmit(t, l, jobSpec(2))
+		for {
+			m := <-link.messages
+			if p := m.GetPrepare(); p != nil {
+				if p.GetMemoryLimitBytes() != 512<<20 || p.GetUniverseSize() != 2 {
+					t.Errorf("Prepare %v", p)
+				}
+				break
+			}
+		}
+		nodes, _ := l.Nodes(t.Context())
+		if nodes[0].GetMemoryUsedBytes() != 512<<20 {
+			t.Errorf("node %v", nodes[0])
+		}
+	})
+}

@@ -1,0 +1,409 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"score/scored/api/scorev1"
+	"score/scored/replica"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// fakeReplica commits to a state in memory, as slowly and as badly as a test
+// wants.
+type fakeReplica struct {
+	leadership chan replica.Leadership
+	delay      time.Duration // virtual, of every commit
+
+	mu      sync.Mutex
+	state   *state.State
+	entries []*statepb.Entry
+	fail    error // of the next commit
+}
+
+func newFakeReplica() *fakeReplica {
+	r := &fakeReplica{leadership: make(chan replica.Leadership, 1), state: state.New(), delay: time.Millisecond}
+	r.leadership <- replica.Leadership{Leader: true, Term: 1}
+	return r
+}
+
+func (r *fakeReplica) Leadership() <-chan replica.Leadership { return r.leadership }
+
+func (r *fakeReplica) Commit(entry *statepb.Entry) error {
+	time.Sleep(r.delay)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.fail; err != nil {
+		r.fail = nil
+		return err
+	}
+	r.entries = append(r.entries, entry)
+	return r.state.Apply(entry)
+}
+
+func (r *fakeReplica) Read(f func(*state.State)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(r.state)
+}
+
+func (r *fakeReplica) failNext(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fail = err
+}
+
+// log is the committed commands, an entry per line.
+func (r *fakeReplica) log() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var lines []string
+	for _, entry := range r.entries {
+		line := ""
+		for _, command := range entry.GetCommands() {
+			line += commandText(command) + ";"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// chanLink is an agent's end of a stream.
+type chanLink struct {
+	messages chan *scorev1.ServerMessage
+	closed   chan string
+}
+
+func newChanLink() *chanLink {
+	return &chanLink{messages: make(chan *scorev1.ServerMessage, 1000), closed: make(chan string, 2)}
+}
+
+func (l *chanLink) Send(m *scorev1.ServerMessage) { l.messages <- m }
+func (l *chanLink) Close(reason string)           { l.closed <- reason }
+
+// until receives until a message of this text comes.
+func (l *chanLink) until(t *testing.T, text string) {
+	t.Helper()
+	for {
+		select {
+		case m := <-l.messages:
+			if messageText(m) == text {
+				return
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("the leader does not send %q", text)
+		}
+	}
+}
+
+var (
+	ada   = &scorev1.Identity{Uid: 7, User: "ada"}
+	owner = Caller{UID: 7}
+)
+
+// bench runs f with a leader in virtual time.
+func bench(t *testing.T, f func(t *testing.T, l *Leader, r *fakeReplica)) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFakeReplica()
+		l := New(Options{Replica: r, Cluster: "lab", Version: "v1"})
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- l.Run(ctx) }()
+		<-l.Leading()
+		f(t, l, r)
+		cancel()
+		if err := <-over; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// join connects an agent with two CPUs.
+func join(t *testing.T, l *Leader, name string) *chanLink {
+	t.Helper()
+	link := newChanLink()
+	refusal, err := l.Connect(t.Context(), hello(name, 2), link)
+	if err != nil || refusal != "" {
+		t.Fatalf("Connect: %q, %v", refusal, err)
+	}
+	synctest.Wait()
+	return link
+}
+
+func tell(t *testing.T, l *Leader, node string, link Link, messages ...*scorev1.AgentMessage) {
+	t.Helper()
+	for _, m := range messages {
+		if err := l.Receive(t.Context(), node, link, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Wait()
+}
+
+func mustSubmit(t *testing.T, l *Leader, spec *scorev1.JobSpec) uint64 {
+	t.Helper()
+	id, err := l.Submit(t.Context(), spec, ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestNothingIsToldBeforeItIsCommitted(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		link.until(t, "Plan 1.0")
+		r.delay = time.Hour
+		begin := time.Now()
+		answered := make(chan time.Duration, 1)
+		go func() {
+			mustSubmit(t, l, jobSpec(2))
+			answered <- time.Since(begin)
+		}()
+		time.Sleep(time.Hour - 1)
+		select {
+		case m := <-link.messages:
+			t.Errorf("before the commit the agent was sent %s", messageText(m))
+		case <-answered:
+			t.Error("before the commit Submit was answered")
+		default:
+		}
+		if took := <-answered; took != time.Hour {
+			t.Errorf("Submit took %v", took)
+		}
+		link.until(t, "Prepare 1 part 0 of 1")
+	})
+}
+
+func TestOneCommitForAllThatWaits(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		join(t, l, "n1")
+		var waiting sync.WaitGroup
+		for range 20 {
+			waiting.Go(func() { mustSubmit(t, l, jobSpec(1)) })
+			synctest.Wait()
+		}
+		waiting.Wait()
+		if entries := len(r.log()); entries > 4 {
+			t.Errorf("%d entries for 20 jobs submitted within one commit", entries)
+		}
+	})
+}
+
+func TestLazyCommandsWaitForOthersButNotLong(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		mustSubmit(t, l, jobSpec(1))
+		tell(t, l, "n1", link, prepared(1), launched(1, 1))
+		if log := r.log(); slices.Contains(log, "MarkRunning 1;") {
+			t.Errorf("MarkRunning was committed at once: %v", log)
+		}
+		time.Sleep(lazyDelay + 2*r.delay)
+		if log := r.log(); !slices.Contains(log, "MarkRunning 1;") {
+			t.Errorf("MarkRunning is still not committed: %v", log)
+		}
+		mustSubmit(t, l, jobSpec(1))
+		tell(t, l, "n1", link, prepared(2), launched(2, 1), nodeDone(2))
+		time.Sleep(2 * r.delay)
+		if log := r.log(); !slices.Contains(log, "MarkRunning 2;End 2 EXITED 0;") {
+			t.Errorf("a short job's start and end are not in one entry: %v", log)
+		}
+	})
+}
+
+func TestFailedCommitIsToldAndForgotten(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		id := mustSubmit(t, l, jobSpec(1))
+		watch, err := l.Attach(t.Context(), id, AttachOptions{}, owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer watch.Close()
+		r.failNext(errors.New("disk full"))
+		_, err = l.Submit(t.Context(), jobSpec(1), ada)
+		if !errors.Is(err, ErrLost) || err.Error() != "the server could not commit the change: disk full" {
+			t.Errorf("Submit: %v", err)
+		}
+		<-watch.Broken()
+		if reason := <-link.closed; reason != "" {
+			t.Errorf("the agent was refused: %s", reason)
+		}
+		// It goes on from what is committed.
+		next := mustSubmit(t, l, jobSpec(1))
+		if next != id+1 {
+			t.Errorf("the next job is %d", next)
+		}
+		if again := join(t, l, "n1"); again == link {
+			t.Error("no new link")
+		}
+	})
+}
+
+func TestStoppingAnswersEverybody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFakeReplica()
+		r.delay = time.Hour
+		l := New(Options{Replica: r, Cluster: "lab", Version: "v1"})
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- l.Run(ctx) }()
+		<-l.Leading()
+		link := newChanLink()
+		if _, err := l.Connect(ctx, hello("n1", 2), link); err != nil {
+			t.Fatal(err)
+		}
+		failed := make(chan error, 1)
+		go func() {
+			_, err := l.Submit(t.Context(), jobSpec(1), ada)
+			failed <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-failed; !errors.Is(err, ErrStopped) {
+			t.Errorf("Submit: %v", err)
+		}
+		if err := <-over; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		<-link.closed
+		if _, err := l.Nodes(t.Context()); !errors.Is(err, ErrStopped) {
+			t.Errorf("Nodes: %v", err)
+		}
+		l.Disconnect("n1", link) // must not hang
+	})
+}
+
+func TestCallersWaitWhileNobodyLeads(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		join(t, l, "n1")
+		r.leadership <- replica.Leadership{}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := l.Jobs(ctx, false, ""); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Jobs without a leader: %v", err)
+		}
+		r.leadership <- replica.Leadership{Leader: true, Term: 2}
+		synctest.Wait()
+		if _, err := l.Jobs(t.Context(), false, ""); err != nil {
+			t.Errorf("Jobs with a leader: %v", err)
+		}
+		if _, term := l.Now(); term != 2 {
+			t.Errorf("term %d", term)
+		}
+	})
+}
+
+func TestStaleEntryWaitsForTheNextTerm(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		r.failNext(replica.ErrStale)
+		if _, err := l.Connect(t.Context(), hello("n1", 2), newChanLink()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if _, err := l.Jobs(t.Context(), false, ""); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestSilentAgentIsCutOff(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		for range 3 {
+			time.Sleep(linkSilence - time.Second)
+			tell(t, l, "n1", link, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{OffsetNanos: 42}}})
+		}
+		nodes, err := l.Nodes(t.Context())
+		if err != nil || !nodes[0].GetUp() || nodes[0].GetClockOffsetNanos() != 42 {
+			t.Fatalf("nodes %v, %v", nodes, err)
+		}
+		time.Sleep(linkSilence + 2*linkCheck)
+		select {
+		case <-link.closed:
+		default:
+			t.Error("a silent agent keeps its stream")
+		}
+		if nodes, _ := l.Nodes(t.Context()); nodes[0].GetUp() {
+			t.Error("a silent node is up")
+		}
+	})
+}
+
+func TestConfiguredSettingsAreThoseOfANewCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFakeReplica()
+		l := New(Options{Replica: r, Cluster: "lab", Version: "v1", Settings: &scorev1.Settings{SliceNanos: 5e6, MaxRows: 3}})
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- l.Run(ctx) }()
+		settings, err := l.Settings(ctx)
+		if err != nil || settings.GetMaxRows() != 3 {
+			t.Errorf("settings %v, %v", settings, err)
+		}
+		cancel()
+		<-over
+		var committed *scorev1.Settings
+		r.Read(func(s *state.State) { committed = s.Settings() })
+		if committed.GetMaxRows() != 3 {
+			t.Errorf("committed %v", committed)
+		}
+	})
+}
+
+func TestClockNeverRunsBackwards(t *testing.T) {
+	last := time.Now().Add(time.Hour).UnixNano()
+	if c := newClock(last); c.Now() < last {
+		t.Error("cluster time is before the last entry")
+	}
+	c := newClock(0)
+	if d := time.Duration(c.Now() - time.Now().UnixNano()).Abs(); d > time.Minute {
+		t.Errorf("cluster time is %v from real time", d)
+	}
+}
+
+func TestManyJobsInManyEntries(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		join(t, l, "n1")
+		r.delay = time.Second
+		var waiting sync.WaitGroup
+		for range maxEntry + 100 {
+			waiting.Go(func() { mustSubmit(t, l, jobSpec(1)) })
+		}
+		waiting.Wait()
+		for _, entry := range r.entries {
+			if n := len(entry.GetCommands()); n > maxEntry {
+				t.Errorf("an entry of %d commands", n)
+			}
+		}
+		jobs, err := l.Jobs(t.Context(), false, "")
+		if err != nil || len(jobs) != maxEntry+100 {
+			t.Errorf("%d jobs, %v", len(jobs), err)
+		}
+	})
+}
+
+func BenchmarkList1000(b *testing.B) {
+	w := newWorld(b)
+	w.quiet = true
+	if refusal := w.connect(hello("n1", 2)); refusal != "" {
+		b.Fatal(refusal)
+	}
+	for range 1000 {
+		if _, err := w.submit(jobSpec(2)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if views := w.b.jobViews(); len(views) < 1000 {
+			b.Fatal(len(views))
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"score/ctxswitch"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
+)
+
+var update = flag.Bool("update", false, "write the metrics of testdata anew")
+
+func scrape(t *testing.T, s *Set) string {
+	t.Helper()
+	recorder := httptest.NewRecorder()
+	s.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if recorder.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", recorder.Code, recorder.Body)
+	}
+	return recorder.Body.String()
+}
+
+func TestMetricsAsServed(t *testing.T) {
+	switches := NewSwitches()
+	switches.Add("n1", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{
+		steps(t, 0, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureStop: 16 * time.Microsecond}),
+		steps(t, 7, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureStop: 16 * time.Microsecond}),
+	}, LateFreezes: 1})
+	s := New(Sources{Switches: switches, Stats: func(context.Context) (leader.Stats, error) {
+		return leader.Stats{
+			Submitted: 5, Launches: 4, Plans: 9, Rows: 2, NodesUp: 3,
+			Ended: map[scorev1.EndReason]uint64{scorev1.EndReason_END_REASON_EXITED: 2},
+			Jobs:  map[scorev1.JobState]int{scorev1.JobState_JOB_STATE_RUNNING: 2, scorev1.JobState_JOB_STATE_DONE: 8},
+		}, nil
+	}})
+	s.ObserveCommit(300 * time.Microsecond)
+	s.CountError("/score.v1.JobService/CancelJob", "not_found")
+	got := scrape(t, s)
+	const golden = "testdata/metrics.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("metrics differ from %s:\n%s", golden, got)
+	}
+}
+
+func TestWithoutALeaderTheRestIsServed(t *testing.T) {
+	s := New(Sources{Switches: NewSwitches(), Stats: func(context.Context) (leader.Stats, error) {
+		return leader.Stats{}, errors.New("nobody leads")
+	}})
+	got := scrape(t, s)
+	if strings.Contains(got, jobs+"{") || !strings.Contains(got, commitSeconds) {
+		t.Errorf("metrics:\n%s", got)
+	}
+}
+
+// Every metric has a good name, a help text and a unit, and is declared once.
+func TestTable(t *testing.T) {
+	name := regexp.MustCompile(`^score_[a-z_]+$`)
+	var seen []string
+	for _, m := range Table {
+		if !name.MatchString(m.Name) || m.Help == "" || m.Unit == "" || !strings.HasSuffix(m.Help, ".") {
+			t.Errorf("metric %+v", m)
+		}
+		if strings.Contains(m.Name, "seconds") != (m.Unit == "seconds") {
+			t.Errorf("%s is in %s", m.Name, m.Unit)
+		}
+		if slices.Contains(seen, m.Name) {
+			t.Errorf("%s is declared twice", m.Name)
+		}
+		seen = append(seen, m.Name)
+	}
+}

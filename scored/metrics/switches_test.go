@@ -1,0 +1,143 @@
+package metrics
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"score/ctxswitch"
+	"score/scored/api/scorev1"
+)
+
+// steps encodes one duration per measure, the others empty.
+func steps(t *testing.T, job uint64, measures map[ctxswitch.Measure]time.Duration) *scorev1.SwitchReport_Steps {
+	t.Helper()
+	s := &scorev1.SwitchReport_Steps{JobId: job}
+	var all ctxswitch.Measures
+	for m, d := range measures {
+		all[m].Record(d)
+	}
+	for i := range all {
+		data, err := all[i].MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Histograms = append(s.Histograms, data)
+	}
+	return s
+}
+
+func boundaryAt(round uint64, planned, running int64) *scorev1.SwitchReport_Boundary {
+	return &scorev1.SwitchReport_Boundary{PlanVersion: 1, Round: round, PlannedNanos: planned, RunningNanos: running, JobsIn: []uint64{1}}
+}
+
+func TestStepsAreMergedPerNodeAndJob(t *testing.T) {
+	s := NewSwitches()
+	for range 3 {
+		s.Add("n2", &scorev1.SwitchReport{
+			Steps: []*scorev1.SwitchReport_Steps{
+				steps(t, 0, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureStop: 20 * time.Microsecond}),
+				steps(t, 7, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureGo: 30 * time.Microsecond}),
+			},
+			MissedBoundaries: 1, LateFreezes: 2,
+		})
+	}
+	s.Add("n1", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{steps(t, 7, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureGo: time.Millisecond})}})
+
+	all := s.Response(&scorev1.SwitchMetricsRequest{})
+	if all.GetMissedBoundaries() != 3 || all.GetLateFreezes() != 6 || len(all.GetGroups()) != 3 {
+		t.Fatalf("response %v", all)
+	}
+	order := []string{"n1", "n2", "n2"}
+	for i, g := range all.GetGroups() {
+		if g.GetNode() != order[i] {
+			t.Errorf("group %d is of %s", i, g.GetNode())
+		}
+	}
+	whole := all.GetGroups()[1]
+	if whole.GetJobId() != 0 || len(whole.GetSteps()) != 1 {
+		t.Fatalf("the node's whole is %v", whole)
+	}
+	stop := whole.GetSteps()[0]
+	if stop.GetStep() != "stop" || stop.GetCount() != 3 || stop.GetMaxNanos() != 20_000 || stop.GetSumNanos() != 60_000 {
+		t.Errorf("steps %v", stop)
+	}
+	if of := s.Response(&scorev1.SwitchMetricsRequest{JobId: 7}); len(of.GetGroups()) != 2 {
+		t.Errorf("groups of job 7: %v", of.GetGroups())
+	}
+	if of := s.Response(&scorev1.SwitchMetricsRequest{Node: "n1"}); len(of.GetGroups()) != 1 {
+		t.Errorf("groups of n1: %v", of.GetGroups())
+	}
+}
+
+func TestBoundariesAreJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSwitches()
+		const us = 1000
+		s.Add("n1", &scorev1.SwitchReport{Boundaries: []*scorev1.SwitchReport_Boundary{
+			boundaryAt(1, 1000*us, 1050*us),
+			boundaryAt(2, 2000*us, 2070*us),
+			{PlanVersion: 1, Round: 3, PlannedNanos: 3000 * us, RunningNanos: 3010 * us}, // nothing came on
+			boundaryAt(4, 4000*us, 3000*us),                                              // a clock that ran backwards
+		}})
+		s.Add("n2", &scorev1.SwitchReport{Boundaries: []*scorev1.SwitchReport_Boundary{boundaryAt(1, 1000*us, 1080*us)}})
+		if r := s.Response(&scorev1.SwitchMetricsRequest{}); r.GetToRunning().GetCount() != 0 {
+			t.Errorf("counted at once: %v", r)
+		}
+		time.Sleep(joinWindow + time.Second)
+		r := s.Response(&scorev1.SwitchMetricsRequest{})
+		if got := r.GetToRunning(); got.GetCount() != 2 || got.GetMaxNanos() != 80*us || got.GetSumNanos() != 150*us {
+			t.Errorf("to running %v", got)
+		}
+		if got := r.GetSkew(); got.GetCount() != 1 || got.GetMaxNanos() != 30*us {
+			t.Errorf("skew %v", got)
+		}
+		if len(s.pending)+len(s.arrivals) != 0 {
+			t.Errorf("%d are still pending", len(s.pending))
+		}
+	})
+}
+
+func TestBounds(t *testing.T) {
+	s := NewSwitches()
+	report := &scorev1.SwitchReport{}
+	for i := range uint64(maxPending + 100) {
+		report.Boundaries = append(report.Boundaries, boundaryAt(i, 0, 1))
+	}
+	s.Add("n1", report)
+	if len(s.arrivals) > maxPending || s.toRunning.Count() != 100 {
+		t.Errorf("%d boundaries pending, %d counted", len(s.arrivals), s.toRunning.Count())
+	}
+	for job := range uint64(maxGroups + 10) {
+		s.Add("n1", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{{JobId: job + 1}}})
+	}
+	if len(s.groups) != maxGroups || len(s.recent) != maxGroups {
+		t.Errorf("%d groups", len(s.groups))
+	}
+	if s.groups[groupKey{"n1", 1}] != nil || s.groups[groupKey{"n1", maxGroups + 10}] == nil {
+		t.Error("not the longest silent groups were dropped")
+	}
+}
+
+func TestDamagedReportsAreLeftOut(t *testing.T) {
+	s := NewSwitches()
+	s.Add("n1", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{
+		nil, {JobId: 1, Histograms: [][]byte{[]byte("nonsense"), nil, make([]byte, 1<<20)}},
+		{JobId: 2, Histograms: make([][]byte, 1000)},
+	}, Boundaries: []*scorev1.SwitchReport_Boundary{nil}})
+	for _, g := range s.Response(&scorev1.SwitchMetricsRequest{}).GetGroups() {
+		if len(g.GetSteps()) != 0 {
+			t.Errorf("group %v", g)
+		}
+	}
+}
+
+func FuzzMerge(f *testing.F) {
+	f.Add([]byte{1, 5, 5, 6, 1})
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := NewSwitches()
+		s.Add("n", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{{Histograms: [][]byte{data, data}}}})
+		s.Response(&scorev1.SwitchMetricsRequest{})
+	})
+}
