@@ -13,7 +13,7 @@ import (
 
 const (
 	// maxPeers bounds the connections that have not said yet what they are: an
-	// agent says so at once.
+	// agent says so at once. The oldest makes room.
 	maxPeers = 16
 	// maxUnread bounds what waits for an agent to read it, in bytes. One that lets
 	// more pile up hangs; it is cut off, and its successor gets all again.
@@ -27,10 +27,11 @@ func (s *steward) accept() {
 		return // the other side has gone again
 	}
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil || cred.Uid != 0 && int(cred.Uid) != unix.Geteuid() || len(s.peers) >= maxPeers {
+	if err != nil || cred.Uid != 0 && int(cred.Uid) != unix.Geteuid() {
 		closeFD(fd)
 		return
 	}
+	s.makeRoom()
 	s.nextPeer++
 	p := &peer{id: s.nextPeer, fd: fd}
 	if err := p.join(s.loop); err != nil {
@@ -40,13 +41,27 @@ func (s *steward) accept() {
 	s.peers[p.id] = p
 }
 
+// makeRoom drops the oldest connection that has said nothing if there are many.
+func (s *steward) makeRoom() {
+	if len(s.peers) < maxPeers {
+		return
+	}
+	var oldest *peer
+	for _, p := range s.peers {
+		if p != s.control && (oldest == nil || p.id < oldest.id) {
+			oldest = p
+		}
+	}
+	s.drop(oldest)
+}
+
 // servePeer reads once from a connection and does what whole messages say.
 func (s *steward) servePeer(p *peer, events uint32) {
 	var err error
 	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		err = p.receive()
 	}
-	for err == nil && p.fd >= 0 && s.peers[p.id] == p {
+	for err == nil && s.peers[p.id] == p { // it may be the relay's now
 		var m stewardpb.ToSteward
 		var ok bool
 		if ok, err = p.next(&m); !ok || err != nil {
