@@ -1,7 +1,6 @@
 package steward
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -62,15 +61,6 @@ type relayEvents struct {
 	note    func(text string) // a sentence for the user
 }
 
-// output is one stream of one rank.
-type output struct {
-	fd     int // -1: not there yet, or ended
-	rank   uint32
-	stream uint32
-	ended  bool
-	file   *fileStream // nil: none, or given up
-}
-
 func newRelay(events relayEvents) (*relay, error) {
 	l, err := newLoop()
 	if err != nil {
@@ -118,40 +108,6 @@ func (r *relay) handle(t tag, events uint32) {
 		r.input.write(int(t.index))
 	case kindOutput, kindListener, kindPMI:
 	}
-}
-
-// begin gives the relay a job's streams, and its files, which are the relay's
-// now. The pipes come later.
-func (r *relay) begin(outputs []output, f *files) { r.outputs, r.files = outputs, f }
-
-// add gives the relay the pipes of the next outputs, and the ways to the
-// standard inputs of the same ranks.
-func (r *relay) add(fds, sinks []int) error {
-	var failed error
-	for _, fd := range fds {
-		r.outputs[r.added].fd = fd
-		event := tag{kindOutput, int32(r.added)}
-		failed = errors.Join(failed, control(r.nested, unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN, event))
-		r.added++
-		r.open++
-	}
-	r.input.add(sinks)
-	return failed
-}
-
-// complete tells that no more pipes will come. Streams that have none, of ranks
-// that were never forked, have ended.
-func (r *relay) complete() {
-	r.whole = true
-	r.input.begin()
-	for i := r.added; i < len(r.outputs); i++ {
-		o := &r.outputs[i]
-		o.ended = true
-		if r.reader != nil {
-			r.send(o, nil, true)
-		}
-	}
-	r.closeFiles()
 }
 
 // attach makes p the reader. It may have sent more than its first message.
@@ -223,100 +179,6 @@ func (r *relay) finish() {
 		return
 	}
 	r.last = true
-}
-
-// mayRead tells whether there is a place for more output.
-func (r *relay) mayRead() bool {
-	if r.open == 0 {
-		return false
-	}
-	if r.files != nil {
-		return true
-	}
-	return r.reader != nil && r.reader.unsent() < outputHighWater
-}
-
-func (r *relay) watchOutputs() error {
-	if want := r.mayRead(); want == r.reading {
-		return nil
-	} else if want {
-		r.reading = true
-		return r.watch(r.nested, unix.EPOLLIN, tag{kind: kindOutputs})
-	}
-	r.reading = false
-	r.unwatch(r.nested)
-	return nil
-}
-
-// readOutputs reads once from each of a batch of pipes that have something.
-func (r *relay) readOutputs() {
-	var events [eventBatch]unix.EpollEvent
-	n, err := unix.EpollWait(r.nested, events[:], 0)
-	if err != nil {
-		return // EINTR: the set is level-triggered and will say it again
-	}
-	for i := range events[:n] {
-		if !r.mayRead() {
-			return
-		}
-		r.readOutput(&r.outputs[events[i].Pad])
-	}
-}
-
-func (r *relay) readOutput(o *output) {
-	n, err := unix.Read(o.fd, r.buffer[:])
-	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
-		return
-	}
-	ended := err != nil || n == 0 // any other error of a pipe will not go away
-	if ended {
-		n = 0
-		closeFD(o.fd) // leaves the nested set by itself
-		o.fd, o.ended = -1, true
-		r.open--
-	}
-	r.store(o, r.buffer[:n], ended)
-	if r.reader != nil {
-		r.send(o, r.buffer[:n], ended)
-	}
-}
-
-// store adds output to its file. What cannot be stored is told once per stream.
-func (r *relay) store(o *output, data []byte, ended bool) {
-	if o.file == nil {
-		return
-	}
-	if err := o.file.write(data, ended); err != nil {
-		o.file, r.lost = nil, true
-		r.events.note(fmt.Sprintf("output of rank %d is lost: %v", o.rank, err))
-	}
-	r.closeFiles()
-}
-
-// closeFiles closes the files once all streams have ended.
-func (r *relay) closeFiles() {
-	if r.files == nil || !r.whole || r.open > 0 {
-		return
-	}
-	if err := r.files.close(); err != nil && !r.lost {
-		r.events.note(fmt.Sprintf("output is lost: %v", err))
-	}
-}
-
-// send queues output for the reader and tells whether there still is one. A
-// detached job's reader that has fallen behind is dropped: the job must not
-// wait for it, and its files have everything.
-func (r *relay) send(o *output, data []byte, eof bool) bool {
-	if r.files != nil && r.reader.unsent() >= outputHighWater {
-		r.detach()
-		return false
-	}
-	r.body.Rank, r.body.Stream, r.body.Data, r.body.Eof = o.rank, o.stream, data, eof
-	if err := r.reader.queue(&r.message); err != nil {
-		r.detach()
-		return false
-	}
-	return true
 }
 
 // stop ends run; what the reader has not taken by now is lost.
