@@ -87,6 +87,9 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, r reader) err
 	stream := peer.Stdio(ctx)
 	stream.RequestHeader().Set(authorization, bearer+m.ClusterKey)
 	defer stream.CloseResponse()
+	// An HTTP/2 client notices that the context has ended only once it has no
+	// more to send; without this, Receive would wait for the agent.
+	defer context.AfterFunc(ctx, func() { _ = stream.CloseRequest() })()
 	defer stream.CloseRequest()
 	// When Send fails, Receive tells the reason.
 	_ = stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_JobId{JobId: source.Job}})

@@ -1,0 +1,148 @@
+package rpc
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/ctxswitch"
+	"score/scored/api/scorev1"
+)
+
+func TestPongCarriesTheClustersTime(t *testing.T) {
+	c := newCluster(t)
+	a := c.join("n1", nil)
+	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{Sequence: 5, AgentNanos: 77, OffsetNanos: 3}}})
+	pong := a.until("Pong", func(m *scorev1.ServerMessage) bool { return m.GetPong() != nil }).GetPong()
+	now, term := c.leader.Now()
+	if pong.GetSequence() != 5 || pong.GetAgentNanos() != 77 || pong.GetTerm() != term {
+		t.Errorf("pong %v", pong)
+	}
+	if d := time.Duration(now - pong.GetClusterNanos()); d < 0 || d > patience {
+		t.Errorf("the pong is %v old", d)
+	}
+}
+
+func TestStrangersAreRefused(t *testing.T) {
+	c := newCluster(t)
+	tests := []struct {
+		name  string
+		key   string
+		first *scorev1.AgentMessage
+		code  connect.Code
+		text  string
+	}{
+		{"another key", "guess", nil, connect.CodeUnauthenticated, "the cluster key differs"},
+		{"no key", "", nil, connect.CodeUnauthenticated, "the cluster key differs"},
+		{"no hello", testKey, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{}}}, connect.CodeInvalidArgument, "the first message must say who the agent is"},
+		{"nothing", testKey, &scorev1.AgentMessage{}, connect.CodeInvalidArgument, "the first message must say who the agent is"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			a, cancel := c.open(test.key)
+			defer cancel()
+			a.send(test.first)
+			_, err := a.stream.Receive()
+			if connect.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	if n := c.refused.Load(); n != int64(len(tests)) {
+		t.Errorf("%d refusals counted", n)
+	}
+}
+
+func TestRefusedAgentIsToldWhyAndNotToComeAgain(t *testing.T) {
+	c := newCluster(t)
+	first := c.join("n1", nil)
+	tests := []struct {
+		name   string
+		change func(*scorev1.Hello)
+		want   string
+	}{
+		{"another version", func(h *scorev1.Hello) { h.Node, h.Version = "n2", "v0" }, "the server has version v1, and the agent has version v0"},
+		{"taken name", func(h *scorev1.Hello) { h.BootId = "other" }, "a node named n1 is connected already"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			a, cancel := c.open(testKey)
+			defer cancel()
+			h := first.hello()
+			test.change(h)
+			a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: h}})
+			m, err := a.stream.Receive()
+			if err != nil || !strings.Contains(m.GetRefused(), test.want) {
+				t.Fatalf("%v, %v", m, err)
+			}
+			if _, err := a.stream.Receive(); err == nil {
+				t.Error("the stream goes on")
+			}
+		})
+	}
+	nodes, err := c.leader.Nodes(t.Context())
+	if err != nil || len(nodes) != 1 || !nodes[0].GetUp() {
+		t.Errorf("nodes %v, %v", nodes, err)
+	}
+}
+
+func TestNodeIsDownWhenItsStreamEnds(t *testing.T) {
+	c := newCluster(t)
+	a := c.join("n1", nil)
+	a.leave()
+	for begin := time.Now(); ; {
+		nodes, err := c.leader.Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !nodes[0].GetUp() {
+			break
+		}
+		if time.Since(begin) > patience {
+			t.Fatal("the node is still up")
+		}
+	}
+	again := c.join("n1", nil)
+	if again == a {
+		t.Fatal("the same agent")
+	}
+}
+
+func TestSwitchReportsReachTheMetrics(t *testing.T) {
+	c := newCluster(t)
+	a := c.join("n1", nil)
+	var measured ctxswitch.Measures
+	measured[ctxswitch.MeasureGo].Record(time.Millisecond)
+	steps := &scorev1.SwitchReport_Steps{}
+	for i := range measured {
+		data, err := measured[i].MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps.Histograms = append(steps.Histograms, data)
+	}
+	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_SwitchReport{SwitchReport: &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{steps}}}})
+	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{}}})
+	a.until("Pong", func(m *scorev1.ServerMessage) bool { return m.GetPong() != nil })
+	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{}}})
+	a.until("Pong", func(m *scorev1.ServerMessage) bool { return m.GetPong() != nil })
+	r, err := c.service.SwitchMetrics(t.Context(), connect.NewRequest(&scorev1.SwitchMetricsRequest{Node: "n1"}))
+	if err != nil || len(r.Msg.GetGroups()) != 1 || r.Msg.GetGroups()[0].GetSteps()[0].GetStep() != "go" {
+		t.Errorf("metrics %v, %v", r, err)
+	}
+}
+
+func TestOutboxIsBounded(t *testing.T) {
+	link := newAgentLink(nil)
+	for range maxOutbox + 1 {
+		link.Send(&scorev1.ServerMessage{})
+	}
+	select {
+	case <-link.over:
+	default:
+		t.Error("an agent that takes nothing keeps its stream")
+	}
+	link.Close("late") // must not panic
+}

@@ -1,0 +1,250 @@
+package rpc
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/leader"
+	"score/scored/metrics"
+	"score/scored/replica"
+)
+
+const (
+	testKey = "key of the test cluster"
+	// patience bounds every wait of a test for something that must happen.
+	patience = 20 * time.Second
+)
+
+// cluster is a leader behind real sockets.
+type cluster struct {
+	t        *testing.T
+	leader   *leader.Leader
+	socket   string
+	agents   *httptest.Server
+	jobs     scorev1connect.JobServiceClient
+	service  scorev1connect.ClusterServiceClient
+	switches *metrics.Switches
+	refused  atomic.Int64 // calls that failed
+}
+
+func h2c() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetUnencryptedHTTP2(true)
+	return p
+}
+
+func h2cTransport(dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
+	p := new(http.Protocols)
+	p.SetUnencryptedHTTP2(true)
+	return &http.Transport{Protocols: p, DialContext: dial, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 256 << 10}}
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	r, err := replica.Open(replica.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, switches: metrics.NewSwitches(), socket: filepath.Join(t.TempDir(), "user.sock")}
+	c.leader = leader.New(leader.Options{Replica: r, Cluster: "lab", Version: "v1"})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := c.leader.Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	c.serveUsers()
+	c.serveAgents()
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		if err := r.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return c
+}
+
+func (c *cluster) count(string, string) { c.refused.Add(1) }
+
+func (c *cluster) serveUsers() {
+	c.t.Helper()
+	transport := h2cTransport(nil)
+	users := NewUsers(UserOptions{
+		Leader: c.leader, Switches: c.switches, Agents: &http.Client{Transport: transport}, ClusterKey: testKey, CountError: c.count,
+	})
+	listener, err := net.Listen("unix", c.socket)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	server := &http.Server{Handler: users, Protocols: h2c(), ConnContext: ConnContext}
+	go server.Serve(listener)
+	client := &http.Client{Transport: h2cTransport(c.dial)}
+	c.jobs = scorev1connect.NewJobServiceClient(client, "http://users")
+	c.service = scorev1connect.NewClusterServiceClient(client, "http://users")
+	c.t.Cleanup(func() {
+		client.CloseIdleConnections()
+		server.Close()
+		transport.CloseIdleConnections()
+	})
+}
+
+func (c *cluster) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "unix", c.socket)
+}
+
+func (c *cluster) serveAgents() {
+	c.t.Helper()
+	handler := NewAgents(AgentOptions{Leader: c.leader, ClusterKey: testKey, Switches: c.switches, CountError: c.count})
+	c.agents = httptest.NewUnstartedServer(handler)
+	c.agents.Config.Protocols = h2c()
+	c.agents.Start()
+	c.t.Cleanup(c.agents.CloseClientConnections)
+	c.t.Cleanup(func() { c.agents.Config.Close() })
+}
+
+// fakeAgent is a node's agent: a stream to the leader and a PeerService.
+type fakeAgent struct {
+	t       *testing.T
+	name    string
+	stream  *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
+	peer    *httptest.Server
+	stdio   func(context.Context, *stdioStream) error // how it relays
+	sending sync.Mutex
+	cancel  context.CancelFunc
+}
+
+type stdioStream = connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]
+
+// open begins a stream without a word.
+func (c *cluster) open(key string) (*fakeAgent, context.CancelFunc) {
+	c.t.Helper()
+	transport := h2cTransport(nil)
+	client := scorev1connect.NewAgentServiceClient(&http.Client{Transport: transport}, c.agents.URL)
+	ctx, cancel := context.WithCancel(context.Background())
+	stream := client.Connect(ctx)
+	stream.RequestHeader().Set(authorization, bearer+key)
+	c.t.Cleanup(func() {
+		cancel()
+		transport.CloseIdleConnections()
+	})
+	return &fakeAgent{t: c.t, stream: stream, cancel: cancel}, cancel
+}
+
+// join connects an agent that the leader welcomes.
+func (c *cluster) join(name string, stdio func(context.Context, *stdioStream) error) *fakeAgent {
+	c.t.Helper()
+	a, _ := c.open(testKey)
+	a.name, a.stdio = name, stdio
+	a.peer = httptest.NewUnstartedServer(nil)
+	mux := http.NewServeMux()
+	mux.Handle(scorev1connect.NewPeerServiceHandler(a))
+	a.peer.Config.Handler = mux
+	a.peer.Config.Protocols = h2c()
+	a.peer.Start()
+	c.t.Cleanup(func() { a.peer.Config.Close() })
+	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: a.hello()}})
+	if m := a.receive(); m.GetWelcome() == nil {
+		c.t.Fatalf("the leader says %v", m)
+	}
+	return a
+}
+
+// leave ends the stream as an agent does that is stopped.
+func (a *fakeAgent) leave() {
+	a.cancel()
+	_ = a.stream.CloseRequest()
+	_ = a.stream.CloseResponse()
+}
+
+func (a *fakeAgent) hello() *scorev1.Hello {
+	return &scorev1.Hello{
+		Cluster: "lab", Node: a.name, Address: a.peer.Listener.Addr().String(), Version: "v1",
+		Cpus: 2, MemoryBytes: 1 << 30, BootId: "boot",
+	}
+}
+
+func (a *fakeAgent) send(m *scorev1.AgentMessage) {
+	a.t.Helper()
+	a.sending.Lock()
+	defer a.sending.Unlock()
+	if err := a.stream.Send(m); err != nil && err != io.EOF {
+		a.t.Errorf("%s cannot send: %v", a.name, err)
+	}
+}
+
+func (a *fakeAgent) receive() *scorev1.ServerMessage {
+	a.t.Helper()
+	m, err := a.stream.Receive()
+	if err != nil {
+		a.t.Fatalf("%s receives: %v", a.name, err)
+	}
+	return m
+}
+
+// until receives until pick returns true.
+func (a *fakeAgent) until(what string, pick func(*scorev1.ServerMessage) bool) *scorev1.ServerMessage {
+	a.t.Helper()
+	late := time.AfterFunc(patience, func() {
+		a.t.Errorf("%s does not hear: %s", a.name, what)
+		a.cancel()
+	})
+	defer late.Stop()
+	for {
+		if m := a.receive(); pick(m) {
+			return m
+		}
+	}
+}
+
+// launch answers Prepare and the plan.
+func (a *fakeAgent) launch() (job uint64) {
+	a.t.Helper()
+	m := a.until("Prepare", func(m *scorev1.ServerMessage) bool { return m.GetPrepare() != nil })
+	job = m.GetPrepare().GetJobId()
+	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: job}}})
+	a.until("Plan", func(m *scorev1.ServerMessage) bool { return len(m.GetPlan().GetRows()) > 0 })
+	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: job, AtNanos: 1}}})
+	return job
+}
+
+func (a *fakeAgent) done(job uint64) {
+	a.t.Helper()
+	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: job}}})
+}
+
+// Stdio implements PeerServiceHandler.
+func (a *fakeAgent) Stdio(ctx context.Context, stream *stdioStream) error {
+	if stream.RequestHeader().Get(authorization) != bearer+testKey {
+		return connect.NewError(connect.CodeUnauthenticated, nil)
+	}
+	return a.stdio(ctx, stream)
+}
+
+// Collect implements PeerServiceHandler.
+func (a *fakeAgent) Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {
+	return connect.NewResponse(&scorev1.CollectResponse{}), nil
+}
+
+func (c *cluster) submit(spec *scorev1.JobSpec) uint64 {
+	c.t.Helper()
+	r, err := c.jobs.Submit(c.t.Context(), connect.NewRequest(&scorev1.SubmitRequest{Spec: spec}))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return r.Msg.GetJobId()
+}

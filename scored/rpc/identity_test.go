@@ -1,0 +1,95 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// connection makes both ends of a Unix socket.
+func connection(t *testing.T) (server net.Conn) {
+	t.Helper()
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	client, err := net.Dial("unix", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	server, err = listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	return server
+}
+
+func TestTheKernelTellsWhoConnected(t *testing.T) {
+	identity, err := identityOf(ConnContext(context.Background(), connection(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int(identity.GetUid()) != os.Getuid() || int(identity.GetGid()) != os.Getgid() {
+		t.Errorf("identity %v", identity)
+	}
+	groups, err := os.Getgroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(groups) != len(identity.GetGroups()) {
+		t.Errorf("groups %v, told %v", groups, identity.GetGroups())
+	}
+	if me, err := user.Current(); err == nil && identity.GetUser() != me.Username {
+		t.Errorf("user %q, is %q", identity.GetUser(), me.Username)
+	}
+}
+
+func TestOtherConnectionsHaveNoIdentity(t *testing.T) {
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	if _, err := identityOf(ConnContext(context.Background(), a)); !errors.Is(err, errNoIdentity) {
+		t.Errorf("pipe: %v", err)
+	}
+	if _, err := identityOf(context.Background()); !errors.Is(err, errNoIdentity) {
+		t.Errorf("no connection: %v", err)
+	}
+	closed := connection(t)
+	closed.Close()
+	if _, err := peerIdentity(closed); !errors.Is(err, errNoIdentity) {
+		t.Errorf("closed connection: %v", err)
+	}
+}
+
+func TestGroupsAndNamesFromTheDatabase(t *testing.T) {
+	if got := databaseGroups(4_000_000_000); got != nil {
+		t.Errorf("groups of nobody: %v", got)
+	}
+	root, err := user.LookupId("0")
+	if err != nil {
+		t.Skip("the database of users does not know root")
+	}
+	if name := userName(0); name != root.Username {
+		t.Errorf("name %q", name)
+	}
+	if got := databaseGroups(0); !slices.Contains(got, 0) {
+		t.Errorf("groups of root: %v", got)
+	}
+	for uid := range uint32(maxKnownNames + 10) {
+		if name := userName(3_000_000_000 + uid); name != strconv.FormatUint(3_000_000_000+uint64(uid), 10) {
+			t.Fatalf("name %q", name)
+		}
+	}
+	if len(names.known) > maxKnownNames+1 {
+		t.Errorf("%d names are remembered", len(names.known))
+	}
+}

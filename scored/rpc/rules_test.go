@@ -1,0 +1,97 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/leader"
+)
+
+// Every method of the users' services has a rule, and no rule is for none.
+func TestEveryMethodHasARule(t *testing.T) {
+	methods := 0
+	services := scorev1.File_score_v1_user_proto.Services()
+	for i := range services.Len() {
+		service := services.Get(i)
+		for k := range service.Methods().Len() {
+			procedure := fmt.Sprintf("/%s/%s", service.FullName(), service.Methods().Get(k).Name())
+			methods++
+			if rules[procedure] == forbidden {
+				t.Errorf("%s has no rule", procedure)
+			}
+		}
+	}
+	if methods != len(rules) {
+		t.Errorf("%d methods, %d rules", methods, len(rules))
+	}
+}
+
+func as(uid uint32) context.Context {
+	return context.WithValue(context.Background(), identityKey{}, connIdentity{identity: &scorev1.Identity{Uid: uid, User: "u"}})
+}
+
+func TestAuthorize(t *testing.T) {
+	const (
+		set  = "/score.v1.ClusterService/SetSettings"
+		list = "/score.v1.JobService/ListJobs"
+	)
+	tests := []struct {
+		name      string
+		ctx       context.Context
+		procedure string
+		want      connect.Code // 0: allowed
+	}{
+		{"anybody lists", as(4711), list, 0},
+		{"root sets", as(0), set, 0},
+		{"the server's user sets", as(uint32(os.Getuid())), set, 0},
+		{"others do not set", as(4711), set, connect.CodePermissionDenied},
+		{"nobody calls what is not in the table", as(0), "/score.v1.JobService/Delete", connect.CodePermissionDenied},
+		{"nobody without identity", context.Background(), list, connect.CodeUnauthenticated},
+		{"nobody of whom the kernel does not tell", context.WithValue(context.Background(), identityKey{}, connIdentity{err: errNoIdentity}), list, connect.CodeUnauthenticated},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, err := authorize(test.ctx, test.procedure)
+			if test.want != 0 {
+				if connect.CodeOf(err) != test.want {
+					t.Fatalf("error %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			identity, _ := identityOf(test.ctx)
+			if caller := callerOf(ctx); caller.UID != identity.GetUid() || caller.Admin != isAdmin(caller.UID) {
+				t.Errorf("caller %+v", caller)
+			}
+		})
+	}
+}
+
+func TestErrorsHaveCodes(t *testing.T) {
+	for _, c := range codes {
+		err := coded(fmt.Errorf("%w: a sentence", c.err))
+		if connect.CodeOf(err) != c.code {
+			t.Errorf("%v has code %v, want %v", c.err, connect.CodeOf(err), c.code)
+		}
+		if failure, ok := errors.AsType[*connect.Error](err); !ok || failure.Message() != "a sentence" {
+			t.Errorf("%v is told as %v", c.err, err)
+		}
+		if again := coded(err); again != err {
+			t.Errorf("coded twice: %v", again)
+		}
+	}
+	if err := coded(leader.ErrStopped); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("bare sentinel: %v", err)
+	}
+	if err := coded(errors.New("odd")); connect.CodeOf(err) != connect.CodeInternal {
+		t.Errorf("unknown error: %v", err)
+	}
+}

@@ -1,0 +1,265 @@
+package rpc
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+func TestUsersRequests(t *testing.T) {
+	c := newCluster(t)
+	a := c.join("n1", printing("hello\n"))
+	spec := goodSpec()
+	spec.Tasks, spec.Detached = 1, true
+	id := c.submit(spec)
+	a.launch()
+	ctx := t.Context()
+
+	list, err := c.jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{}))
+	if err != nil || len(list.Msg.GetJobs()) != 1 {
+		t.Errorf("list %v, %v", list, err)
+	}
+	got, err := c.jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
+	if err != nil || got.Msg.GetJob().GetUser().GetUid() != uint32(os.Getuid()) || got.Msg.GetJob().GetSpec().GetEnv() == nil {
+		t.Errorf("job %v, %v", got, err)
+	}
+	if explained, err := c.jobs.ExplainJob(ctx, connect.NewRequest(&scorev1.ExplainJobRequest{JobId: id})); err != nil || len(explained.Msg.GetLines()) == 0 {
+		t.Errorf("explained %v, %v", explained, err)
+	}
+	if _, err := c.jobs.SignalJob(ctx, connect.NewRequest(&scorev1.SignalJobRequest{JobId: id, Signal: 10})); err != nil {
+		t.Errorf("signal: %v", err)
+	}
+	if nodes, err := c.service.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{})); err != nil || len(nodes.Msg.GetNodes()) != 1 {
+		t.Errorf("nodes %v, %v", nodes, err)
+	}
+	if version, err := c.service.GetVersion(ctx, connect.NewRequest(&scorev1.GetVersionRequest{})); err != nil || version.Msg.GetVersion() != "v1" {
+		t.Errorf("version %v, %v", version, err)
+	}
+	if matrix, err := c.service.GetMatrix(ctx, connect.NewRequest(&scorev1.GetMatrixRequest{})); err != nil || len(matrix.Msg.GetRows()) != 1 {
+		t.Errorf("matrix %v, %v", matrix, err)
+	}
+	set := &scorev1.SetSettingsRequest{Settings: &scorev1.Settings{SliceNanos: 10e6}, Fields: []string{"slice_nanos"}}
+	if settings, err := c.service.SetSettings(ctx, connect.NewRequest(set)); err != nil || settings.Msg.GetSettings().GetSliceNanos() != 10e6 {
+		t.Errorf("settings %v, %v", settings, err)
+	}
+	if settings, err := c.service.GetSettings(ctx, connect.NewRequest(&scorev1.GetSettingsRequest{})); err != nil || settings.Msg.GetSettings().GetSliceNanos() != 10e6 {
+		t.Errorf("settings %v, %v", settings, err)
+	}
+	if _, err := c.jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id})); err != nil {
+		t.Errorf("cancel: %v", err)
+	}
+	a.done(id)
+	if waited, err := c.jobs.WaitJob(ctx, connect.NewRequest(&scorev1.WaitJobRequest{JobId: id})); err != nil || waited.Msg.GetJob().GetVerdict() == nil {
+		t.Errorf("waited %v, %v", waited, err)
+	}
+	if n := c.refused.Load(); n != 0 {
+		t.Errorf("%d calls failed", n)
+	}
+}
+
+func TestRefusedRequests(t *testing.T) {
+	c := newCluster(t)
+	c.join("n1", nil)
+	ctx := t.Context()
+	submit := func(change func(*scorev1.JobSpec)) error {
+		spec := goodSpec()
+		spec.NodeList = nil
+		change(spec)
+		_, err := c.jobs.Submit(ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: spec}))
+		return err
+	}
+	cancel := func(id uint64) error {
+		_, err := c.jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
+		return err
+	}
+	set := func(settings *scorev1.Settings, fields ...string) error {
+		_, err := c.service.SetSettings(ctx, connect.NewRequest(&scorev1.SetSettingsRequest{Settings: settings, Fields: fields}))
+		return err
+	}
+	tests := []struct {
+		name string
+		err  error
+		code connect.Code
+		text string
+	}{
+		{"bad spec", submit(func(s *scorev1.JobSpec) { s.Argv = nil }), connect.CodeInvalidArgument, "the job names no program"},
+		{"more than the cluster has", submit(func(s *scorev1.JobSpec) { s.Tasks = 99 }), connect.CodeResourceExhausted, "99"},
+		{"unknown node", submit(func(s *scorev1.JobSpec) { s.NodeList = []string{"n9"} }), connect.CodeResourceExhausted, "n9"},
+		{"unknown job", cancel(99), connect.CodeNotFound, "there is no job 99"},
+		{"bad setting", set(&scorev1.Settings{}, "slice_nanos"), connect.CodeInvalidArgument, "a slice of 0s"},
+		{"too large", submit(func(s *scorev1.JobSpec) { s.Name = strings.Repeat("x", maxUserMessage) }), connect.CodeResourceExhausted, "larger than"},
+	}
+	for _, test := range tests {
+		if connect.CodeOf(test.err) != test.code || !strings.Contains(test.err.Error(), test.text) {
+			t.Errorf("%s: %v", test.name, test.err)
+		}
+	}
+	list, err := c.jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{All: true}))
+	if err != nil || len(list.Msg.GetJobs()) != 0 {
+		t.Errorf("jobs %v, %v", list, err)
+	}
+	// What is too large is refused before it is a call.
+	if n := c.refused.Load(); n != int64(len(tests))-1 {
+		t.Errorf("%d refusals counted", n)
+	}
+}
+
+// Anybody with curl and access to the socket can ask.
+func TestPlainJSON(t *testing.T) {
+	c := newCluster(t)
+	client := &http.Client{Transport: &http.Transport{DialContext: c.dial}}
+	defer client.CloseIdleConnections()
+	response, err := client.Post("http://users/score.v1.ClusterService/GetVersion", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || !strings.Contains(string(body), `"version":"v1"`) {
+		t.Errorf("%s, %v", body, err)
+	}
+}
+
+func TestThousandQueuedJobsAreListedQuickly(t *testing.T) {
+	c := newCluster(t)
+	c.join("n1", nil)
+	for range 1000 {
+		spec := goodSpec()
+		spec.Tasks, spec.NodeList, spec.Detached = 2, nil, true
+		for i := range 60 { // a usual environment
+			spec.Env = append(spec.Env, fmt.Sprintf("VARIABLE_%d=%s", i, strings.Repeat("x", 60)))
+		}
+		c.submit(spec)
+	}
+	begin := time.Now()
+	list, err := c.jobs.ListJobs(t.Context(), connect.NewRequest(&scorev1.ListJobsRequest{}))
+	took := time.Since(begin)
+	if err != nil || len(list.Msg.GetJobs()) != 1000 {
+		t.Fatalf("%d jobs, %v", len(list.Msg.GetJobs()), err)
+	}
+	t.Logf("1000 jobs listed in %v", took)
+	if took > 200*time.Millisecond {
+		t.Errorf("1000 jobs listed in %v", took)
+	}
+}
+
+// asNobody runs a test of this binary as another user, against the socket.
+func (c *cluster) asNobody(t *testing.T, name string) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root can be another user")
+	}
+	const nobody = 65534
+	dir := filepath.Dir(c.socket)
+	program := filepath.Join(dir, "test")
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(c.socket, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(program, "-test.run=^"+name+"$", "-test.v")
+	command.Dir = "/"
+	command.Env = []string{"RPC_TEST_SOCKET=" + c.socket}
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody, Groups: []uint32{7, 8}}}
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("as nobody: %v\n%s", err, out)
+	}
+	return string(out)
+}
+
+func TestOthersMayLookButNotTouch(t *testing.T) {
+	c := newCluster(t)
+	a := c.join("n1", printing())
+	spec := goodSpec()
+	spec.Tasks, spec.Detached = 1, true
+	c.submit(spec)
+	a.launch()
+	c.asNobody(t, "TestAsNobody")
+	jobs, err := c.leader.Jobs(t.Context(), false, "")
+	if err != nil || len(jobs) != 2 {
+		t.Fatalf("jobs %v, %v", jobs, err)
+	}
+	theirs := jobs[1].GetUser()
+	if theirs.GetUid() != 65534 || fmt.Sprint(theirs.GetGroups()) != "[7 8]" {
+		t.Errorf("the other's job belongs to %v", theirs)
+	}
+}
+
+// TestAsNobody is the other side of TestOthersMayLookButNotTouch.
+func TestAsNobody(t *testing.T) {
+	socket := os.Getenv("RPC_TEST_SOCKET")
+	if socket == "" {
+		t.Skip("run by TestOthersMayLookButNotTouch")
+	}
+	c := &cluster{t: t, socket: socket}
+	client := &http.Client{Transport: h2cTransport(c.dial)}
+	defer client.CloseIdleConnections()
+	jobs := scorev1connect.NewJobServiceClient(client, "http://users")
+	service := scorev1connect.NewClusterServiceClient(client, "http://users")
+
+	got, err := jobs.GetJob(t.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: 1}))
+	if err != nil || got.Msg.GetJob().GetSpec().GetEnv() != nil {
+		t.Errorf("another's job %v, %v", got, err)
+	}
+	_, cancelErr := jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1}))
+	_, signalErr := jobs.SignalJob(t.Context(), connect.NewRequest(&scorev1.SignalJobRequest{JobId: 1, Signal: 9}))
+	_, setErr := service.SetSettings(t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{}))
+	stream := jobs.Attach(t.Context())
+	_ = stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: &scorev1.AttachRequest_Open{JobId: 1}}})
+	_, attachErr := stream.Receive()
+	for what, err := range map[string]error{"cancel": cancelErr, "signal": signalErr, "set": setErr, "attach": attachErr} {
+		if connect.CodeOf(err) != connect.CodePermissionDenied {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	spec := goodSpec()
+	spec.Tasks, spec.Detached = 1, true
+	own, err := jobs.Submit(t.Context(), connect.NewRequest(&scorev1.SubmitRequest{Spec: spec}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1 + own.Msg.GetJobId()})); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("cancel of an unknown job: %v", err)
+	}
+}
+
+func TestNoIdentityOverTCP(t *testing.T) {
+	c := newCluster(t)
+	users := NewUsers(UserOptions{Leader: c.leader, Switches: c.switches, Agents: http.DefaultClient})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: users, ConnContext: ConnContext}
+	go server.Serve(listener)
+	defer server.Close()
+	jobs := scorev1connect.NewJobServiceClient(http.DefaultClient, "http://"+listener.Addr().String())
+	_, err = jobs.ListJobs(t.Context(), connect.NewRequest(&scorev1.ListJobsRequest{}))
+	if connect.CodeOf(err) != connect.CodeUnauthenticated {
+		t.Errorf("over TCP: %v", err)
+	}
+}

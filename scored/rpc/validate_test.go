@@ -1,0 +1,109 @@
+package rpc
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
+)
+
+func goodSpec() *scorev1.JobSpec {
+	return &scorev1.JobSpec{
+		Name: "a.out", Argv: []string{"./a.out", "x"}, Env: []string{"HOME=/", "EMPTY="}, WorkDir: "/home/ada", Tasks: 4,
+		StdoutPattern: "out-%j-%t-%N-%%", NodeList: []string{"n1"},
+	}
+}
+
+func TestGoodSpec(t *testing.T) {
+	if err := checkSpec(goodSpec()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBadSpecs(t *testing.T) {
+	long := func(n int) string { return strings.Repeat("x", n) }
+	tests := []struct {
+		name   string
+		change func(*scorev1.JobSpec)
+		want   string
+	}{
+		{"no tasks", func(s *scorev1.JobSpec) { s.Tasks = 0 }, "the job has no tasks; ask for at least one with -n"},
+		{"too many tasks", func(s *scorev1.JobSpec) { s.Tasks = gang.MaxTasks + 1 }, "4194305 tasks are more than the most there can be, 4194304"},
+		{"more nodes than tasks", func(s *scorev1.JobSpec) { s.Nodes = 5 }, "4 tasks cannot be spread over 5 nodes; ask for fewer nodes or more tasks"},
+		{"CPUs per task", func(s *scorev1.JobSpec) { s.CpusPerTask = 1 << 20 }, "1048576 CPUs per task are more than any node has"},
+		{"memory", func(s *scorev1.JobSpec) { s.MemoryPerNodeBytes = 1 << 63 }, "9223372036854775808 bytes of memory per node are more than any node has"},
+		{"priority", func(s *scorev1.JobSpec) { s.Priority = -2_000_000 }, "the priority -2000000 is not between -1000000 and 1000000"},
+		{"negative time", func(s *scorev1.JobSpec) { s.TimeLimitNanos = -1 }, "the time limit -1ns is negative"},
+		{"long time", func(s *scorev1.JobSpec) { s.TimeLimitNanos = 1 << 62 }, "the time limit 1281023h53m38.427387904s is longer than 87600h0m0s"},
+		{"umask", func(s *scorev1.JobSpec) { s.Umask = 0o1000 }, "the umask 01000 is more than 0777"},
+		{"limits", func(s *scorev1.JobSpec) { s.Limits = make([]*scorev1.ResourceLimit, 17) }, "17 resource limits are more than the 16 there are"},
+		{"no program", func(s *scorev1.JobSpec) { s.Argv = nil }, "the job names no program"},
+		{"empty program", func(s *scorev1.JobSpec) { s.Argv = []string{""} }, "the job names no program"},
+		{"NUL", func(s *scorev1.JobSpec) { s.Argv[1] = "a\x00b" }, `an argument or environment variable holds a NUL: "a\x00b"`},
+		{"long argument", func(s *scorev1.JobSpec) { s.Argv[1] = long(1 << 17) }, "an argument or environment variable is longer than the 131071 bytes"},
+		{"many arguments", func(s *scorev1.JobSpec) { s.Argv = strings.Split(long(70000), "") }, "70002 arguments and environment variables are more than 65536"},
+		{"large environment", func(s *scorev1.JobSpec) {
+			for range 20 {
+				s.Env = append(s.Env, "A="+long(120000))
+			}
+		}, "arguments and environment take"},
+		{"no NAME=VALUE", func(s *scorev1.JobSpec) { s.Env = []string{"HOME"} }, `the environment variable "HOME" is not NAME=VALUE`},
+		{"no NAME", func(s *scorev1.JobSpec) { s.Env = []string{"=x"} }, `the environment variable "=x" is not NAME=VALUE`},
+		{"control character", func(s *scorev1.JobSpec) { s.Name = "a\x1b[31m" }, `the job's name holds control characters: "a\x1b[31m"`},
+		{"no UTF-8", func(s *scorev1.JobSpec) { s.Name = "\xff" }, `the job's name is not UTF-8: "\xff"`},
+		{"long name", func(s *scorev1.JobSpec) { s.Name = long(300) }, "the job's name is longer than 255 bytes"},
+		{"relative directory", func(s *scorev1.JobSpec) { s.WorkDir = "home" }, `the working directory "home" is not an absolute path`},
+		{"no directory", func(s *scorev1.JobSpec) { s.WorkDir = "" }, `the working directory "" is not an absolute path`},
+		{"long directory", func(s *scorev1.JobSpec) { s.WorkDir = "/" + long(5000) }, "the working directory is longer than 4095 bytes"},
+		{"many nodes", func(s *scorev1.JobSpec) { s.NodeList = make([]string, 5000) }, "the list names 5000 nodes, more than 4096"},
+		{"empty node", func(s *scorev1.JobSpec) { s.NodeList = []string{""} }, "the list of nodes holds an empty name"},
+		{"odd node", func(s *scorev1.JobSpec) { s.NodeList = []string{"a\nb"} }, "a node's name holds control characters"},
+		{"odd pattern", func(s *scorev1.JobSpec) { s.StderrPattern = "e-%q" }, `the file name for standard error, "e-%q", holds a % that is not %t (rank), %N (node), %j (job) or %%`},
+		{"pattern ends in %", func(s *scorev1.JobSpec) { s.StdinPattern = "50%" }, `the file name for standard input, "50%"`},
+		{"detached without file", func(s *scorev1.JobSpec) { s.Detached, s.StdoutPattern = true, "" }, "a detached job needs a file for its output; name one with -o"},
+		{"stdin mode", func(s *scorev1.JobSpec) { s.Stdin = 17 }, "stdin mode 17 is unknown"},
+		{"MPI mode", func(s *scorev1.JobSpec) { s.Mpi = -1 }, "MPI mode -1 is unknown"},
+		{"distribution", func(s *scorev1.JobSpec) { s.Distribution = 9 }, "distribution 9 is unknown"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			spec := goodSpec()
+			test.change(spec)
+			err := checkSpec(spec)
+			if !errors.Is(err, leader.ErrInvalid) {
+				t.Fatalf("error %v", err)
+			}
+			text := sentence(err, leader.ErrInvalid).Error()
+			if !strings.HasPrefix(text, test.want) {
+				t.Errorf("%q\nwant %q", text, test.want)
+			}
+			if len(text) > 300 {
+				t.Errorf("a sentence of %d bytes", len(text))
+			}
+		})
+	}
+	if err := checkSpec(nil); !errors.Is(err, leader.ErrInvalid) {
+		t.Errorf("no job: %v", err)
+	}
+}
+
+// Whatever a client sends is refused or can be passed on.
+func FuzzCheckSpec(f *testing.F) {
+	f.Add("a", "A=b", "/", "x-%t", uint32(1), uint32(1), int64(0))
+	f.Add("", "=", "rel", "%", uint32(0), uint32(9), int64(-1))
+	f.Fuzz(func(t *testing.T, argument, variable, dir, pattern string, tasks, nodes uint32, limit int64) {
+		spec := &scorev1.JobSpec{
+			Name: argument, Argv: []string{argument}, Env: []string{variable}, WorkDir: dir, StdoutPattern: pattern,
+			Tasks: tasks, Nodes: nodes, TimeLimitNanos: limit, NodeList: []string{argument},
+		}
+		if checkSpec(spec) != nil {
+			return
+		}
+		if tasks == 0 || nodes > tasks || limit < 0 || argument == "" || strings.ContainsRune(variable, 0) {
+			t.Errorf("%v was accepted", spec)
+		}
+	})
+}
