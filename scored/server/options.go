@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/scored/api/scorev1"
+	"score/scored/leader"
 )
 
 // ErrOptions is wrapped by every error of New that the configuration caused.
@@ -75,6 +76,11 @@ func (o Options) check() error {
 	case o.DataDir != "" && !filepath.IsAbs(o.DataDir):
 		return fmt.Errorf("data_dir = %q must be an absolute path", o.DataDir)
 	}
+	if o.Settings != nil {
+		if err := leader.CheckSettings(o.Settings); err != nil {
+			return err
+		}
+	}
 	if err := checkSocket("socket", o.UserSocket); err != nil {
 		return err
 	}
@@ -88,7 +94,7 @@ func (o Options) check() error {
 }
 
 func checkAgentListen(address string) error {
-	if path, ok := isUnix(address); ok {
+	if path, ok := isUnix(address); ok && path != "" {
 		return checkSocket("agents_listen", path)
 	}
 	return checkLoopback("agents_listen", address)
