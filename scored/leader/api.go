@@ -96,28 +96,31 @@ const maxSignal = 64
 // signal forwards a signal to a job and to all it spawned. Before a job runs
 // there is nobody to get it; one that would end the program ends the job.
 func (b *brain) signal(j *job, signal int32) error {
-	switch j.state {
-	case queued, starting:
-		switch unix.Signal(signal) {
-		case unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGKILL:
-			b.step(j, evStop{verdict(cancelled, exitSignal+signal, "the job was ended by signal %s before it ran", signalText(signal))})
-			return nil
+	if j.state == queued || j.state == starting {
+		if !slices.Contains(enders, unix.Signal(signal)) {
+			return fmt.Errorf("%w: job %d does not run yet; signals can be sent when it does", ErrState, j.id)
 		}
-		return fmt.Errorf("%w: job %d does not run yet; signals can be sent when it does", ErrState, j.id)
-	case running:
-		for _, p := range j.parts {
-			if n := b.nodes[p.Node]; n != nil && !p.done {
-				b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Signal{
-					Signal: &scorev1.SignalRanks{JobId: j.id, Signal: signal},
-				}})
-			}
+		b.step(j, evStop{verdict(cancelled, exitSignal+signal, "the job was ended by signal %s before it ran", signalText(signal))})
+		return nil
+	}
+	if j.state != running {
+		return nil // it is being ended
+	}
+	for _, p := range j.parts {
+		if n := b.nodes[p.Node]; n != nil && !p.done {
+			b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Signal{
+				Signal: &scorev1.SignalRanks{JobId: j.id, Signal: signal},
+			}})
 		}
-		for _, child := range j.children {
-			_ = b.signal(child, signal) // those that do not run yet get none
-		}
+	}
+	for _, child := range j.children {
+		_ = b.signal(child, signal) // those that do not run yet get none
 	}
 	return nil
 }
+
+// enders are the signals by which users and systems ask a program to end.
+var enders = []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGKILL}
 
 // Jobs lists the jobs by id, with the finished ones if all is set, and only
 // those of one user unless user is empty.

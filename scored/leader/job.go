@@ -22,6 +22,8 @@ const (
 	ending = scorev1.JobState_JOB_STATE_ENDING
 	// done: nothing of it runs; its end is committed or about to be.
 	done = scorev1.JobState_JOB_STATE_DONE
+	// unknown is the state of no job.
+	unknown = scorev1.JobState_JOB_STATE_UNSPECIFIED
 )
 
 // Deadlines in the life of a job, and why they are what they are.

@@ -119,7 +119,7 @@ func (b *brain) step(j *job, e event) {
 			b.endLate(j)
 		}
 
-	case done:
+	case done, unknown:
 		// Its end is decided; whoever asks is told so elsewhere.
 	}
 }

@@ -69,7 +69,7 @@ func (a *simAgent) connect() {
 		h.Jobs = append(h.Jobs, id)
 	}
 	slices.Sort(h.Jobs)
-	if a.sim.world.connect(h) != "" {
+	if a.sim.connect(h) != "" {
 		return
 	}
 	a.link, a.read, a.unsent = a.sim.links[a.name], 0, nil

@@ -40,6 +40,8 @@ func (b *brain) nameRequest(n *node, m *scorev1.NameRequest) {
 		reply.Ok = b.publish(j, key, m.GetPort())
 	case scorev1.NameOp_NAME_OP_UNPUBLISH:
 		reply.Ok = b.unpublish(j, key)
+	case scorev1.NameOp_NAME_OP_UNSPECIFIED:
+		// not ok
 	}
 	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Name{Name: reply}})
 }

@@ -112,11 +112,11 @@ func (b *brain) explain(j *job) *scorev1.ExplainJobResponse {
 		return &scorev1.ExplainJobResponse{Lines: []string{"the job is done"}}
 	}
 	lines := []string{e.String()}
-	switch j.state {
-	case starting:
+	if j.state == starting {
 		late := j.namesOf(func(p *part) bool { return !p.prepared })
 		lines = append(lines, "it is being prepared on "+strings.Join(late, ", "))
-	case ending:
+	}
+	if j.state == ending {
 		late := j.namesOf(func(p *part) bool { return !p.done })
 		lines = append(lines, "it is being ended on "+strings.Join(late, ", "))
 	}

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -182,7 +183,7 @@ func (a *fakeAgent) send(m *scorev1.AgentMessage) {
 	a.t.Helper()
 	a.sending.Lock()
 	defer a.sending.Unlock()
-	if err := a.stream.Send(m); err != nil && err != io.EOF {
+	if err := a.stream.Send(m); err != nil && !errors.Is(err, io.EOF) {
 		a.t.Errorf("%s cannot send: %v", a.name, err)
 	}
 }

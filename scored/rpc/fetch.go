@@ -86,11 +86,12 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, r reader) err
 	peer := scorev1connect.NewPeerServiceClient(m.Agents, "http://"+source.Address, connect.WithAcceptCompression("gzip", nil, nil))
 	stream := peer.Stdio(ctx)
 	stream.RequestHeader().Set(authorization, bearer+m.ClusterKey)
-	defer stream.CloseResponse()
+	defer func() { _ = stream.CloseResponse() }() // whatever was to come has come
 	// An HTTP/2 client notices that the context has ended only once it has no
 	// more to send; without this, Receive would wait for the agent.
-	defer context.AfterFunc(ctx, func() { _ = stream.CloseRequest() })()
-	defer stream.CloseRequest()
+	hangUp := func() { _ = stream.CloseRequest() }
+	defer hangUp()
+	defer context.AfterFunc(ctx, hangUp)()
 	// When Send fails, Receive tells the reason.
 	_ = stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_JobId{JobId: source.Job}})
 	if r.input != nil {

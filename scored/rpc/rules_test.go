@@ -84,7 +84,7 @@ func TestErrorsHaveCodes(t *testing.T) {
 		if failure, ok := errors.AsType[*connect.Error](err); !ok || failure.Message() != "a sentence" {
 			t.Errorf("%v is told as %v", c.err, err)
 		}
-		if again := coded(err); again != err {
+		if again := coded(err); !errors.Is(again, err) {
 			t.Errorf("coded twice: %v", again)
 		}
 	}

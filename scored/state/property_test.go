@@ -14,7 +14,7 @@ import (
 // drawCommand makes a command that often fits the state and sometimes not.
 func drawCommand(t *rapid.T, s *State) *statepb.Command {
 	jobs := s.Jobs()
-	id := JobID(rapid.Uint64Range(0, s.NextJob()+1).Draw(t, "id"))
+	id := rapid.Uint64Range(0, s.NextJob()+1).Draw(t, "id")
 	if len(jobs) > 0 && rapid.IntRange(0, 9).Draw(t, "known") > 0 {
 		id = rapid.SampledFrom(jobs).Draw(t, "job").ID
 	}

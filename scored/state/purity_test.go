@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,16 +19,19 @@ func TestNothingHereDependsOnTheMachine(t *testing.T) {
 		"google.golang.org/protobuf/proto",
 		"score/scored/api/scorev1", "score/scored/state/statepb",
 	}
-	notTests := func(info fs.FileInfo) bool { return !strings.HasSuffix(info.Name(), "_test.go") }
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", notTests, 0)
+	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := packages["state"].Files
-	if len(files) < 5 {
-		t.Fatalf("only %d files were found", len(files))
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	if len(names) < 5 {
+		t.Fatalf("only %v were found", names)
 	}
-	for name, file := range files {
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, spec := range file.Imports {
 			if path, _ := strconv.Unquote(spec.Path.Value); !slices.Contains(allowed, path) {
 				t.Errorf("%s imports %s", name, path)
