@@ -1,0 +1,65 @@
+package abi
+
+// Counter is the index of a counter in an image.
+type Counter uint32
+
+// The counters. New ones are added at the end.
+const (
+	Sent Counter = iota
+	SentBytes
+	Received
+	ReceivedBytes
+	Refused
+	Sleeps
+	Wakes
+	Voided
+	Damaged
+	LanesOpened
+	LockTaken
+	LockRefused
+	LockBroken
+	LockTimeouts
+)
+
+// Unit says what a counter counts.
+type Unit string
+
+// Units.
+const (
+	Messages Unit = "messages"
+	Bytes    Unit = "bytes"
+	Events   Unit = "events"
+)
+
+// Description says what a counter means.
+type Description struct {
+	ID      Counter
+	Name    string // as users see it
+	Meaning string
+	Unit    Unit
+}
+
+// Counters is the table of all counters of a context. Each is a 64-bit word of
+// the image, at Layout.Counters + 8*ID, so they can be read while the rank runs
+// and after it died. The rank publishes its own when it finds nothing to do and
+// at latest every PublishEvery messages.
+var Counters = [...]Description{
+	{Sent, "sent", "messages handed over or kept for sending", Messages},
+	{SentBytes, "sent_bytes", "bytes of those messages", Bytes},
+	{Received, "received", "messages taken from the inbox", Messages},
+	{ReceivedBytes, "received_bytes", "bytes of those messages", Bytes},
+	{Refused, "refused", "sends that found no space", Events},
+	{Sleeps, "sleeps", "times the rank went to sleep for want of messages", Events},
+	{Wakes, "wakes", "times the rank woke a sleeping peer", Events},
+	{Voided, "voided", "messages lost because their sender died while writing them", Messages},
+	{Damaged, "damaged", "rings given up because what they said was impossible", Events},
+	{LanesOpened, "lanes", "senders of this node that write lanes of their own", Events},
+	{LockTaken, "lock_taken", "times the agent took the driver lock", Events},
+	{LockRefused, "lock_refused", "times the process found the driver lock revoked", Events},
+	{LockBroken, "lock_broken", "times the driver lock's holder had died", Events},
+	{LockTimeouts, "lock_timeouts", "times the driver lock's holder did not let go in time", Events},
+}
+
+// PublishEvery bounds how far the counters in the image lag behind a rank
+// that never pauses.
+const PublishEvery = 64

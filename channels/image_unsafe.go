@@ -1,0 +1,128 @@
+package channels
+
+import (
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"score/channels/abi"
+
+	"golang.org/x/sys/unix"
+)
+
+// All casts of the package are in this file. Two kinds of memory come in: the
+// whole image, whose offsets come from a layout that was checked against
+// its size, and rings in it, whose positions are masked. So no word read from
+// the image can lead outside of it.
+
+// memory is an image as mapped.
+type memory []byte
+
+// u64 is a word of the image. The offset must come from the checked layout.
+func (m memory) u64(at uint64) *uint64 {
+	_ = m[at+7]
+	return (*uint64)(unsafe.Pointer(&m[at&^7]))
+}
+
+func (m memory) u32(at uint64) *uint32 {
+	_ = m[at+3]
+	return (*uint32)(unsafe.Pointer(&m[at&^3]))
+}
+
+// header copies the header once.
+func (m memory) header() (h abi.Header) {
+	if len(m) < abi.PageBytes {
+		return abi.Header{}
+	}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&h)), abi.HeaderBytes), m)
+	return h
+}
+
+// setHeader writes the header: only a maker does.
+func (m memory) setHeader(h abi.Header) {
+	copy(m, unsafe.Slice((*byte)(unsafe.Pointer(&h)), abi.HeaderBytes))
+}
+
+// ring is a power of two of lines.
+type ring struct {
+	base unsafe.Pointer
+	mask uint64 // lines - 1
+}
+
+// ring makes a ring of size bytes, a power of two, at the offset of the layout.
+func (m memory) ring(at uint64, size uint32) ring {
+	part := m[at : at+uint64(size)]
+	return ring{base: unsafe.Pointer(&part[0]), mask: uint64(size)/abi.LineBytes - 1}
+}
+
+// lines is the ring's size.
+func (r ring) lines() uint64 { return r.mask + 1 }
+
+// commit is the first word of the line at the position.
+func (r ring) commit(pos uint64) *uint64 {
+	return (*uint64)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes))
+}
+
+// progress is the Progress word of the record at the position.
+func (r ring) progress(pos uint64) *uint32 {
+	return (*uint32)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+8))
+}
+
+// mark is the Mark word of the record at the position.
+func (r ring) mark(pos uint64) *uint32 {
+	return (*uint32)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+12))
+}
+
+// clear makes the record at the position a fresh one, all but its first word.
+func (r ring) clear(pos uint64, progress uint32) {
+	*(*uint64)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+8)) = uint64(progress)
+}
+
+// left is how many lines there are from the position to the end of the memory.
+func (r ring) left(pos uint64) uint64 { return r.lines() - pos&r.mask }
+
+// bytes are those of the message at the position; it must fit before the end of the memory.
+func (r ring) bytes(pos uint64, length int) []byte {
+	if uint(length) > uint(r.left(pos)*abi.LineBytes-abi.RecordBytes) {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+abi.RecordBytes)), length)
+}
+
+// putWord writes a message of at most eight bytes, the commonest ones, without the call that
+// copying a slice costs.
+func (r ring) putWord(pos uint64, data []byte) {
+	p := unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+abi.RecordBytes)
+	if len(data) == 8 {
+		*(*uint64)(p) = *(*uint64)(unsafe.Pointer(&data[0]))
+		return
+	}
+	for i, b := range data {
+		*(*byte)(unsafe.Add(p, i)) = b
+	}
+}
+
+// futex is the system call.
+func futex(word *uint32, op, value uint32, most time.Duration) {
+	ts := unix.NsecToTimespec(most.Nanoseconds())
+	p := unsafe.Pointer(&ts)
+	if op == futexWake {
+		p = nil
+	}
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), uintptr(op), uintptr(value), uintptr(p), 0, 0)
+}
+
+// sliceOf gives tests an image in ordinary memory, aligned like a mapping,
+// so that the race detector sees it.
+func sliceOf(size uint64) []byte {
+	words := make([]atomic.Uint64, size/8+abi.LineBytes/8)
+	b := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)
+	skip := -uintptr(unsafe.Pointer(&b[0])) & (abi.LineBytes - 1)
+	return b[skip : uint64(skip)+size]
+}
+
+// setProgress stores the Progress word and a Mark of zero at once: the reader
+// does not mark a message before it is complete.
+func (r ring) setProgress(pos uint64, progress uint32) {
+	release64((*uint64)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+8)), uint64(progress))
+}

@@ -1,0 +1,306 @@
+package channels
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"score/channels/abi"
+)
+
+const (
+	// burst is how many messages in a row come from one sender when others wait as well.
+	burst = 16
+	// stuckAfter is how long a record may stay unfinished before the reader
+	// looks whether its writer lives: far longer than the longest copy takes.
+	stuckAfter = time.Millisecond
+)
+
+// Inbox is the receiving side of a context. One goroutine of the owning process uses it.
+type Inbox struct {
+	img     *Image
+	rings   []*reader // those to poll: shared ring, network lane, opened lanes
+	at      int       // where the next poll begins
+	burst   int
+	overlap bool
+	taken   uint64 // messages
+	bytes   uint64
+	shown   uint64 // taken, as last published
+	gone    uint32 // Status.Gone as last looked at
+	told    []bool // by local index: death was reported
+	stuck   bool   // a record is unfinished
+	freed   uint64 // lines given back since senders were last woken
+	wake    func(rank uint32)
+	damage  error
+}
+
+// Inbox opens the inbox of this image. wake is called with each rank that
+// sleeps until there is space in it; it may be nil if none ever does.
+func (img *Image) Inbox(wake func(rank uint32)) (*Inbox, error) {
+	l := &img.layout
+	in := &Inbox{img: img, overlap: true, wake: wake, told: make([]bool, len(img.local))}
+	shared := newReader(img.mem.ring(l.SharedRing, l.SharedBytes), img.mem.u64(l.SharedControl))
+	shared.shared = true
+	in.rings = append(make([]*reader, 0, l.Lanes+1), shared)
+	if l.Ranks > l.LocalRanks {
+		if err := img.ensure(l.LaneRing(0), uint64(l.LaneBytes)); err != nil {
+			return nil, err
+		}
+		in.rings = append(in.rings, newReader(img.mem.ring(l.LaneRing(0), l.LaneBytes), img.mem.u64(l.Lane(0))))
+	}
+	return in, nil
+}
+
+// SetOverlap chooses whether Poll returns messages whose tail is still being
+// written. It does at first.
+func (in *Inbox) SetOverlap(on bool) { in.overlap = on }
+
+// Poll takes the next message, if there is one. Messages of one sender come in
+// order.
+func (in *Inbox) Poll() (Message, bool) {
+	for range in.rings {
+		r := in.rings[in.at]
+		if word := atomic.LoadUint64(r.next); word != 0 {
+			if m, ok := in.take(r, word); ok {
+				return m, true
+			}
+		}
+		in.turn()
+	}
+	in.idle()
+	return Message{}, false
+}
+
+// turn goes on to the next ring.
+func (in *Inbox) turn() {
+	in.burst = 0
+	if in.at++; in.at >= len(in.rings) {
+		in.at = 0
+	}
+}
+
+// take takes the record at the reader's cursor, whose commit word is word.
+func (in *Inbox) take(r *reader, word uint64) (Message, bool) {
+	length, kind, rank := abi.Uncommit(word)
+	if kind != abi.KindData {
+		return in.takeOther(r, word)
+	}
+	n := abi.Lines(length)
+	if length > int(in.img.layout.MaxMessage) || n > r.left(r.cursor) || !in.mayWrite(r, rank) {
+		return in.giveUp(r, word)
+	}
+	return in.hand(r, length, n, rank, false), true
+}
+
+// hand makes the message at the cursor the caller's.
+func (in *Inbox) hand(r *reader, length int, n uint64, rank uint32, growing bool) Message {
+	m := Message{Rank: rank, growing: growing, data: r.bytes(r.cursor, length), from: r, pos: r.cursor}
+	r.pass(n)
+	in.taken++
+	in.bytes += uint64(length)
+	if in.burst++; in.burst == burst {
+		in.turn()
+	}
+	if in.taken-in.shown >= abi.PublishEvery {
+		in.publish()
+	}
+	return m
+}
+
+// takeOther deals with everything but whole messages.
+func (in *Inbox) takeOther(r *reader, word uint64) (Message, bool) {
+	length, kind, rank := abi.Uncommit(word)
+	if r.shared && kind != abi.KindGrowing && in.img.sharedPos() == r.cursor&posMask {
+		return Message{}, false // still being reserved: it does not exist
+	}
+	switch kind {
+	case abi.KindGrowing:
+		if !r.fits(length, in.img.layout.MaxMessage) || !in.mayWrite(r, rank) {
+			return in.giveUp(r, word)
+		}
+		return in.takeGrowing(r, length, rank)
+	case abi.KindPad:
+		r.drop(r.left(r.cursor))
+		if next := atomic.LoadUint64(r.next); next != 0 && !isPad(next) {
+			return in.take(r, next)
+		}
+		return Message{}, false
+	case abi.KindLane:
+		return in.openLane(r, rank, word)
+	case abi.KindReserved:
+		if !r.shared || !r.fits(length, in.img.layout.MaxMessage) {
+			return in.giveUp(r, word)
+		}
+		if in.writerLost(r, rank) {
+			in.void(r, length)
+		}
+		return Message{}, false
+	default:
+		return in.giveUp(r, word)
+	}
+}
+
+// isPad keeps a hostile ring full of pads from holding the reader: one per look.
+func isPad(word uint64) bool {
+	_, kind, _ := abi.Uncommit(word)
+	return kind == abi.KindPad
+}
+
+// takeGrowing takes a message whose tail is still being written, if that is wanted or it
+// is complete by now.
+func (in *Inbox) takeGrowing(r *reader, length int, rank uint32) (Message, bool) {
+	there := int(atomic.LoadUint32(r.progress(r.cursor)))
+	if !in.overlap && there < length {
+		if in.writerLost(r, rank) {
+			in.void(r, length)
+		}
+		return Message{}, false
+	}
+	return in.hand(r, length, abi.Lines(length), rank, there < length), true
+}
+
+// void drops a message that nobody will finish.
+func (in *Inbox) void(r *reader, length int) {
+	in.img.count(abi.Voided, 1)
+	r.drop(abi.Lines(length))
+}
+
+// writerLost says, of a record that is unfinished, that its writer surely died.
+func (in *Inbox) writerLost(r *reader, rank uint32) bool {
+	in.stuck = true
+	now := time.Now()
+	if r.since.IsZero() {
+		r.since = now
+		return false
+	}
+	if now.Sub(r.since) < stuckAfter {
+		return false
+	}
+	r.since = now
+	if !in.img.writerDead(rank) {
+		return false
+	}
+	r.since = time.Time{}
+	return true
+}
+
+// mayWrite says whether the rank may be the sender of a record in the ring.
+func (in *Inbox) mayWrite(r *reader, rank uint32) bool {
+	if r.shared || len(in.rings) > 1 && r == in.network() {
+		return rank < in.img.layout.Ranks
+	}
+	return rank == r.writer
+}
+
+// network is the reader of lane 0, or nil.
+func (in *Inbox) network() *reader {
+	if in.img.layout.Ranks > in.img.layout.LocalRanks {
+		return in.rings[1]
+	}
+	return nil
+}
+
+// giveUp stops reading a ring that says impossible things.
+func (in *Inbox) giveUp(r *reader, word uint64) (Message, bool) {
+	in.img.count(abi.Damaged, 1)
+	in.damage = fmt.Errorf("%w: record %#x in a ring that rank %d writes", ErrDamaged, word, r.writer)
+	r.next = new(uint64)
+	return Message{}, false
+}
+
+// openLane follows a sender into its lane.
+func (in *Inbox) openLane(r *reader, rank uint32, word uint64) (Message, bool) {
+	lane := atomic.LoadUint32(r.progress(r.cursor))
+	l := &in.img.layout
+	if !r.shared || lane == 0 || lane >= l.Lanes || len(in.rings) == cap(in.rings) ||
+		atomic.LoadUint64(in.img.mem.u64(l.Lane(lane)+64)) != uint64(rank)+1 {
+		return in.giveUp(r, word)
+	}
+	if err := in.img.ensure(l.LaneRing(lane), uint64(l.LaneBytes)); err != nil {
+		in.damage = err
+		return Message{}, false
+	}
+	r.drop(1)
+	lr := newReader(in.img.mem.ring(l.LaneRing(lane), l.LaneBytes), in.img.mem.u64(l.Lane(lane)))
+	lr.writer = rank
+	in.rings = append(in.rings, lr)
+	in.img.count(abi.LanesOpened, 1)
+	return Message{}, false
+}
+
+// Release gives a message's memory back, in any order. A message whose
+// tail is still being written cannot be given back: Release then returns
+// ErrFull, and succeeds once the tail is there or its writer is dead. ErrNotReserved
+// means that it was given back before.
+func (in *Inbox) Release(m Message) error {
+	if m.from == nil {
+		return ErrNotReserved
+	}
+	if m.growing && m.Available() < m.Len() && !in.writerLost(m.from, m.Rank) {
+		return ErrFull
+	}
+	n := abi.Lines(len(m.data))
+	if !m.from.release(m.pos, n) {
+		return ErrNotReserved
+	}
+	in.freed += n
+	if atomic.LoadUint64(in.img.waiterAny()) != 0 {
+		in.wakeSome()
+	}
+	return nil
+}
+
+// Lost says, of a message whose tail does not come, that its writer died.
+func (in *Inbox) Lost(m *Message) bool {
+	return m.growing && m.Available() < m.Len() && in.writerLost(m.from, m.Rank) && m.Available() < m.Len()
+}
+
+// idle is what a poll does that finds nothing.
+func (in *Inbox) idle() {
+	if in.taken != in.shown {
+		in.publish()
+	}
+	if atomic.LoadUint64(in.img.waiterAny()) != 0 {
+		in.wakeAll()
+	}
+}
+
+// publish shows the counters to whoever looks from outside.
+func (in *Inbox) publish() {
+	in.shown = in.taken
+	release64(in.img.counter(abi.Received), in.taken)
+	release64(in.img.counter(abi.ReceivedBytes), in.bytes)
+}
+
+// Stuck says that a record was met whose writer has not finished it, so that a
+// sleep should be short. It asks anew with every call.
+func (in *Inbox) Stuck() bool {
+	was := in.stuck
+	in.stuck = false
+	return was
+}
+
+// Damage is not nil once a ring had to be given up; its sender is lost to this rank.
+func (in *Inbox) Damage() error { return in.damage }
+
+// Gone returns a rank of this node that died and was not returned before. Its
+// messages come first: ask after Poll found nothing.
+func (in *Inbox) Gone() (rank uint32, ok bool) {
+	count := in.img.goneCount()
+	if count == in.gone {
+		return 0, false
+	}
+	for i, rank := range in.img.local {
+		if !in.told[i] && in.img.PeerGone(rank) {
+			in.told[i] = true
+			return rank, true
+		}
+	}
+	in.gone = count
+	return 0, false
+}
+
+// sharedPos is the position of the shared ring's tail.
+func (img *Image) sharedPos() uint64 {
+	return atomic.LoadUint64(img.mem.u64(img.layout.SharedControl+64)) >> tailShift
+}

@@ -1,0 +1,78 @@
+package channels
+
+import (
+	"sync/atomic"
+	"time"
+
+	"score/channels/abi"
+)
+
+// reader is the reading end of a ring. Only the process that owns the context reads.
+type reader struct {
+	ring
+	next     *uint64 // commit word at the cursor
+	headWord *uint64
+	cursor   uint64 // lines met, ever
+	head     uint64 // lines given back, ever
+	writer   uint32 // rank that owns the lane; meaningless in the shared ring
+	shared   bool
+	since    time.Time // when the record at the cursor was first found unfinished
+}
+
+func newReader(r ring, headWord *uint64) *reader {
+	head := atomic.LoadUint64(headWord)
+	return &reader{ring: r, headWord: headWord, cursor: head, head: head, next: r.commit(head)}
+}
+
+// pass moves the cursor over a record of n lines.
+func (r *reader) pass(n uint64) {
+	r.cursor += n
+	r.next = r.commit(r.cursor)
+}
+
+// drop passes a record that is of no use to anybody and gives it back.
+func (r *reader) drop(n uint64) {
+	pos := r.cursor
+	r.pass(n)
+	r.giveBack(pos, n)
+}
+
+// release gives a record back. It is false if the record is not one that was
+// handed out, or lies below what was given back.
+func (r *reader) release(pos, n uint64) bool {
+	if pos-r.head >= r.cursor-r.head {
+		return false
+	}
+	r.giveBack(pos, n)
+	return true
+}
+
+// giveBack gives lines back. While older ones are kept, the writer cannot have
+// these, so they are only marked.
+func (r *reader) giveBack(pos, n uint64) {
+	if pos != r.head {
+		atomic.StoreUint32(r.mark(pos), 1)
+		return
+	}
+	r.head += n
+	for r.head != r.cursor && atomic.LoadUint32(r.mark(r.head)) == 1 {
+		r.head += r.linesAt(r.head)
+	}
+	publish(r.headWord, r.head)
+}
+
+// linesAt is the size of a record that was passed before. The words are read
+// again, so they may have become anything; the answer stays below the cursor.
+func (r *reader) linesAt(pos uint64) uint64 {
+	length, kind, _ := abi.Uncommit(atomic.LoadUint64(r.commit(pos)))
+	n := abi.Lines(length)
+	if kind == abi.KindPad {
+		n = r.left(pos)
+	}
+	return min(n, r.cursor-pos)
+}
+
+// fits says whether a record of the length can lie at the cursor.
+func (r *reader) fits(length int, most uint32) bool {
+	return length <= int(most) && abi.Lines(length) <= r.left(r.cursor)
+}

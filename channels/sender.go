@@ -1,0 +1,236 @@
+package channels
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"score/channels/abi"
+)
+
+const (
+	// laneAfter is how many messages a sender writes into the shared ring before it
+	// asks for a lane, on a node with more ranks than lanes: one that only
+	// takes part in a start-up barrier does not take a lane from a neighbour.
+	laneAfter = 32
+	// firstPart is how much of a long message is written before it becomes
+	// visible: enough that the reader's first copy pays for its cache misses.
+	firstPart = 4 << 10
+	// nextPart is how much is written between two notes of progress: about 0.7 us
+	// of copying against one line that changes hands.
+	nextPart = 8 << 10
+)
+
+// Sender is the way of one rank into the inbox of another on the same node.
+// One goroutine uses it at a time.
+type Sender struct {
+	img       *Image // the receiver's
+	rank      uint32 // the sender's
+	lane      laneWriter
+	open      bool // lane is in use
+	claimed   uint32
+	shared    sharedWriter
+	said      int
+	state     *uint32
+	sleeping  *uint32
+	immediate bool
+
+	staged  []byte // buffer of Reserve without a lane
+	pending int    // length of the reserved message, -1 if none
+	wakes   uint64
+}
+
+// Sender registers this process as the writer for the rank.
+func (img *Image) Sender(rank uint32) (*Sender, error) {
+	if _, ok := img.index(rank); !ok {
+		return nil, fmt.Errorf("%w: rank %d", ErrRank, rank)
+	}
+	if err := img.register(rank); err != nil {
+		return nil, err
+	}
+	l := &img.layout
+	s := &Sender{
+		img: img, rank: rank, pending: -1, immediate: true,
+		state: img.mem.u32(l.Status), sleeping: img.mem.u32(l.Status + 4),
+	}
+	s.shared = sharedWriter{
+		ring: img.mem.ring(l.SharedRing, l.SharedBytes),
+		head: img.mem.u64(l.SharedControl), tail: img.mem.u64(l.SharedControl + 64),
+		rank: rank, dead: img.writerDead,
+	}
+	return s, nil
+}
+
+// SetImmediate chooses whether a long message becomes visible before its last
+// byte is written. It does at first.
+func (s *Sender) SetImmediate(on bool) { s.immediate = on }
+
+// Wakes counts how often the sender had to wake the receiver.
+func (s *Sender) Wakes() uint64 { return s.wakes }
+
+// Send copies a message into the inbox. The error is ErrFull, ErrTooLarge,
+// ErrGone or ErrClosed, and then nothing was sent.
+func (s *Sender) Send(data []byte) error {
+	if !s.open || len(data) > firstPart || atomic.LoadUint32(s.state) != abi.StateOpen {
+		return s.sendSlow(data)
+	}
+	w := &s.lane
+	n := abi.Lines(len(data))
+	if !w.fits(n) {
+		return ErrFull
+	}
+	if len(data) <= 8 {
+		w.putWord(w.tail, data)
+	} else {
+		copy(w.payload(len(data)), data)
+	}
+	w.commitRecord(abi.Commit(len(data), abi.KindData, w.rank), n, 0)
+	if atomic.LoadUint32(s.sleeping) != 0 {
+		s.wake()
+	}
+	return nil
+}
+
+// sendSlow is Send for the first messages, the long ones, and the errors.
+func (s *Sender) sendSlow(data []byte) error {
+	if err := s.ready(len(data)); err != nil {
+		return err
+	}
+	var pos uint64
+	if s.open {
+		if !s.lane.fits(abi.Lines(len(data))) {
+			return ErrFull
+		}
+		pos = s.lane.tail
+	} else {
+		var ok bool
+		if pos, ok = s.shared.reserve(len(data)); !ok {
+			return ErrFull
+		}
+	}
+	s.copyAt(pos, data)
+	s.wakeSleeper()
+	return nil
+}
+
+// copyAt writes the message and commits it, in parts if it is long.
+func (s *Sender) copyAt(pos uint64, data []byte) {
+	r := s.ringInUse()
+	to := r.bytes(pos, len(data))
+	if !s.immediate || len(data) <= firstPart {
+		copy(to, data)
+		s.commitAt(pos, len(data), abi.KindData, 0)
+		return
+	}
+	copy(to[:firstPart], data)
+	s.commitAt(pos, len(data), abi.KindGrowing, firstPart)
+	s.wakeSleeper()
+	for done := firstPart; done < len(data); {
+		end := min(done+nextPart, len(data))
+		copy(to[done:end], data[done:end])
+		r.setProgress(pos, uint32(end))
+		done = end
+	}
+}
+
+func (s *Sender) ringInUse() ring {
+	if s.open {
+		return s.lane.ring
+	}
+	return s.shared.ring
+}
+
+func (s *Sender) commitAt(pos uint64, length int, kind uint8, progress uint32) {
+	word := abi.Commit(length, kind, s.rank)
+	if s.open {
+		s.lane.commitRecord(word, abi.Lines(length), progress)
+		return
+	}
+	s.shared.publishAt(pos, word, progress)
+	s.said++
+}
+
+// Reserve returns the place of a message of the length, to be filled and then
+// committed: with a lane, that is the receiver's inbox itself. Another Reserve, or
+// Abandon, gives up what was reserved; nothing else may be sent to the rank
+// in between.
+func (s *Sender) Reserve(length int) ([]byte, error) {
+	s.pending = -1
+	if err := s.ready(length); err != nil {
+		return nil, err
+	}
+	if !s.open {
+		if cap(s.staged) < length {
+			s.staged = make([]byte, length)
+		}
+		s.pending = length
+		return s.staged[:length], nil
+	}
+	if !s.lane.fits(abi.Lines(length)) {
+		return nil, ErrFull
+	}
+	s.pending = length
+	return s.lane.payload(length), nil
+}
+
+// Abandon gives up the reserved message.
+func (s *Sender) Abandon() { s.pending = -1 }
+
+// Commit sends the reserved message. ErrFull can only come without a lane; the
+// message then stays reserved.
+func (s *Sender) Commit() error {
+	length := s.pending
+	if length < 0 {
+		return ErrNotReserved
+	}
+	if !s.open {
+		pos, ok := s.shared.reserve(length)
+		if !ok {
+			return ErrFull
+		}
+		s.copyAt(pos, s.staged[:length])
+	} else {
+		s.commitAt(s.lane.tail, length, abi.KindData, 0)
+	}
+	s.pending = -1
+	s.wakeSleeper()
+	return nil
+}
+
+// Room is the length of the longest message that would be taken now, at most the longest
+// of the channel; -1 if not even an empty one would.
+func (s *Sender) Room() int {
+	if !s.open {
+		return s.shared.largest(int(s.img.layout.MaxMessage))
+	}
+	return min(s.lane.largest(), int(s.img.layout.MaxMessage))
+}
+
+// ready looks at everything that may forbid a message, and opens the lane when it is time.
+func (s *Sender) ready(length int) error {
+	switch atomic.LoadUint32(s.state) {
+	case abi.StateOpen:
+	case abi.StateClosed:
+		return ErrClosed
+	default:
+		return ErrGone
+	}
+	if length < 0 || length > int(s.img.layout.MaxMessage) {
+		return ErrTooLarge
+	}
+	if !s.open && s.claimed != noLane {
+		s.openLane()
+	}
+	return nil
+}
+
+func (s *Sender) wakeSleeper() {
+	if atomic.LoadUint32(s.sleeping) != 0 {
+		s.wake()
+	}
+}
+
+func (s *Sender) wake() {
+	if s.img.Rouse() {
+		s.wakes++
+	}
+}

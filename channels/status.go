@@ -1,0 +1,123 @@
+package channels
+
+import (
+	"sync/atomic"
+	"time"
+
+	"score/channels/abi"
+)
+
+// State is abi.StateOpen, abi.StateClosed or abi.StateGone.
+func (img *Image) State() uint32 { return atomic.LoadUint32(img.mem.u32(img.layout.Status)) }
+
+// SetState tells senders that the owner closed the channel or died.
+func (img *Image) SetState(state uint32) {
+	atomic.StoreUint32(img.mem.u32(img.layout.Status), state)
+}
+
+// Sleeping says whether the owner waits for a message in its sleep.
+func (img *Image) Sleeping() bool { return atomic.LoadUint32(img.sleepWord()) != 0 }
+
+func (img *Image) sleepWord() *uint32 { return img.mem.u32(img.layout.Status + 4) }
+
+// Rouse wakes the owner if it sleeps, and says whether it did.
+func (img *Image) Rouse() bool {
+	if !atomic.CompareAndSwapUint32(img.sleepWord(), 1, 0) {
+		return false
+	}
+	futexRouse(img.sleepWord())
+	return true
+}
+
+// How long a sleep lasts at most before the sleeper looks again.
+const (
+	// sleepMost is only a net under the protocol: a sleeper that is woken
+	// never notices it, and one that is not costs nothing measurable.
+	sleepMost = time.Second
+	// sleepUnfenced is for kernels that refuse membarrier to this process: a
+	// message whose sender did not see the sleeper is then late by at most this.
+	sleepUnfenced = time.Millisecond
+)
+
+// Sleep lets the owner sleep until it is roused, until the time is over, or until
+// look, which is called after the owner announced that it sleeps, says that there is
+// something. Only the owner calls it.
+func (img *Image) Sleep(most time.Duration, look func() bool) {
+	word := img.sleepWord()
+	atomic.StoreUint32(word, 1)
+	limit := sleepMost
+	if !fenceAll() {
+		limit = sleepUnfenced
+	}
+	if !look() {
+		futexSleep(word, 1, min(most, limit))
+	}
+	atomic.StoreUint32(word, 0)
+}
+
+// PeerGone says whether a rank of this node was marked as dead.
+func (img *Image) PeerGone(rank uint32) bool {
+	if _, ok := img.index(rank); !ok {
+		return false
+	}
+	at := img.layout.Peer(rank)
+	return img.ensure(at, abi.PeerBytes) == nil && atomic.LoadUint32(img.mem.u32(at+4)) != 0
+}
+
+// MarkPeerGone tells the owner that a rank of this node died, and wakes it. The
+// agent calls it, or whoever else was told by the kernel.
+func (img *Image) MarkPeerGone(rank uint32) error {
+	if _, ok := img.index(rank); !ok {
+		return ErrRank
+	}
+	at := img.layout.Peer(rank)
+	if err := img.ensure(at, abi.PeerBytes); err != nil {
+		return err
+	}
+	atomic.StoreUint32(img.mem.u32(at+4), 1)
+	atomic.AddUint32(img.mem.u32(img.layout.Status+8), 1)
+	img.Rouse()
+	return nil
+}
+
+func (img *Image) goneCount() uint32 { return atomic.LoadUint32(img.mem.u32(img.layout.Status + 8)) }
+
+// SetOwner notes which process plays a role: abi.RoleProcess or abi.RoleAgent.
+func (img *Image) SetOwner(role uint32, p Process) {
+	at := img.ownerAt(role)
+	atomic.StoreUint64(img.mem.u64(at+8), p.Start)
+	atomic.StoreUint64(img.mem.u64(at+16), p.Space)
+	atomic.StoreUint32(img.mem.u32(at), p.Pid)
+}
+
+// Owner is the process that plays a role; its Pid is 0 if none does.
+func (img *Image) Owner(role uint32) Process {
+	at := img.ownerAt(role)
+	return Process{
+		Pid:   atomic.LoadUint32(img.mem.u32(at)),
+		Start: atomic.LoadUint64(img.mem.u64(at + 8)),
+		Space: atomic.LoadUint64(img.mem.u64(at + 16)),
+	}
+}
+
+func (img *Image) ownerAt(role uint32) uint64 {
+	if role == abi.RoleAgent {
+		return img.layout.Owners + 64
+	}
+	return img.layout.Owners
+}
+
+// Counter is the value of a counter as last published.
+func (img *Image) Counter(c abi.Counter) uint64 {
+	if int(c) >= len(abi.Counters) {
+		return 0
+	}
+	return atomic.LoadUint64(img.counter(c))
+}
+
+func (img *Image) counter(c abi.Counter) *uint64 {
+	return img.mem.u64(img.layout.Counters + uint64(c)*8)
+}
+
+// count adds to a counter on a way that is not hot.
+func (img *Image) count(c abi.Counter, n uint64) { atomic.AddUint64(img.counter(c), n) }
