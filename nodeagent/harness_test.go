@@ -34,6 +34,7 @@ var clusters atomic.Int64
 // node is an agent under test.
 type node struct {
 	t       testing.TB
+	leader  *leadertest.Leader
 	options nodeagent.Options
 	cancel  context.CancelFunc
 	result  chan error
@@ -53,7 +54,16 @@ func keepAll(hello *scorev1.Hello) []uint64 { return hello.GetJobs() }
 // signalsOnly is the configuration cgroups = "off".
 func signalsOnly(o *nodeagent.Options) { o.NoCgroups = true }
 
+// startNode starts an agent that is stopped, with checks, when the test ends.
 func startNode(t testing.TB, leader *leadertest.Leader, change ...func(*nodeagent.Options)) *node {
+	t.Helper()
+	n := newNode(t, leader, change...)
+	n.run()
+	t.Cleanup(n.stop)
+	return n
+}
+
+func newNode(t testing.TB, leader *leadertest.Leader, change ...func(*nodeagent.Options)) *node {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -68,7 +78,7 @@ func startNode(t testing.TB, leader *leadertest.Leader, change ...func(*nodeagen
 	if testing.Verbose() {
 		logger = zaptest.NewLogger(t, zaptest.Level(zap.DebugLevel))
 	}
-	n := &node{t: t, result: make(chan error, 1)}
+	n := &node{t: t, leader: leader, result: make(chan error, 1)}
 	n.options = nodeagent.Options{
 		Name:           "n1",
 		Cluster:        fmt.Sprintf("agenttest-%d-%d", os.Getpid(), clusters.Add(1)),
@@ -89,9 +99,33 @@ func startNode(t testing.TB, leader *leadertest.Leader, change ...func(*nodeagen
 			t.Skip("no control groups: " + report.Reason)
 		}
 	}
-	n.run()
-	t.Cleanup(n.stop)
 	return n
+}
+
+// arguments are what runAgent needs to be this node's agent.
+func (n *node) arguments() []string {
+	o := n.options
+	return []string{o.Cluster, o.RunDir, o.Servers[0], o.Grace.String(), strconv.FormatBool(o.NoCgroups)}
+}
+
+func runAgent(args []string) int {
+	grace, err := time.ParseDuration(args[3])
+	if err != nil {
+		return 2
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return 2
+	}
+	agent, err := nodeagent.New(nodeagent.Options{
+		Name: "n1", Cluster: args[0], Version: "test", RunDir: args[1], Servers: []string{args[2]},
+		ClusterKey: testKey, Listen: "127.0.0.1:0", StewardExe: exe, Grace: grace, NoCgroups: args[4] == "true",
+	})
+	if err == nil {
+		err = agent.Run(context.Background())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
 }
 
 func (n *node) run() {

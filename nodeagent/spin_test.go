@@ -20,7 +20,7 @@ import (
 const gapNanos = 200_000
 
 // span is a stretch of time in which a rank ran, by the monotonic clock.
-type span struct{ from, to int64 }
+type span struct{ From, To int64 }
 
 // spin is a rank that computes without end, and writes when it ran to the file
 // named when it gets SIGTERM.
@@ -80,4 +80,4 @@ func readSpans(t testing.TB, path string) []span {
 	return spans
 }
 
-func (s span) length() time.Duration { return time.Duration(s.to - s.from) }
+func (s span) length() time.Duration { return time.Duration(s.To - s.From) }

@@ -29,15 +29,18 @@ func (p *Pool) Run(ctx context.Context) {
 func (p *Pool) tend(ctx context.Context) time.Duration {
 	p.dropDead()
 	again := p.retryStuck()
-	for {
+	for ctx.Err() == nil {
 		number, wait := p.next(time.Now())
 		if number < 0 {
 			return soonest(again, wait)
 		}
 		s, err := p.start(ctx, number)
-		p.started(s, err)
+		if err == nil || ctx.Err() == nil {
+			p.started(s, err)
+		}
 		p.working.Done()
 	}
+	return 0
 }
 
 // next reserves a slot if a steward is to be started now; else the number is

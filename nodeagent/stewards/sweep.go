@@ -46,7 +46,7 @@ func sweep(o *Options) error {
 }
 
 // dismiss has a steward end its job and exit, if it still lives. Forget does
-// both; it is waited for until ctx ends.
+// both, once the last output has been taken. It waits until ctx ends.
 func dismiss(ctx context.Context, socket string) {
 	closed := make(chan struct{})
 	conn, _, err := client.Dial(ctx, socket, client.Events{
@@ -60,8 +60,25 @@ func dismiss(ctx context.Context, socket string) {
 	if conn.Forget() != nil {
 		return
 	}
+	discardOutput(ctx, socket)
 	select {
 	case <-closed:
 	case <-ctx.Done():
+	}
+}
+
+// discardOutput takes what nobody will read any more.
+func discardOutput(ctx context.Context, socket string) {
+	output, err := client.DialStdio(ctx, socket)
+	if err != nil {
+		return
+	}
+	defer output.Close()
+	stop := context.AfterFunc(ctx, func() { output.Close() })
+	defer stop()
+	for {
+		if _, drained, err := output.Receive(); drained || err != nil {
+			return
+		}
 	}
 }

@@ -1,0 +1,135 @@
+package nodeagent_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent"
+	"score/nodeagent/leadertest"
+	"score/scored/api/scorev1"
+)
+
+func TestNewStreamIsToldAgain(t *testing.T) {
+	inBothModes(t, func(t *testing.T, n *node, s *leadertest.Session) {
+		mustPrepare(t, s, n.order(1, "sh", "-c", "exit 4"))
+		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
+		done(t, s, 1)
+		s.Drop()
+		s = n.leader.Next(t)
+		if jobs := s.Hello.GetJobs(); len(jobs) != 1 || jobs[0] != 1 {
+			t.Errorf("Hello names jobs %v", jobs)
+		}
+		prepared(t, s, 1)
+		launched(t, s, 1)
+		if _, exits := done(t, s, 1); len(exits) != 1 || exits[0].GetExitCode() != 4 {
+			t.Errorf("exits: %v", exits)
+		}
+		s.Send(forgetMessage(1))
+		mustPrepare(t, s, n.order(2, "true")) // so Forget has been read
+		s.Drop()
+		s = n.leader.Next(t)
+		if jobs := s.Hello.GetJobs(); len(jobs) != 1 || jobs[0] != 2 {
+			t.Errorf("Hello names jobs %v", jobs)
+		}
+		for _, m := range s.Passed() {
+			if m.GetNodeDone() != nil {
+				t.Errorf("told of a forgotten job: %v", m)
+			}
+		}
+	})
+}
+
+func TestTimeSharingGoesOnWithoutLeader(t *testing.T) {
+	leader := startLeader(t)
+	n := startNode(t, leader)
+	s := leader.Next(t)
+	clocked(t, s)
+	spinner(t, n, s, 1, 0)
+	spinner(t, n, s, 2, 0)
+	s.Send(planMessage(1, 1, 10*time.Millisecond, []uint64{1}, []uint64{2}))
+	launched(t, s, 1)
+	launched(t, s, 2)
+	leader.Stop()
+	<-s.Gone()
+	group := n.groups()[0]
+	seen := map[bool]int{}
+	for limit := time.Now().Add(patience); seen[true] < 5 || seen[false] < 5; {
+		if time.Now().After(limit) {
+			t.Fatalf("job stood still %d times of %d", seen[true], seen[true]+seen[false])
+		}
+		text, err := os.ReadFile(group + "/s-0/cgroup.freeze")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[text[0] == '1']++
+		time.Sleep(7 * time.Millisecond)
+	}
+}
+
+func TestUnknownJobsAreEnded(t *testing.T) {
+	keep := true
+	leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Keep: func(h *scorev1.Hello) []uint64 {
+		if keep {
+			return h.GetJobs()
+		}
+		return nil
+	}})
+	n := startNode(t, leader)
+	s := leader.Next(t)
+	clocked(t, s)
+	mustPrepare(t, s, n.order(1, "sleep", "1000"))
+	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
+	launched(t, s, 1)
+	keep = false
+	s.Drop()
+	leader.Next(t)
+	n.gone()
+}
+
+// gone waits until no process of the node's jobs is left.
+func (n *node) gone() {
+	n.t.Helper()
+	for limit := time.Now().Add(patience); len(processesOf(n.t, n.options.RunDir)) > 0; {
+		if time.Now().After(limit) {
+			n.t.Fatalf("processes are left: %v", processesOf(n.t, n.options.RunDir))
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestLeftoversAreSweptAway(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			leader := startLeader(t)
+			n := newNode(t, leader, mode.change, func(o *nodeagent.Options) { o.Grace = patience })
+			process := exec.Command(n.options.StewardExe, append([]string{"agent"}, n.arguments()...)...)
+			process.Stderr = os.Stderr
+			if err := process.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { process.Process.Kill(); process.Wait() })
+			s := leader.Next(t)
+			clocked(t, s)
+			mustPrepare(t, s, n.order(1, "sh", "-c", "setsid sleep 1000 & exec sleep 1000"))
+			s.Send(planMessage(1, 1, time.Second, []uint64{1}))
+			l := launched(t, s, 1)
+			process.Process.Kill()
+			process.Wait()
+			<-s.Gone()
+			if unix.Kill(int(l.GetPids()[0]), 0) != nil {
+				t.Error("the rank did not outlive its agent, though its steward shall wait")
+			}
+			n.run()
+			t.Cleanup(n.stop)
+			s = leader.Next(t)
+			if len(s.Hello.GetJobs()) > 0 {
+				t.Errorf("jobs %v", s.Hello.GetJobs())
+			}
+			n.gone()
+		})
+	}
+}

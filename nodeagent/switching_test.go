@@ -1,0 +1,272 @@
+package nodeagent_test
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"score/ctxswitch"
+	"score/ctxswitch/histogram"
+	"score/nodeagent/leadertest"
+	"score/scored/api/scorev1"
+)
+
+// share lets two spinning jobs take turns for a while, and returns when each
+// ran and when its row was to come on first.
+func share(t testing.TB, n *node, s *leadertest.Session, slice, length time.Duration, cpus [2]uint32) (spans [2][]span, origin int64) {
+	t.Helper()
+	files := [2]string{spinner(t, n, s, 1, cpus[0]), spinner(t, n, s, 2, cpus[1])}
+	plan := planMessage(1, 1, slice, []uint64{1}, []uint64{2})
+	s.Send(plan)
+	launched(t, s, 1)
+	launched(t, s, 2)
+	// The passing of time is what is tested here.
+	time.Sleep(length)
+	for job := range uint64(2) {
+		s.Send(signalMessage(job+1, int32(unix.SIGTERM)))
+	}
+	for i := range files {
+		_, exits := done(t, s, uint64(i)+1)
+		if len(exits) != 1 || exits[0].GetExitCode() != 0 {
+			t.Fatalf("job %d: %v", i+1, exits)
+		}
+		spans[i] = readSpans(t, files[i])
+	}
+	return spans, plan.GetPlan().GetOriginNanos()
+}
+
+// common cuts both lists to the time in which both jobs existed.
+func common(spans [2][]span) (cut [2][]span, length time.Duration) {
+	from := max(spans[0][0].From, spans[1][0].From)
+	to := min(spans[0][len(spans[0])-1].To, spans[1][len(spans[1])-1].To)
+	for i := range spans {
+		for _, s := range spans[i] {
+			s.From, s.To = max(s.From, from), min(s.To, to)
+			if s.From < s.To {
+				cut[i] = append(cut[i], s)
+			}
+		}
+	}
+	return cut, time.Duration(to - from)
+}
+
+func total(spans []span) (sum time.Duration) {
+	for _, s := range spans {
+		sum += s.length()
+	}
+	return sum
+}
+
+// overlap is the longest time for which both ran at once, and the sum.
+func overlap(spans [2][]span) (longest, sum time.Duration) {
+	for _, a := range spans[0] {
+		for _, b := range spans[1] {
+			if both := time.Duration(min(a.To, b.To) - max(a.From, b.From)); both > 0 {
+				longest, sum = max(longest, both), sum+both
+			}
+		}
+	}
+	return longest, sum
+}
+
+func TestTwoSpinningJobsShareTheNode(t *testing.T) {
+	inBothModes(t, func(t *testing.T, n *node, s *leadertest.Session) {
+		// Each on a CPU of its own, if there are two, so that only the agent
+		// keeps them from running at once.
+		cpus := [2]uint32{0, uint32(min(runtime.NumCPU(), 2) - 1)}
+		all, _ := share(t, n, s, 10*time.Millisecond, time.Second, cpus)
+		spans, length := common(all)
+		for i := range spans {
+			// What runs beside the tests takes from both alike, so the bound below
+			// half is a wide one; how the two share is seen by their proportion.
+			part := float64(total(spans[i])) / float64(length)
+			t.Logf("job %d ran for %.1f %% of %v, in %d stretches", i+1, 100*part, length, len(spans[i]))
+			if part < 0.15 || part > 0.55 {
+				t.Errorf("job %d ran for %.1f %% of the time, not for half of it", i+1, 100*part)
+			}
+			if len(spans[i]) < 30 {
+				t.Errorf("job %d ran in %d stretches only", i+1, len(spans[i]))
+			}
+		}
+		if ratio := float64(total(spans[0])) / float64(total(spans[1])); ratio < 0.7 || ratio > 1.4 {
+			t.Errorf("job 1 ran %.2f times as long as job 2", ratio)
+		}
+		longest, sum := overlap(spans)
+		t.Logf("both at once: %v in all, %v at most", sum, longest)
+		if longest > ctxswitch.StopTimeout || sum > length/100 {
+			t.Errorf("both jobs ran at once for %v in all, %v at most", sum, longest)
+		}
+	})
+}
+
+func TestLoneJobIsNeverStopped(t *testing.T) {
+	inBothModes(t, func(t *testing.T, n *node, s *leadertest.Session) {
+		spinner(t, n, s, 1, 0)
+		s.Send(planMessage(1, 1, 5*time.Millisecond, []uint64{1}))
+		launched(t, s, 1)
+		s.Send(planMessage(1, 2, 5*time.Millisecond, []uint64{1}, []uint64{1})) // two rows with the same jobs
+		report(t, s)
+		s.Send(killMessage(1))
+		end, _ := done(t, s, 1)
+		u := end.GetUsage()
+		if u.GetSlices() != 1 || u.GetLateFreezes() != 0 {
+			t.Errorf("usage: %v", u)
+		}
+		for _, m := range s.Passed() {
+			if len(m.GetSwitchReport().GetBoundaries()) > 0 {
+				t.Errorf("switches of a lone job: %v", m)
+			}
+		}
+	})
+}
+
+// report waits for the next report with usage of a job.
+func report(t testing.TB, s *leadertest.Session) *scorev1.SwitchReport {
+	t.Helper()
+	return s.Until(t, "report", func(m *scorev1.AgentMessage) bool {
+		return len(m.GetSwitchReport().GetUsage()) > 0
+	}).GetSwitchReport()
+}
+
+func TestOldPlansAreIgnored(t *testing.T) {
+	inBothModes(t, func(t *testing.T, n *node, s *leadertest.Session) {
+		spinner(t, n, s, 1, 0)
+		s.Send(planMessage(1, 5, time.Second, []uint64{1}))
+		launched(t, s, 1)
+		s.Send(planMessage(1, 4, time.Second)) // an older version
+		s.Send(planMessage(0, 9, time.Second)) // an older term
+		for request := range uint64(20) {
+			states := rankStates(t, s, 1, request+1)
+			if !states.GetGangOn() || states.GetRanks()[0].GetState() != "running" {
+				t.Fatalf("an old plan was obeyed: %v", states)
+			}
+		}
+		s.Send(killMessage(1))
+		done(t, s, 1)
+	})
+}
+
+func TestReportsOfSwitches(t *testing.T) {
+	leader := startLeader(t)
+	n := startNode(t, leader)
+	s := leader.Next(t)
+	clocked(t, s)
+	const slice = 10 * time.Millisecond
+	share(t, n, s, slice, 1200*time.Millisecond, [2]uint32{0, 0})
+	r := s.Until(t, "report with boundaries", func(m *scorev1.AgentMessage) bool {
+		return len(m.GetSwitchReport().GetBoundaries()) > 0
+	}).GetSwitchReport()
+	last := int64(0)
+	for _, b := range r.GetBoundaries() {
+		if b.GetPlannedNanos() <= last || b.GetRunningNanos() < b.GetPlannedNanos() || b.GetPlanVersion() != 1 || b.GetRowPosition() > 1 {
+			t.Errorf("boundary: %v", b)
+		}
+		if len(b.GetJobsIn()) != 1 {
+			t.Errorf("jobs in: %v", b)
+		}
+		last = b.GetPlannedNanos()
+	}
+	seen := make(map[uint64]bool)
+	for _, steps := range r.GetSteps() {
+		seen[steps.GetJobId()] = true
+		if len(steps.GetHistograms()) != int(ctxswitch.MeasureCount) {
+			t.Fatalf("%d histograms", len(steps.GetHistograms()))
+		}
+		for i, info := range ctxswitch.MeasureTable {
+			var h histogram.Histogram
+			if err := h.UnmarshalBinary(steps.GetHistograms()[i]); err != nil {
+				t.Fatal(err)
+			}
+			if steps.GetJobId() == 0 && h.Count() > 0 {
+				t.Logf("%s: median %v, p99 %v, max %v of %d", info.Name, h.Quantile(0.5), h.Quantile(0.99), h.Max(), h.Count())
+			}
+			if info.ID == ctxswitch.MeasureTotal && h.Count() == 0 {
+				t.Errorf("no switch of job %d measured", steps.GetJobId())
+			}
+		}
+	}
+	if !seen[0] || !seen[1] || !seen[2] {
+		t.Errorf("steps of %v only", seen)
+	}
+	for _, u := range r.GetUsage() {
+		if u.GetUsage().GetSlices() == 0 || u.GetUsage().GetRunNanos() == 0 {
+			t.Errorf("usage: %v", u)
+		}
+	}
+}
+
+func TestTimeIsUp(t *testing.T) {
+	inBothModes(t, func(t *testing.T, n *node, s *leadertest.Session) {
+		order := n.order(1, "sleep", "1000")
+		order.Spec.TimeLimitNanos = (50 * time.Millisecond).Nanoseconds()
+		mustPrepare(t, s, order)
+		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
+		l := launched(t, s, 1)
+		s.Until(t, "time up", func(m *scorev1.AgentMessage) bool { return m.GetTimeUp().GetJobId() == 1 })
+		if took := time.Duration(clusterNow() - l.GetAtNanos()); took < 45*time.Millisecond {
+			t.Errorf("time was up after %v", took)
+		}
+		s.Send(killMessage(1))
+		done(t, s, 1)
+	})
+}
+
+// latencies tells for every slice how long after its planned instant the job
+// of its row ran.
+func latencies(spans [2][]span, origin int64, slice time.Duration) []time.Duration {
+	var found []time.Duration
+	for i, list := range spans {
+		seen := int64(-1)
+		for _, s := range list[1:] { // the first begins with the launch
+			since := s.From - origin - int64(i)*slice.Nanoseconds()
+			round, phase := since/(2*slice.Nanoseconds()), since%(2*slice.Nanoseconds())
+			if phase < slice.Nanoseconds() && round != seen {
+				found, seen = append(found, time.Duration(phase)), round
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func TestNewGangRunsSoon(t *testing.T) {
+	leader := startLeader(t)
+	n := startNode(t, leader)
+	s := leader.Next(t)
+	clocked(t, s)
+	spans, origin := share(t, n, s, 10*time.Millisecond, time.Second, [2]uint32{0, 0})
+	found := latencies(spans, origin, 10*time.Millisecond)
+	if len(found) < 50 {
+		t.Fatalf("%d switches only", len(found))
+	}
+	median := found[len(found)/2]
+	t.Logf("planned instant to running: median %v, p99 %v, max %v of %d", median, found[len(found)*99/100], found[len(found)-1], len(found))
+	// The target is 100 us on a quiet machine, which the benchmark shows. Beside
+	// other work the scheduler of Linux gives a rank the CPU some milliseconds
+	// after its thaw; this bound finds what is wrong in kind.
+	if median > 5*time.Millisecond {
+		t.Errorf("a new gang runs %v after its planned instant", median)
+	}
+}
+
+// BenchmarkSwitch shows how long after the planned instant a gang of one rank
+// runs that has to take the CPU from another.
+func BenchmarkSwitch(b *testing.B) {
+	leader := startLeader(b)
+	n := startNode(b, leader)
+	s := leader.Next(b)
+	clocked(b, s)
+	const slice = 5 * time.Millisecond
+	b.ResetTimer()
+	spans, origin := share(b, n, s, slice, max(time.Duration(b.N)*slice, 200*time.Millisecond), [2]uint32{0, 0})
+	found := latencies(spans, origin, slice)
+	if len(found) == 0 {
+		b.Fatal("no switches")
+	}
+	b.ReportMetric(float64(found[len(found)/2].Nanoseconds())/1e3, "median-us")
+	b.ReportMetric(float64(found[len(found)*99/100].Nanoseconds())/1e3, "p99-us")
+	b.ReportMetric(float64(found[len(found)-1].Nanoseconds())/1e3, "max-us")
+}
