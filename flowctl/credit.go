@@ -6,11 +6,14 @@ import "fmt"
 // stands for a place in the inbox, so that no frame is refused. Each sender owns
 // Initial credits from the start; the rest of the inbox is the pool, from which
 // senders that request it get Chunk more. A place that is read falls back to its
-// sender up to Initial, else to the pool, so that pairs that talk often own more
-// and none keeps what it does not use.
+// sender up to Initial, else to the pool, so that pairs that talk often own more.
 //
-// The inbox must have Initial places for each sender. The pool needs no state of
-// its own: it is the free places less what is [Policy.Promised].
+// The inbox must have Initial places for each sender. They stay reserved for it,
+// so that no sender starves because others, having fallen silent, keep what they
+// once requested: that is Chunk at most.
+//
+// The pool needs no state of its own: it is the free places less what is
+// [Policy.Reserved].
 type Credits struct {
 	Initial uint16 // credits of a sender from the start, 1 or more
 	Chunk   uint16 // credits granted more upon request
@@ -49,29 +52,22 @@ func (p Credits) Learn(_ *Config, s *Sender, limit uint32) {
 	}
 }
 
-// Accepts what was promised, and else whatever there is room for.
-func (p Credits) Accepts(c *Config, r *Receiver, room uint32) bool {
-	if p.Promised(c, r) > 0 {
-		return true
-	}
-	if room == 0 {
-		return false
-	}
-	r.gave++ // the place is taken as if it had been promised just now
-	return true
-}
+// Accepts whatever there is room for, and what was promised has room.
+func (Credits) Accepts(_ *Config, _ *Receiver, room uint32) bool { return room > 0 }
 
 // Room gives what the sender is due, as far as there is room, and tells its sum.
-func (p Credits) Room(c *Config, r *Receiver, room uint32) uint16 {
-	promised := p.Promised(c, r)
+func (p Credits) Room(_ *Config, r *Receiver, room uint32) uint16 {
+	if spent := r.next - uint32(p.Initial); after(spent, r.gave) {
+		r.gave = spent // a frame came without credit, and there was room for it
+	}
+	promised := p.promised(r)
 	due := uint32(p.Initial)
 	if r.flags&flagWanted != 0 {
 		due += uint32(p.Chunk)
 	}
-	if promised < due {
-		grant := min(due-promised, room)
-		r.gave += grant
-		promised += grant
+	if due = min(due, room); promised < due {
+		r.gave += due - promised
+		promised = due
 	}
 	if promised > 0 {
 		r.flags &^= flagWanted
@@ -80,12 +76,17 @@ func (p Credits) Room(c *Config, r *Receiver, room uint32) uint16 {
 }
 
 // Owes is true of a sender that has none left, or requested more and got none.
-func (p Credits) Owes(c *Config, r *Receiver) bool {
-	return r.flags&flagWanted != 0 || p.Promised(c, r) == 0
+func (p Credits) Owes(_ *Config, r *Receiver) bool {
+	return r.flags&flagWanted != 0 || p.promised(r) == 0
 }
 
-// Promised returns the credits that are given and not used.
-func (p Credits) Promised(_ *Config, r *Receiver) uint32 {
+// Reserved returns the credits that are given and not used, Initial at least.
+func (p Credits) Reserved(_ *Config, r *Receiver) uint32 {
+	return max(p.promised(r), uint32(p.Initial))
+}
+
+// promised returns the credits that are given and not used.
+func (p Credits) promised(r *Receiver) uint32 {
 	return uint32(max(int32(r.gave+uint32(p.Initial)-r.next), 0))
 }
 

@@ -13,16 +13,16 @@ type Policy interface {
 	Learn(c *Config, s *Sender, limit uint32)
 
 	// Accepts says whether the next frame in order is accepted when the inbox
-	// has room for so many frames besides those promised.
+	// has room for so many frames of this sender.
 	Accepts(c *Config, r *Receiver, room uint32) bool
 	// Room returns what an answer tells as room.
 	Room(c *Config, r *Receiver, room uint32) uint16
 	// Owes says that the sender waits to be told of room without having been
 	// refused.
 	Owes(c *Config, r *Receiver) bool
-	// Promised returns how many frames the sender may send that have not come:
-	// the caller keeps room for them.
-	Promised(c *Config, r *Receiver) uint32
+	// Reserved returns how many places of the inbox are this sender's alone: the
+	// caller keeps them free of others'.
+	Reserved(c *Config, r *Receiver) uint32
 }
 
 // AckNack is the policy of PM: nothing is reserved, a sender sends what its
@@ -66,5 +66,5 @@ func (AckNack) Room(_ *Config, _ *Receiver, room uint32) uint16 {
 // Owes is false: who waits was refused.
 func (AckNack) Owes(*Config, *Receiver) bool { return false }
 
-// Promised is 0.
-func (AckNack) Promised(*Config, *Receiver) uint32 { return 0 }
+// Reserved is 0.
+func (AckNack) Reserved(*Config, *Receiver) uint32 { return 0 }

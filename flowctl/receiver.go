@@ -31,8 +31,8 @@ func (r *Receiver) Reset(seq uint32) {
 }
 
 // OnData takes the header of a data frame. room is how many frames the inbox can
-// take from this sender now, those promised to others not counted; with room 0
-// the frame is refused, unless the policy has promised room before.
+// take from this sender now: its free places, less what the policy has reserved
+// for others ([Policy.Reserved]). With room 0 the frame is refused.
 func (r *Receiver) OnData(c *Config, now int64, d Data, room uint32) Verdict {
 	newer := after(d.Tx, r.echo)
 	if newer {
@@ -107,7 +107,7 @@ func (r *Receiver) OnAsk(c *Config, now int64, d Data, room uint32) {
 // tells it to receivers that wait for it ([Receiver.Waits]).
 func (r *Receiver) OnRoom(c *Config, now int64, room uint32) {
 	switch {
-	case room == 0 || r.flags&flagLeft != 0:
+	case r.flags&flagLeft != 0 || !c.Policy.Accepts(c, r, room):
 	case r.kind == Full:
 		r.kind, r.tries = Ready, 0
 		r.flags |= flagDue

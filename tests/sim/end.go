@@ -35,9 +35,10 @@ type end struct {
 
 // flow is the traffic to one rank.
 type flow struct {
-	to   uint16
-	left int
-	next uint64
+	to      uint16
+	left    int
+	next    uint64
+	blocked bool // the send buffer was full, and nothing came from there since
 }
 
 // track is what is in flight to one rank, as the network knows it.
@@ -74,14 +75,23 @@ func (e *end) String() string {
 // running says that the process takes turns.
 func (e *end) running() bool { return !e.dead && !e.paused && !e.flushing && !e.away }
 
-// pending says that the process has something to send.
+// pending says that the process has something that it can send.
 func (e *end) pending() bool {
 	for i := range e.flows {
-		if e.flows[i].left > 0 && !e.ctx.Lost(e.flows[i].to) {
+		if f := &e.flows[i]; f.left > 0 && !f.blocked {
 			return true
 		}
 	}
 	return false
+}
+
+// unblock notes that something came from a rank.
+func (e *end) unblock(from uint16) {
+	for i := range e.flows {
+		if f := &e.flows[i]; f.to == from {
+			f.blocked = false
+		}
+	}
 }
 
 // flushed says that nothing of this end is in flight, to any rank.
@@ -122,6 +132,7 @@ func (w *world) process(e *end) {
 func (w *world) send(e *end, f *flow) bool {
 	m := Message{Job: e.spec.Job, Channel: e.spec.Channel, From: e.spec.Rank, To: f.to, Index: f.next}
 	if !e.ctx.Send(w.now, f.to, m.Payload()) {
+		f.blocked = true
 		return false
 	}
 	f.left--

@@ -13,7 +13,7 @@ type flowContext struct {
 	inbox    []Payload // a ring
 	head     int
 	held     int    // messages in the ring
-	promised uint32 // places that senders were promised
+	reserved uint32 // places that are one sender's alone
 	accepted uint64
 	frame    Frame
 	buf      [FrameSize]byte
@@ -35,7 +35,7 @@ func NewFlowContext(spec Spec) Context {
 		p.send.Reset(spec.First)
 		p.recv.Reset(spec.First)
 		p.ring = rings[i*spec.SendCap:][:spec.SendCap]
-		c.promised += spec.Flow.Policy.Promised(spec.Flow, &p.recv)
+		c.reserved += spec.Flow.Policy.Reserved(spec.Flow, &p.recv)
 	}
 	return c
 }
@@ -62,7 +62,7 @@ func (c *flowContext) Receive(now int64) (Payload, bool) {
 	}
 	for i := range c.peers {
 		if p := &c.peers[i]; p.recv.Waits(c.Flow) {
-			p.recv.OnRoom(c.Flow, now, c.room())
+			p.recv.OnRoom(c.Flow, now, c.room(p))
 		}
 	}
 	return payload, true
@@ -78,15 +78,15 @@ func (c *flowContext) Input(now int64, frame []byte) {
 	if f.Kind == FrameAnswer {
 		return
 	}
-	before := c.Flow.Policy.Promised(c.Flow, &p.recv)
+	before := c.Flow.Policy.Reserved(c.Flow, &p.recv)
 	if f.Kind == FrameAsk {
-		p.recv.OnAsk(c.Flow, now, f.Data, c.room())
-	} else if p.recv.OnData(c.Flow, now, f.Data, c.room()) == flowctl.Accept {
+		p.recv.OnAsk(c.Flow, now, f.Data, c.room(p))
+	} else if p.recv.OnData(c.Flow, now, f.Data, c.room(p)) == flowctl.Accept {
 		c.inbox[(c.head+c.held)%len(c.inbox)] = f.Payload
 		c.held++
 		c.accepted++
 	}
-	c.promised += c.Flow.Policy.Promised(c.Flow, &p.recv) - before
+	c.reserved += c.Flow.Policy.Reserved(c.Flow, &p.recv) - before
 }
 
 func (c *flowContext) Output(now int64, net Network) {
@@ -119,11 +119,11 @@ func (c *flowContext) transmit(to uint16, p *flowPeer, b flowctl.Burst, j uint32
 	c.put(to, net, true)
 }
 
-// answer takes the answer that stands, and keeps count of what it promises.
+// answer takes the answer that stands, and keeps count of what it reserves.
 func (c *flowContext) answer(p *flowPeer) flowctl.Answer {
-	before := c.Flow.Policy.Promised(c.Flow, &p.recv)
-	a := p.recv.Answer(c.Flow, c.room())
-	c.promised += c.Flow.Policy.Promised(c.Flow, &p.recv) - before
+	before := c.Flow.Policy.Reserved(c.Flow, &p.recv)
+	a := p.recv.Answer(c.Flow, c.room(p))
+	c.reserved += c.Flow.Policy.Reserved(c.Flow, &p.recv) - before
 	return a
 }
 
@@ -134,9 +134,10 @@ func (c *flowContext) put(to uint16, net Network, wants bool) {
 	net.Transmit(to, c.buf[:], wants)
 }
 
-// room returns the free places that nobody was promised.
-func (c *flowContext) room() uint32 {
-	return uint32(max(len(c.inbox)-c.held-int(c.promised), 0))
+// room returns the free places, less what is reserved for others than p.
+func (c *flowContext) room(p *flowPeer) uint32 {
+	others := c.reserved - c.Flow.Policy.Reserved(c.Flow, &p.recv)
+	return uint32(max(len(c.inbox)-c.held-int(others), 0))
 }
 
 func (c *flowContext) Deadline() int64 {
@@ -171,7 +172,7 @@ func (c *flowContext) Suspend(now int64) {
 func (c *flowContext) Resume(now int64) {
 	for i := range c.peers {
 		c.peers[i].send.Resume(c.Flow, now)
-		c.peers[i].recv.Resume(c.Flow, now, c.room())
+		c.peers[i].recv.Resume(c.Flow, now, c.room(&c.peers[i]))
 	}
 }
 

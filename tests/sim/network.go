@@ -22,15 +22,20 @@ func (e *end) Transmit(to uint16, frame []byte, wants bool) {
 	if w.rng.chance(w.faults.loss) {
 		return
 	}
-	w.launch(e, to, frame, id, false)
+	dest := w.peer(e, to)
+	w.launch(e, dest, frame, id, false)
 	if w.rng.chance(w.faults.duplicate) {
-		w.launch(e, to, frame, id, true)
+		w.launch(e, dest, frame, id, true)
+	}
+	if w.rng.chance(w.faults.stray) {
+		if other := w.ends[w.rng.below(len(w.ends))]; other != dest {
+			w.launch(e, other, frame, 0, true)
+		}
 	}
 }
 
 // launch puts one copy of a frame under way.
-func (w *world) launch(e *end, to uint16, frame []byte, id uint32, copied bool) {
-	dest := w.peer(e, to)
+func (w *world) launch(e, dest *end, frame []byte, id uint32, copied bool) {
 	ref := w.flight()
 	f := &w.flights[ref]
 	f.size = copy(f.buf[:], frame)
@@ -39,7 +44,7 @@ func (w *world) launch(e *end, to uint16, frame []byte, id uint32, copied bool) 
 		f.buf[w.rng.below(f.size)] ^= 1 << w.rng.below(8)
 	}
 	if id != 0 && !copied {
-		t := &e.tracks[to]
+		t := &e.tracks[dest.spec.Rank]
 		t.flying = append(t.flying, id)
 	}
 	at := w.now + w.faults.delay + w.rng.span(0, w.faults.jitter)
@@ -89,6 +94,7 @@ func (w *world) input(e *end, ref int32) {
 		t.newest = max(t.newest, f.id)
 	}
 	e.ctx.Input(w.now, f.buf[:f.size])
+	e.unblock(w.ends[f.from].spec.Rank)
 }
 
 // land ends a flight.

@@ -19,6 +19,7 @@ const (
 // faults are the probabilities of the network, in permille.
 type faults struct {
 	loss, duplicate, reorder, corrupt int
+	stray                             int   // a copy goes to any end, of any job
 	delay, jitter                     int64 // ns
 }
 
@@ -48,7 +49,7 @@ func draw(r *rng) scenario {
 		ordered: r.chance(333),
 		calm:    r.span(int64(5*time.Millisecond), int64(60*time.Millisecond)),
 		faults: faults{
-			loss: r.maybe(300), duplicate: r.maybe(500), reorder: r.maybe(500), corrupt: r.maybe(100),
+			loss: r.maybe(300), duplicate: r.maybe(500), reorder: r.maybe(500), corrupt: r.maybe(100), stray: r.maybe(50),
 			delay:  r.span(500, int64(50*time.Microsecond)),
 			jitter: r.span(0, int64(100*time.Microsecond)),
 		},

@@ -18,7 +18,7 @@ var (
 // not hold.
 func TestSeeds(t *testing.T) {
 	n := *seeds
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		n = min(n, 500)
 	}
 	var next, events, frames, delivered atomic.Int64
