@@ -3,7 +3,9 @@ package nodeagent_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
+	"os/signal"
 	"os/user"
 	"path/filepath"
 	"strconv"
@@ -15,6 +17,7 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
+	"golang.org/x/sys/unix"
 
 	"score/nodeagent"
 	"score/nodeagent/cgroup"
@@ -121,11 +124,16 @@ func runAgent(args []string) int {
 		Name: "n1", Cluster: args[0], Version: "test", RunDir: args[1], Servers: []string{args[2]},
 		ClusterKey: testKey, Listen: "127.0.0.1:0", StewardExe: exe, Grace: grace, NoCgroups: args[4] == "true",
 	})
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
+	defer stop()
 	if err == nil {
-		err = agent.Run(context.Background())
+		err = agent.Run(ctx)
 	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 func (n *node) run() {
@@ -181,7 +189,7 @@ func (n *node) nothingLeft() {
 func (n *node) groups() []string {
 	var found []string
 	for _, mount := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory"} {
-		dirs, _ := filepath.Glob(filepath.Join(mount, "score."+n.options.Cluster+".*"))
+		dirs, _ := filepath.Glob(filepath.Join(mount, "score."+n.options.Cluster+"."+n.options.Name))
 		found = append(found, dirs...)
 	}
 	return found
@@ -342,4 +350,15 @@ func atoi(t testing.TB, text string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// freeAddress is one that was free a moment ago.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }

@@ -56,7 +56,7 @@ func reportMessage(r *switcher.Report) *scorev1.SwitchReport {
 		LateFreezes:      r.Late,
 		Boundaries:       make([]*scorev1.SwitchReport_Boundary, len(r.Boundaries)),
 	}
-	if r.Switches > 0 {
+	if measured(r.Node) {
 		message.Steps = append(message.Steps, stepsMessage(0, r.Node))
 	}
 	for _, j := range r.Jobs {

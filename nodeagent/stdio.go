@@ -37,7 +37,7 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	if steward == nil {
 		return drained(stream) // it could not be started
 	}
-	ranks, err := client.DialStdio(ctx, steward.Socket())
+	ranks, err := client.DialStdio(ctx, steward.Socket(), j.id)
 	if err != nil {
 		a.log.Debug("no output, the steward is gone", zap.Uint64("job", j.id), zap.Error(err))
 		return drained(stream)

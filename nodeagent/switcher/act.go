@@ -118,17 +118,18 @@ func (s *Switcher) observe(r *ctxswitch.Record) {
 	s.observeJobs(r, r.Out)
 	s.observeJobs(r, r.In)
 	s.observeJobs(r, r.Launched)
-	if r.Cause != ctxswitch.CauseBoundary || r.Superseded {
+	took, complete := r.Total()
+	if r.Cause != ctxswitch.CauseBoundary || !complete {
 		return
 	}
 	for _, id := range r.In {
 		if j := s.jobs[id]; j != nil {
-			j.switching += r.Total()
+			j.switching += took
 		}
 	}
 	b := s.boundaries.add()
 	b.Version, b.Round, b.Pos = r.Version, r.Slot.Round, r.Slot.Pos
-	b.Planned, b.Running = r.Planned+r.Offset, r.Finished+r.Offset
+	b.Planned, b.Running = r.Planned+r.Offset, r.Running+r.Offset
 	b.Out = append(b.Out[:0], r.Out...)
 	b.In = append(append(b.In[:0], r.In...), r.Launched...)
 }

@@ -1,0 +1,204 @@
+package nodeagent_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"score/nodeagent"
+	"score/nodeagent/leadertest"
+	"score/scored/api/scorev1"
+)
+
+// pair is two nodes with one job over both.
+type pair struct {
+	nodes    [2]*node
+	sessions [2]*leadertest.Session
+}
+
+func startPair(t testing.TB, change func(*nodeagent.Options)) *pair {
+	t.Helper()
+	leader := startLeader(t)
+	p := &pair{}
+	for i := range p.nodes {
+		p.nodes[i] = startNode(t, leader, change, func(o *nodeagent.Options) {
+			o.Name = fmt.Sprintf("n%d", i+1)
+			if i > 0 {
+				o.Cluster = p.nodes[0].options.Cluster
+			}
+		})
+		p.sessions[i] = leader.Next(t)
+		clocked(t, p.sessions[i])
+	}
+	return p
+}
+
+// prepare orders a job with the same number of ranks on both nodes.
+func (p *pair) prepare(t testing.TB, job uint64, perNode int, argv ...string) {
+	t.Helper()
+	places := make([]*scorev1.NodePlace, len(p.nodes))
+	for i := range p.nodes {
+		places[i] = &scorev1.NodePlace{Node: p.nodes[i].options.Name, Address: p.sessions[i].Hello.GetAddress()}
+		for k := range perNode {
+			places[i].Ranks = append(places[i].Ranks, uint32(i*perNode+k))
+			places[i].Cpus = append(places[i].Cpus, 0)
+		}
+	}
+	for i, n := range p.nodes {
+		order := n.order(job, argv...)
+		order.Spec.Tasks = uint32(2 * perNode)
+		order.Places, order.NodeIndex, order.UniverseSize = places, uint32(i), uint32(2*perNode)
+		p.sessions[i].Send(prepareMessage(order))
+	}
+	for _, s := range p.sessions {
+		if m := prepared(t, s, job); m.GetExitCode() != 0 {
+			t.Fatalf("not prepared: %v", m)
+		}
+	}
+}
+
+func (p *pair) run(job uint64) {
+	for _, s := range p.sessions {
+		s.Send(planMessage(1, 1, time.Second, []uint64{job}))
+	}
+}
+
+const hello = `
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+	int rank, size, sum;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	printf("rank %d of %d: sum %d\n", rank, size, sum);
+	MPI_Finalize();
+	return 0;
+}
+`
+
+// compile builds an MPI program with Debian's MPICH.
+func compile(t testing.TB, source string) string {
+	t.Helper()
+	compiler, err := exec.LookPath("mpicc.mpich")
+	if err != nil {
+		t.Skip("no mpicc.mpich here; install mpich and libmpich-dev")
+	}
+	dir := t.TempDir()
+	file, program := filepath.Join(dir, "a.c"), filepath.Join(dir, "a.out")
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(compiler, "-o", program, file).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return program
+}
+
+func TestMPICHOverTwoNodes(t *testing.T) {
+	program := compile(t, hello)
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			p := startPair(t, mode.change)
+			p.prepare(t, 1, 2, program)
+			var streams [2]*stdio
+			for i, n := range p.nodes {
+				streams[i] = attach(t, n, p.sessions[i], 1)
+			}
+			p.run(1)
+			for i, stream := range streams {
+				out := drain(t, stream)
+				for k := range 2 {
+					if want := fmt.Sprintf("rank %d of 4: sum 6\n", 2*i+k); !strings.Contains(out, want) {
+						t.Errorf("node %d wrote %q, without %q", i, out, want)
+					}
+				}
+			}
+			for i, s := range p.sessions {
+				_, exits := done(t, s, 1)
+				for _, e := range exits {
+					if e.GetExitCode() != 0 || e.GetSignal() != 0 || e.GetBeforeFinalize() {
+						t.Errorf("node %d: %v", i, e)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestUnreachablePeerEndsTheJob(t *testing.T) {
+	program := compile(t, hello)
+	p := startPair(t, func(*nodeagent.Options) {})
+	p.prepare(t, 1, 1, program)
+	p.nodes[0].stop() // the root of the tree
+	p.sessions[1].Send(planMessage(1, 1, time.Second, []uint64{1}))
+	abort := p.sessions[1].Until(t, "abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
+	if abort.GetExitCode() != 125 || !strings.Contains(abort.GetMessage(), "node n1 cannot be reached") {
+		t.Errorf("abort: %v", abort)
+	}
+	_, exits := done(t, p.sessions[1], 1)
+	if len(exits) != 1 || !exits[0].GetByUs() {
+		t.Errorf("exits: %v", exits)
+	}
+}
+
+const spawner = `
+#include <mpi.h>
+int main(int argc, char **argv) {
+	MPI_Comm children;
+	MPI_Init(&argc, &argv);
+	MPI_Publish_name("service", MPI_INFO_NULL, "port-1");
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_spawn("child", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+	MPI_Abort(MPI_COMM_WORLD, 9);
+	return 0;
+}
+`
+
+func TestNamesAndSpawnGoToTheLeader(t *testing.T) {
+	program := compile(t, spawner)
+	leader := startLeader(t)
+	n := startNode(t, leader)
+	s := leader.Next(t)
+	clocked(t, s)
+	mustPrepare(t, s, n.order(1, program))
+	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
+	isName := func(m *scorev1.AgentMessage) bool { return m.GetName() != nil }
+	name := s.Until(t, "name", isName).GetName()
+	if name.GetJobId() != 1 || name.GetOp() != scorev1.NameOp_NAME_OP_PUBLISH || name.GetService() != "service" {
+		t.Errorf("name: %v", name)
+	}
+	s.Drop() // before the answer
+	s = leader.Next(t)
+	if again := s.Until(t, "name again", isName).GetName(); again.GetRequest() != name.GetRequest() {
+		t.Errorf("name: %v", again)
+	}
+	s.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Name{Name: &scorev1.NameReply{
+		JobId: 1, Request: name.GetRequest(), Ok: true,
+	}}})
+	spawn := s.Until(t, "spawn", func(m *scorev1.AgentMessage) bool { return m.GetSpawn() != nil }).GetSpawn()
+	if len(spawn.GetApps()) != 1 || spawn.GetApps()[0].GetProgram() != "child" || spawn.GetApps()[0].GetTasks() != 2 {
+		t.Errorf("spawn: %v", spawn)
+	}
+	s.Drop()
+	s = leader.Next(t)
+	s.Until(t, "spawn again", func(m *scorev1.AgentMessage) bool { return m.GetSpawn() != nil })
+	for _, m := range s.Passed() {
+		if m.GetName() != nil {
+			t.Error("an answered request was repeated")
+		}
+	}
+	s.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Spawn{Spawn: &scorev1.SpawnReply{
+		JobId: 1, Request: spawn.GetRequest(), Error: "no room",
+	}}})
+	abort := s.Until(t, "abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
+	if abort.GetRank() != 0 || abort.GetExitCode() != 9 {
+		t.Errorf("abort: %v", abort)
+	}
+	done(t, s, 1)
+}

@@ -1,0 +1,126 @@
+package nodeagent
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func good() Options {
+	return Options{
+		Name: "n1", Cluster: "lab", RunDir: "/run/score/n1", Servers: []string{"http://127.0.0.1:1"},
+		ClusterKey: "key", Listen: "127.0.0.1:0", StewardExe: "/usr/bin/scored",
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*Options)
+		says   string
+	}{
+		{"no name", func(o *Options) { o.Name = "" }, "node name"},
+		{"name with a slash", func(o *Options) { o.Name = "a/b" }, "node name"},
+		{"name too long", func(o *Options) { o.Name = strings.Repeat("a", 64) }, "node name"},
+		{"no cluster", func(o *Options) { o.Cluster = "" }, "cluster name"},
+		{"relative directory", func(o *Options) { o.RunDir = "run" }, "absolute"},
+		{"long directory", func(o *Options) { o.RunDir = "/" + strings.Repeat("a", 80) }, "shorter"},
+		{"no server", func(o *Options) { o.Servers = nil }, "servers"},
+		{"no key", func(o *Options) { o.ClusterKey = "" }, "key_file"},
+		{"relative steward", func(o *Options) { o.StewardExe = "scored" }, "steward program"},
+		{"too many stewards", func(o *Options) { o.WarmStewards = 65 }, "warm_stewards"},
+		{"negative stewards", func(o *Options) { o.WarmStewards = -1 }, "warm_stewards"},
+		{"negative grace", func(o *Options) { o.Grace = -time.Second }, "negative"},
+		{"negative CPU", func(o *Options) { o.CPUs = []int{-1} }, "no CPU -1"},
+		{"CPU beyond", func(o *Options) { o.CPUs = []int{MaxNodeCPUs} }, "no CPU"},
+		{"CPU twice", func(o *Options) { o.CPUs = []int{3, 3} }, "twice"},
+		{"no address", func(o *Options) { o.Listen = "" }, `listen = ""`},
+		{"every address", func(o *Options) { o.Listen = ":7421" }, "other hosts"},
+		{"address of the host", func(o *Options) { o.Listen = "10.0.0.1:7421" }, "other hosts"},
+		{"name of another host", func(o *Options) { o.Listen = "example.org:1" }, "other hosts"},
+		{"metrics for everybody", func(o *Options) { o.MetricsAddress = "0.0.0.0:9100" }, "metrics_listen"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := good()
+			test.change(&o)
+			_, err := New(o)
+			if !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("New = %v", err)
+			}
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one line: %q", err)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	a, err := New(good())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := a.options
+	if len(o.CPUs) == 0 || len(a.cpuIDs) != len(o.CPUs) || o.MemoryBytes < 1<<20 || o.WarmStewards != DefaultWarmStewards || o.Client == nil || o.Logger == nil {
+		t.Errorf("options: %+v", o)
+	}
+	for _, address := range []string{"127.0.0.1:1", "127.8.9.1:0", "[::1]:5", "localhost:80"} {
+		if err := CheckLoopback("listen", address); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestGroupMemory(t *testing.T) {
+	mount := t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(mount, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a/memory.max", "max\n")
+	write("a/b/memory.max", "5000\n")
+	write("a/b/c/memory.max", "7000\n")
+	write("memory/x/memory.limit_in_bytes", "3000\n")
+	write("memory/y/memory.limit_in_bytes", "nonsense\n")
+	for _, test := range []struct {
+		self string
+		want uint64
+	}{
+		{"", ^uint64(0)},
+		{"nonsense", ^uint64(0)},
+		{"0::/\n", ^uint64(0)},
+		{"0::/a\n", ^uint64(0)},
+		{"0::/a/b/c\n", 5000},
+		{"4:memory:/x\n0::/a/b\n", 3000},
+		{"4:memory:/y\n3:cpu:/x\n", ^uint64(0)},
+		{"0::/../../a/b\n", 5000},
+	} {
+		if got := groupMemory(mount, test.self); got != test.want {
+			t.Errorf("%q: %d, want %d", test.self, got, test.want)
+		}
+	}
+}
+
+func TestMemTotal(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "meminfo")
+	for text, want := range map[string]uint64{
+		"MemFree: 1 kB\nMemTotal:       16 kB\n": 16 << 10,
+		"MemTotal: x kB\n":                       0,
+		"":                                       0,
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := memTotal(file); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+}
