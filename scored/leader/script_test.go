@@ -229,9 +229,11 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 	case "done":
 		s.say(node, nodeDone(id))
 	case "abort":
-		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
-			JobId: id, Rank: int32(arg(0)), ExitCode: int32(arg(1)), Message: strings.Join(words[2:], " "),
-		}}})
+		abort := &scorev1.Abort{JobId: id, Rank: noRank, ExitCode: int32(arg(1)), Message: strings.Join(words[2:], " ")}
+		if words[0] != "none" {
+			abort.Rank = int32(arg(0))
+		}
+		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: abort}})
 	case "time-up":
 		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: id}}})
 	case "note":

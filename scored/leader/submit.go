@@ -144,6 +144,7 @@ func (b *brain) spawn(n *node, m *scorev1.SpawnRequest) {
 	}
 	child, err := b.child(parent, m)
 	if err != nil {
+		b.log("spawn refused", zap.Uint64("job", parent.id), zap.String("reason", plain(err)))
 		reply.Error = plain(err)
 		send()
 		return

@@ -101,10 +101,15 @@ func memoryText(bytes int64) string {
 }
 
 // abortVerdict is that of a rank that asked for the job's end. Before any rank
-// of the node has been launched it tells that one could not be.
+// of the node has been launched it tells that one could not be, and without a
+// rank that the node has a fault.
 func abortVerdict(abort *scorev1.Abort, node string, launched bool) *scorev1.Verdict {
 	code := abort.GetExitCode()
 	v := &scorev1.Verdict{Reason: aborted, Rank: abort.GetRank(), Node: node}
+	if abort.GetRank() < 0 {
+		v.Reason, v.ExitCode, v.Message = cluster, exitCluster, abort.GetMessage()
+		return v
+	}
 	if !launched && code >= exitCluster && code <= 127 && abort.GetMessage() != "" {
 		v.Reason, v.ExitCode, v.Message = cannotStart, code, abort.GetMessage()
 		return v

@@ -94,6 +94,7 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 	}
 	refusal, err := a.Leader.Connect(ctx, hello, link)
 	if err != nil {
+		a.Leader.Disconnect(hello.GetNode(), link) // it may yet be heard
 		return err
 	}
 	if refusal != "" {

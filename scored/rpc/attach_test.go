@@ -177,7 +177,7 @@ func TestInputGoesToTheFirstRanksNode(t *testing.T) {
 
 func TestSlowClientHoldsTheRanksBack(t *testing.T) {
 	c := newCluster(t)
-	const chunk, chunks = 32 << 10, 4096 // 128 MiB
+	const chunk, chunks = 32 << 10, 2048 // 64 MiB
 	var sent atomic.Int64
 	a := c.join("n1", func(_ context.Context, stream *stdioStream) error {
 		down := &scorev1.StdioDown{Message: &scorev1.StdioDown_Output{Output: &scorev1.Output{Data: make([]byte, chunk)}}}

@@ -33,7 +33,7 @@ func options(t *testing.T) Options {
 }
 
 // start runs a server until the test or the returned function ends it.
-func start(t *testing.T, o Options) (s *Server, stop func()) {
+func start(t testing.TB, o Options) (s *Server, stop func()) {
 	t.Helper()
 	s, err := New(o)
 	if err != nil {
@@ -67,7 +67,7 @@ func start(t *testing.T, o Options) (s *Server, stop func()) {
 	return s, stop
 }
 
-func users(t *testing.T, socket string) (scorev1connect.JobServiceClient, scorev1connect.ClusterServiceClient) {
+func users(t testing.TB, socket string) (scorev1connect.JobServiceClient, scorev1connect.ClusterServiceClient) {
 	t.Helper()
 	transport := newTransport()
 	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {

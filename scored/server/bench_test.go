@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+// instantAgent prepares, starts and ends every job at once.
+type instantAgent struct {
+	scorev1connect.UnimplementedPeerServiceHandler
+}
+
+// Stdio implements PeerServiceHandler: there is no output.
+func (instantAgent) Stdio(_ context.Context, stream *connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]) error {
+	if _, err := stream.Receive(); err != nil {
+		return err
+	}
+	return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
+}
+
+func serveInstantAgent(b *testing.B, s *Server) {
+	b.Helper()
+	mux := http.NewServeMux()
+	mux.Handle(scorev1connect.NewPeerServiceHandler(instantAgent{}))
+	peer := httptest.NewUnstartedServer(mux)
+	peer.Config.Protocols = new(http.Protocols)
+	peer.Config.Protocols.SetUnencryptedHTTP2(true)
+	peer.Start()
+	b.Cleanup(func() { peer.Config.Close() })
+	stream := scorev1connect.NewAgentServiceClient(s.AgentClient(), s.AgentURL()).Connect(context.Background())
+	stream.RequestHeader().Set("Authorization", "Bearer key")
+	say := func(m *scorev1.AgentMessage) {
+		if err := stream.Send(m); err != nil {
+			b.Error(err)
+		}
+	}
+	say(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: &scorev1.Hello{
+		Cluster: "lab", Node: "n1", Address: peer.Listener.Addr().String(), Version: "v1", Cpus: 4, MemoryBytes: 1 << 30, BootId: "b",
+	}}})
+	go func() {
+		for job := uint64(0); ; {
+			m, err := stream.Receive()
+			if err != nil {
+				return
+			}
+			if p := m.GetPrepare(); p != nil {
+				job = p.GetJobId()
+				say(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: job}}})
+			}
+			if rows := m.GetPlan().GetRows(); len(rows) > 0 && job != 0 {
+				say(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: job, AtNanos: 1}}})
+				say(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: &scorev1.RankExited{JobId: job}}})
+				say(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: job}}})
+				job = 0
+			}
+		}
+	}()
+}
+
+// BenchmarkJob is all that the server adds to a job: from Submit to its end,
+// with an agent that takes no time.
+func BenchmarkJob(b *testing.B) {
+	for _, kind := range []string{"disk", "memory"} {
+		b.Run(kind, func(b *testing.B) {
+			dir := b.TempDir()
+			o := Options{
+				UserSocket: filepath.Join(dir, "sock"), AgentListen: "127.0.0.1:0",
+				ClusterKey: "key", ClusterName: "lab", Version: "v1",
+			}
+			if kind == "disk" {
+				o.DataDir = filepath.Join(dir, "data")
+			}
+			s, _ := start(b, o)
+			serveInstantAgent(b, s)
+			if err := s.WaitForNodes(b.Context(), 1); err != nil {
+				b.Fatal(err)
+			}
+			jobs, _ := users(b, o.UserSocket)
+			for b.Loop() {
+				runJob(b, jobs)
+			}
+		})
+	}
+}
+
+func runJob(b *testing.B, jobs scorev1connect.JobServiceClient) {
+	request := connect.NewRequest(&scorev1.SubmitRequest{Spec: &scorev1.JobSpec{Argv: []string{"a.out"}, WorkDir: "/", Tasks: 1}})
+	r, err := jobs.Submit(b.Context(), request)
+	if err != nil {
+		b.Fatal(err)
+	}
+	stream := jobs.Attach(b.Context())
+	open := &scorev1.AttachRequest_Open{JobId: r.Msg.GetJobId(), Owner: true}
+	if err := stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: open}}); err != nil {
+		b.Fatal(err)
+	}
+	for {
+		event, err := stream.Receive()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if v := event.GetEnded(); v != nil {
+			if v.GetReason() != scorev1.EndReason_END_REASON_EXITED {
+				b.Fatal(v)
+			}
+			break
+		}
+	}
+	_ = stream.CloseRequest()  // it is over
+	_ = stream.CloseResponse() // as above
+}
