@@ -2,8 +2,6 @@ package leader
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -280,98 +278,5 @@ func (l *Leader) perform(e *effect) {
 		e.call(nil)
 	default:
 		l.logger.Info(e.line, e.fields...)
-	}
-}
-
-func (l *Leader) worthCommitting() bool {
-	b := l.brain
-	return b.waited() || len(b.commands) > 0 && b.now-b.lazySince >= lazyDelay.Nanoseconds()
-}
-
-func (l *Leader) nextWake() int64 {
-	b := l.brain
-	at := b.timers.deadline()
-	if len(b.commands) > 0 && !l.busy {
-		if lazy := b.lazySince + lazyDelay.Nanoseconds(); at == 0 || lazy < at {
-			at = lazy
-		}
-	}
-	return at
-}
-
-func (l *Leader) commit() {
-	commands, taken := l.brain.takeCommands(maxEntry)
-	l.busy = true
-	l.batches <- batch{
-		brain: l.brain,
-		entry: &statepb.Entry{Term: l.brain.term, TimeNanos: l.brain.now, Commands: commands},
-		taken: taken,
-	}
-}
-
-// commitAll waits for the disk, so that the brain need not.
-func (l *Leader) commitAll() {
-	for b := range l.batches {
-		start := time.Now()
-		err := l.options.Replica.Commit(b.entry)
-		if l.options.ObserveCommit != nil && err == nil {
-			l.options.ObserveCommit(time.Since(start))
-		}
-		l.results <- result{b, err}
-	}
-}
-
-// finish learns that a batch is committed, or that the brain's picture is wrong.
-func (l *Leader) finish(r result) {
-	l.busy = false
-	if r.brain != l.brain {
-		return
-	}
-	if r.err == nil {
-		l.committed = r.taken
-		return
-	}
-	if !errors.Is(r.err, replica.ErrStale) {
-		l.logger.Error("a change could not be committed", zap.Error(r.err))
-	}
-	l.abandon(fmt.Errorf("%w: %w", ErrLost, r.err))
-}
-
-// do hands an input to the brain.
-func (l *Leader) do(ctx context.Context, input func(*brain)) error {
-	select {
-	case l.inputs <- input:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-l.stopped:
-		return ErrStopped
-	}
-}
-
-// consult hands an input to the brain and waits for its answer.
-func consult[T any](ctx context.Context, l *Leader, input func(b *brain, answer func(T, error))) (T, error) {
-	type reply struct {
-		value T
-		err   error
-	}
-	replies := make(chan reply, 1)
-	answer := func(value T, err error) { replies <- reply{value, err} }
-	var zero T
-	if err := l.do(ctx, func(b *brain) { input(b, answer) }); err != nil {
-		return zero, err
-	}
-	select {
-	case r := <-replies:
-		return r.value, r.err
-	case <-ctx.Done():
-		return zero, ctx.Err()
-	case <-l.stopped:
-		select {
-		case r := <-replies: // answered at the last moment
-			return r.value, r.err
-		default:
-			return zero, ErrStopped
-		}
 	}
 }

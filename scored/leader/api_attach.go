@@ -1,0 +1,117 @@
+package leader
+
+import (
+	"context"
+	"fmt"
+
+	"score/scored/api/scorev1"
+)
+
+// Attach begins an interest in a job. Whoever attaches must Close.
+func (l *Leader) Attach(ctx context.Context, id uint64, options AttachOptions, caller Caller) (*Attachment, error) {
+	return consult(ctx, l, func(b *brain, answer func(*Attachment, error)) {
+		w := newAttachment(l, id, options)
+		j := b.jobs[id]
+		if j == nil {
+			answer(l.attachFinished(w, caller))
+			return
+		}
+		if err := caller.mayControl(id, j.user); err != nil {
+			answer(nil, err)
+			return
+		}
+		if err := b.attach(j, w); err != nil {
+			answer(nil, err)
+			return
+		}
+		answer(w, nil) // its events wait for the commit, each by itself
+	})
+}
+
+func (l *Leader) attachFinished(w *Attachment, caller Caller) (*Attachment, error) {
+	record := l.finished(w.job)
+	if record == nil {
+		return nil, noJob(w.job)
+	}
+	if err := caller.mayControl(w.job, record.User); err != nil {
+		return nil, err
+	}
+	w.deliver(endedEvent(record.Verdict))
+	return w, nil
+}
+
+// Wait answers when the job is done.
+func (l *Leader) Wait(ctx context.Context, id uint64) (*scorev1.Job, error) {
+	w, err := l.Attach(ctx, id, AttachOptions{}, Caller{Admin: true})
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	for {
+		select {
+		case e := <-w.Events():
+			if e.Message.GetEnded() == nil {
+				continue
+			}
+			if record := l.finished(id); record != nil {
+				return JobOf(record), nil
+			}
+			return nil, noJob(id)
+		case <-w.Broken():
+			return nil, fmt.Errorf("%w; ask again", ErrLost)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Signal sends a signal to all ranks.
+func (a *Attachment) Signal(ctx context.Context, signal int32) error {
+	if signal < 1 || signal > maxSignal {
+		return fmt.Errorf("%w: there is no signal %d", ErrInvalid, signal)
+	}
+	return a.do(ctx, func(b *brain, j *job) {
+		if err := b.signal(j, signal); err != nil {
+			b.notify(a, warning(err.Error()))
+		}
+	})
+}
+
+// Kill ends the job at its owner's wish.
+func (a *Attachment) Kill(ctx context.Context) error {
+	return a.do(ctx, func(b *brain, j *job) {
+		b.step(j, evStop{verdict(cancelled, exitEnded, "the job was killed by its user")})
+	})
+}
+
+// AskRanks calls for an event with the states of the ranks.
+func (a *Attachment) AskRanks(ctx context.Context) error {
+	return a.do(ctx, func(b *brain, j *job) {
+		b.askRanks(j, func(states *scorev1.AttachEvent_RankStates) {
+			b.notify(a, Event{Message: &scorev1.AttachEvent{Event: &scorev1.AttachEvent_RankStates_{RankStates: states}}})
+		})
+	})
+}
+
+// Read tells that all output of the job, or of one that it spawned, has been
+// fetched: its nodes need not keep it.
+func (a *Attachment) Read(ctx context.Context, job uint64) error {
+	return a.leader.do(ctx, func(b *brain) { b.read(job) })
+}
+
+// do does something to the attachment's job while the brain knows it.
+func (a *Attachment) do(ctx context.Context, act func(*brain, *job)) error {
+	return a.leader.do(ctx, func(b *brain) {
+		if j := b.jobs[a.job]; j != nil {
+			act(b, j)
+		}
+	})
+}
+
+// Close ends the interest. Of a job's last owner it begins OwnerGrace.
+func (a *Attachment) Close() {
+	a.breakOff()
+	// It returns an error only when the leader has stopped, and with it all
+	// attachments.
+	_ = a.leader.do(context.Background(), func(b *brain) { b.detach(a.job, a) })
+}

@@ -1,0 +1,84 @@
+package leader
+
+import (
+	"context"
+
+	"score/scored/api/scorev1"
+)
+
+// Nodes lists the nodes by name.
+func (l *Leader) Nodes(ctx context.Context) ([]*scorev1.Node, error) {
+	return consult(ctx, l, func(b *brain, answer func([]*scorev1.Node, error)) {
+		views := b.nodeViews()
+		b.call(func(err error) { answer(views, err) })
+	})
+}
+
+// Matrix shows the rows and what runs in each.
+func (l *Leader) Matrix(ctx context.Context) (*scorev1.GetMatrixResponse, error) {
+	return consult(ctx, l, func(b *brain, answer func(*scorev1.GetMatrixResponse, error)) {
+		view := b.matrixView()
+		b.call(func(err error) { answer(view, err) })
+	})
+}
+
+// Version tells the program's version, the cluster and how many jobs it has.
+func (l *Leader) Version(ctx context.Context) (*scorev1.GetVersionResponse, error) {
+	return consult(ctx, l, func(b *brain, answer func(*scorev1.GetVersionResponse, error)) {
+		view := b.versionView()
+		b.call(func(err error) { answer(view, err) })
+	})
+}
+
+// Settings are the cluster's.
+func (l *Leader) Settings(ctx context.Context) (*scorev1.Settings, error) {
+	return consult(ctx, l, func(b *brain, answer func(*scorev1.Settings, error)) {
+		settings := b.settings
+		b.call(func(err error) { answer(settings, err) })
+	})
+}
+
+// SetSettings changes the named fields and gives all settings as they are then.
+func (l *Leader) SetSettings(ctx context.Context, settings *scorev1.Settings, fields []string) (*scorev1.Settings, error) {
+	return consult(ctx, l, func(b *brain, answer func(*scorev1.Settings, error)) { b.setSettings(settings, fields, answer) })
+}
+
+// Stats are counts for the metrics.
+func (l *Leader) Stats(ctx context.Context) (Stats, error) {
+	return consult(ctx, l, func(b *brain, answer func(Stats, error)) { answer(b.snapshotStats(), nil) })
+}
+
+// Connect begins an agent's stream. A refusal is a sentence for its log.
+func (l *Leader) Connect(ctx context.Context, hello *scorev1.Hello, link Link) (refusal string, err error) {
+	return consult(ctx, l, func(b *brain, answer func(string, error)) { answer(b.hello(hello, link), nil) })
+}
+
+// Receive handles a message of a connected agent.
+func (l *Leader) Receive(ctx context.Context, node string, link Link, message *scorev1.AgentMessage) error {
+	return l.do(ctx, func(b *brain) { b.message(node, link, message) })
+}
+
+// Disconnect ends an agent's stream.
+func (l *Leader) Disconnect(node string, link Link) {
+	// As in Close.
+	_ = l.do(context.Background(), func(b *brain) { b.linkLost(node, link) })
+}
+
+func (b *brain) snapshotStats() Stats {
+	s := b.stats
+	s.Ended = make(map[scorev1.EndReason]uint64, len(b.stats.Ended))
+	for reason, n := range b.stats.Ended {
+		s.Ended[reason] = n
+	}
+	s.Rows = len(b.rotation.Rows)
+	s.Jobs = make(map[scorev1.JobState]int)
+	for _, j := range b.jobs {
+		s.Jobs[j.state]++
+	}
+	for _, n := range b.nodes {
+		if n.link != nil {
+			s.NodesUp++
+		}
+	}
+	return s
+}

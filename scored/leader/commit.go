@@ -1,0 +1,66 @@
+package leader
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/scored/replica"
+	"score/scored/state/statepb"
+)
+
+func (l *Leader) worthCommitting() bool {
+	b := l.brain
+	return b.waited() || len(b.commands) > 0 && b.now-b.lazySince >= lazyDelay.Nanoseconds()
+}
+
+func (l *Leader) nextWake() int64 {
+	b := l.brain
+	at := b.timers.deadline()
+	if len(b.commands) > 0 && !l.busy {
+		if lazy := b.lazySince + lazyDelay.Nanoseconds(); at == 0 || lazy < at {
+			at = lazy
+		}
+	}
+	return at
+}
+
+func (l *Leader) commit() {
+	commands, taken := l.brain.takeCommands(maxEntry)
+	l.busy = true
+	l.batches <- batch{
+		brain: l.brain,
+		entry: &statepb.Entry{Term: l.brain.term, TimeNanos: l.brain.now, Commands: commands},
+		taken: taken,
+	}
+}
+
+// commitAll waits for the disk, so that the brain need not.
+func (l *Leader) commitAll() {
+	for b := range l.batches {
+		start := time.Now()
+		err := l.options.Replica.Commit(b.entry)
+		if l.options.ObserveCommit != nil && err == nil {
+			l.options.ObserveCommit(time.Since(start))
+		}
+		l.results <- result{b, err}
+	}
+}
+
+// finish learns that a batch is committed, or that the brain's picture is wrong.
+func (l *Leader) finish(r result) {
+	l.busy = false
+	if r.brain != l.brain {
+		return
+	}
+	if r.err == nil {
+		l.committed = r.taken
+		return
+	}
+	if !errors.Is(r.err, replica.ErrStale) {
+		l.logger.Error("a change could not be committed", zap.Error(r.err))
+	}
+	l.abandon(fmt.Errorf("%w: %w", ErrLost, r.err))
+}

@@ -1,0 +1,102 @@
+package leader
+
+// What happens between the end of a job and its being forgotten.
+
+// over tells whether the job and all it spawned are done.
+func (j *job) over() bool {
+	if j.state != done {
+		return false
+	}
+	for _, child := range j.children {
+		if !child.over() {
+			return false
+		}
+	}
+	return true
+}
+
+// settleEnd does what follows once a job is done: its attachments learn the
+// end, its nodes may forget it, and so may we. It looks upwards too, since an
+// ancestor is over only with its descendants.
+func (b *brain) settleEnd(j *job) {
+	for ; j != nil; j = j.parent {
+		b.settleOne(j)
+	}
+}
+
+// settleTree does the same for all that a job spawned, whose output goes to
+// the job's attachments.
+func (b *brain) settleTree(j *job) {
+	for _, child := range j.children {
+		b.settleTree(child)
+	}
+	b.settleOne(j)
+}
+
+func (b *brain) settleOne(j *job) {
+	if j.state != done || b.jobs[j.id] != j {
+		return
+	}
+	over := j.over()
+	for _, w := range j.watchers {
+		if over && !w.ended {
+			w.ended = true
+			b.notify(w, endedEvent(j.verdict))
+		}
+	}
+	if !j.forgotten && j.mayForget() {
+		b.forget(j)
+	}
+	if j.forgotten && over && len(j.watchers) == 0 {
+		b.call(func(err error) {
+			if err == nil {
+				b.drop(j)
+			}
+		})
+	}
+}
+
+// mayForget tells whether nobody is going to read output that the nodes hold.
+// The owner of a job that was over in an instant may still be on its way.
+func (j *job) mayForget() bool {
+	if j.started == 0 || j.outputRead {
+		return true
+	}
+	return !j.reading() && j.ownerDeadline == 0
+}
+
+// forget tells the nodes that the job's end is committed.
+func (b *brain) forget(j *job) {
+	j.forgotten = true
+	for _, p := range j.parts {
+		if n := b.nodes[p.Node]; n != nil {
+			b.send(n.link, forgetMessage(j.id))
+		}
+	}
+}
+
+// read notes that all output of a job has been fetched.
+func (b *brain) read(id uint64) {
+	if j := b.jobs[id]; j != nil {
+		j.outputRead = true
+		b.settleEnd(j)
+	}
+}
+
+// drop forgets the job here, once its end is committed.
+func (b *brain) drop(j *job) {
+	if len(j.watchers) > 0 || b.jobs[j.id] != j {
+		return
+	}
+	delete(b.jobs, j.id)
+	if j.parent == nil {
+		return
+	}
+	for i, child := range j.parent.children {
+		if child == j {
+			j.parent.children = append(j.parent.children[:i:i], j.parent.children[i+1:]...)
+			break
+		}
+	}
+	b.settleEnd(j.parent)
+}
