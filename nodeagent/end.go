@@ -106,7 +106,7 @@ func (j *job) stewardGone(err error) {
 		killStrays(j.agent.forced, j.mark())
 	}
 	usage := &scorev1.Usage{}
-	if cpu, err := steward.Container.CPUTime(); err == nil {
+	if cpu, err := steward.CPUTime(); err == nil {
 		usage.CpuNanos = cpu.Nanoseconds()
 	}
 	j.finish(usage)

@@ -1,10 +1,12 @@
 package nodeagent_test
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -147,26 +149,38 @@ func TestUnreachablePeerEndsTheJob(t *testing.T) {
 	}
 }
 
-const spawner = `
-#include <mpi.h>
-int main(int argc, char **argv) {
-	MPI_Comm children;
-	MPI_Init(&argc, &argv);
-	MPI_Publish_name("service", MPI_INFO_NULL, "port-1");
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	MPI_Comm_spawn("child", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
-	MPI_Abort(MPI_COMM_WORLD, 9);
-	return 0;
+// speakPMI is a rank that says one PMI-1 request after the other, and waits for
+// the answer to each.
+func speakPMI(requests []string) int {
+	fd, err := strconv.Atoi(os.Getenv("PMI_FD"))
+	if err != nil {
+		return 1
+	}
+	server := os.NewFile(uintptr(fd), "PMI")
+	replies := bufio.NewReader(server)
+	for _, request := range requests {
+		if _, err := server.WriteString(request); err != nil {
+			return 1
+		}
+		reply, err := replies.ReadString('\n')
+		if err != nil {
+			return 1
+		}
+		fmt.Print(reply)
+	}
+	return 0
 }
-`
 
 func TestNamesAndSpawnGoToTheLeader(t *testing.T) {
-	program := compile(t, spawner)
 	leader := startLeader(t)
 	n := startNode(t, leader)
 	s := leader.Next(t)
 	clocked(t, s)
-	mustPrepare(t, s, n.order(1, program))
+	mustPrepare(t, s, n.order(1, n.options.StewardExe, "pmi",
+		"cmd=init pmi_version=1 pmi_subversion=1\n",
+		"cmd=publish_name service=service port=port-1\n",
+		"mcmd=spawn\nnprocs=2\nexecname=child\ntotspawns=1\nspawnssofar=1\nargcnt=0\npreput_num=0\ninfo_num=0\nendcmd\n",
+		"cmd=abort exitcode=9\n"))
 	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
 	isName := func(m *scorev1.AgentMessage) bool { return m.GetName() != nil }
 	name := s.Until(t, "name", isName).GetName()

@@ -16,6 +16,8 @@ func TestMain(m *testing.M) {
 			os.Exit(steward.Main(os.Args[2:]))
 		case "spin":
 			os.Exit(spin(os.Args[2:]))
+		case "pmi":
+			os.Exit(speakPMI(os.Args[2:]))
 		case "agent":
 			os.Exit(runAgent(os.Args[2:]))
 		}

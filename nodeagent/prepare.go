@@ -82,7 +82,10 @@ func (a *Agent) checkOrder(order *scorev1.Prepare) error {
 // getReady gives the job a steward and has it prepare.
 func (j *job) getReady() {
 	defer close(j.claimed)
-	steward, err := j.agent.pool.Claim(j.ctx, client.Events{Message: j.hear, Closed: j.stewardGone})
+	// Where memory is bounded, no page of an earlier job must be charged to this.
+	fresh := j.order.GetMemoryLimitBytes() > 0
+	user := j.order.GetUser().GetUid()
+	steward, err := j.agent.pool.Claim(j.ctx, user, fresh, client.Events{Message: j.hear, Closed: j.stewardGone})
 	if err != nil {
 		j.cannotPrepare(err)
 		return

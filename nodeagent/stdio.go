@@ -52,6 +52,8 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 		return err
 	}
 	select {
+	case <-j.ctx.Done():
+		return drained(stream) // its steward may have another job by now
 	case <-steward.Exited():
 		return drained(stream) // a lost steward has no more output
 	case <-time.After(exitPatience):
