@@ -160,12 +160,18 @@ func (s *Server) Run(ctx context.Context) error {
 func (e *endpoint) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	err := e.listener.Close()
+	err := unlessClosed(e.listener.Close())
 	e.calls.drain(ctx)
+	return errors.Join(err, unlessClosed(e.server.Close()))
+}
+
+// unlessClosed leaves out that something was closed already: listeners are
+// closed by whoever comes first.
+func unlessClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
-		err = nil
+		return nil
 	}
-	return errors.Join(err, e.server.Close())
+	return err
 }
 
 // Close gives back what New took, for a server that is never run.
@@ -174,9 +180,7 @@ func (s *Server) Close() error {
 	var errs []error
 	for _, e := range s.endpoints {
 		if e.listener != nil {
-			if err := e.listener.Close(); !errors.Is(err, net.ErrClosed) {
-				errs = append(errs, err)
-			}
+			errs = append(errs, unlessClosed(e.listener.Close()))
 		}
 	}
 	return errors.Join(errors.Join(errs...), s.replica.Close())
