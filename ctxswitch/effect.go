@@ -25,7 +25,7 @@ const (
 	// EffectRecord: a switch is over, Record says how it went. Nothing to do.
 	EffectRecord
 	// EffectWarn: tell the job's user that it did not stop in time WarnAfter
-	// times in a row; it is told once until it stops in time again.
+	// times in a row; it is told once.
 	EffectWarn
 )
 

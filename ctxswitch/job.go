@@ -61,15 +61,16 @@ type job struct {
 	bound    binding
 	want     bool // the row that is on has the job
 
-	// waiting says that the present step waits for this job's answer. Never
-	// true in Steady.
-	waiting bool
+	// waiting is the step whose answer is awaited from this job, or Steady.
+	waiting Step
+	by      int64  // until when
 	seq     uint64 // of the last order to the job, freezes apart
 	stopSeq uint64 // of the last freeze; it may outlast its switch
 	stopBy  int64  // until when its answer is waited for
 
 	late        bool   // stopping, and no longer waited for
 	lateStreak  int    // late freezes since the last one in time
+	warned      bool   // the user has been told; once is enough
 	lateFreezes uint64 // late freezes in all
 
 	since  int64 // local instant of the last go, while running
@@ -135,22 +136,27 @@ func (m *Machine) add(j job) bool {
 }
 
 // remove takes a job from the table; a step that waited for it no longer does.
-func (m *Machine) remove(id JobID) {
+func (m *Machine) remove(now int64, id JobID) {
 	i, ok := m.find(id)
 	if !ok {
 		return
 	}
-	m.answered(&m.jobs[i])
+	m.answered(now, &m.jobs[i])
 	if m.jobs[i].contexts > 0 {
 		m.networked--
 	}
 	m.jobs = slices.Delete(m.jobs, i, i+1)
 }
 
-// answered ends the present step's waiting for the job.
-func (m *Machine) answered(j *job) {
-	if j.waiting {
-		j.waiting = false
-		m.pending--
+// answered ends the waiting for the job. With the last answer its step is over.
+func (m *Machine) answered(now int64, j *job) {
+	s := j.waiting
+	if s == Steady {
+		return
+	}
+	j.waiting = Steady
+	m.pending[s]--
+	if m.pending[s] == 0 {
+		m.record.End[s] = now
 	}
 }

@@ -18,9 +18,9 @@ func (m *Machine) learn(now int64, ev *Event) {
 	case EventJobLaunched:
 		m.learnLaunched(now, ev.Job)
 	case EventJobRemoved:
-		m.remove(ev.Job)
+		m.remove(now, ev.Job)
 	case EventDone:
-		m.learnDone(ev)
+		m.learnDone(now, ev)
 	}
 }
 
@@ -94,14 +94,14 @@ func (m *Machine) learnLaunched(now int64, id JobID) {
 	if j.phase == PhaseRunning {
 		return
 	}
-	m.answered(j)
+	m.answered(now, j)
 	j.phase, j.late, j.since = PhaseRunning, false, now
 	m.disturbed = true
 }
 
 // learnDone takes the answer to an order. One to an order that has been
 // replaced says nothing about the present.
-func (m *Machine) learnDone(ev *Event) {
+func (m *Machine) learnDone(now int64, ev *Event) {
 	j := m.lookup(ev.Job)
 	if j == nil {
 		return
@@ -120,8 +120,8 @@ func (m *Machine) learnDone(ev *Event) {
 		}
 		j.phase, j.late = PhaseStopped, false
 	}
-	if ev.Step == m.state {
-		m.answered(j)
+	if ev.Step == j.waiting {
+		m.answered(now, j)
 	}
 }
 

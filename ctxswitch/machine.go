@@ -9,9 +9,10 @@ const (
 	// Never is the deadline of a machine that waits for events only.
 	Never = int64(math.MaxInt64)
 
-	// WarnAfter is how many late freezes in a row make the user be told: one
-	// or two are a page fault or a busy disk, more are the program's nature.
-	WarnAfter = 3
+	// WarnAfter is how many late freezes in a row make the user be told: a few
+	// are a page fault, a busy disk, or a machine so busy that Linux does not
+	// let the process come to its stop; so many are the program's nature.
+	WarnAfter = 10
 
 	// usualJobs is for how many jobs memory is taken in advance; with more,
 	// the tables grow once.
@@ -29,9 +30,8 @@ type Machine struct {
 	jobs      []job // in the order of their ids
 	networked int   // how many of them have contexts
 
-	state   Step  // the step of the switch in progress, or Steady
-	pending int   // jobs with waiting set; 0 in Steady
-	by      int64 // until when they are waited for
+	state   Step           // the step of the switch in progress, or Steady
+	pending [stepCount]int // jobs whose answer to each step is awaited; none in Steady
 
 	cur  timeline // the plan in force, or none yet
 	next timeline // a newer plan whose origin or whose clock is still to come
@@ -93,8 +93,8 @@ func (m *Machine) Handle(now int64, ev Event) []Effect {
 // the origin of a plan, or the end of its patience with a step.
 func (m *Machine) Deadline() int64 {
 	at := Never
-	if m.pending > 0 {
-		at = m.by
+	if m.waiting() {
+		at = m.patience()
 	}
 	if m.cur.present {
 		at = min(at, m.cur.nextChange(m.slot))

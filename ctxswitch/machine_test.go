@@ -45,17 +45,17 @@ func TestUsage(t *testing.T) {
 		at := now + i*10*ms
 		carryOut(m, at, 10_000, m.Handle(at, Tick()))
 	}
-	// Job 1 was adopted running and let go twice, for 10 ms less the 20 us that
-	// each switch took; it has run for 5 ms now.
+	// Job 1 was adopted running and let go twice; it has run for 5 ms now. A job
+	// is let go in the instant in which the other is ordered to stop.
 	at := now + 45*ms
 	j1, _ := m.Job(1, at)
 	want := Job{ID: 1, Phase: PhaseRunning, On: true, Slices: 2,
-		Ran: 10*time.Millisecond + 10*time.Millisecond - 10*time.Microsecond + 5*time.Millisecond - 10*time.Microsecond}
+		Ran: 10*time.Millisecond + 10*time.Millisecond + 5*time.Millisecond}
 	if j1 != want {
 		t.Errorf("job 1: %+v, want %+v", j1, want)
 	}
 	j2, _ := m.Job(2, at)
-	want = Job{ID: 2, Phase: PhaseStopped, Slices: 2, Ran: 2 * (10*time.Millisecond - 10*time.Microsecond)}
+	want = Job{ID: 2, Phase: PhaseStopped, Slices: 2, Ran: 2 * 10 * time.Millisecond}
 	if j2 != want {
 		t.Errorf("job 2: %+v, want %+v", j2, want)
 	}
@@ -65,6 +65,44 @@ func TestUsage(t *testing.T) {
 	term, version, on, ok := m.InForce()
 	if term != 1 || version != 1 || on.Round != 2 || on.Pos != 0 || !ok {
 		t.Errorf("in force: %d.%d %+v %v", term, version, on, ok)
+	}
+}
+
+// TestUserIsWarnedOnce: a job that never stops in time, then does, then not.
+func TestUserIsWarnedOnce(t *testing.T) {
+	now := int64(time.Second)
+	m := twoJobs(now)
+	stuck := func(rounds int) (warned []int) {
+		for range rounds {
+			for range 2 {
+				now = m.Deadline()
+				todo := append([]Effect(nil), m.Handle(now, Tick())...)
+				for i := 0; i < len(todo); i++ {
+					if e := todo[i]; e.Step != Steady && (e.Job != 1 || e.Kind == EffectThaw) {
+						todo = append(todo, m.Handle(now+10, Done(e))...)
+					}
+				}
+				if m.State() == Steady {
+					continue
+				}
+				for _, e := range m.Handle(m.Deadline(), Tick()) {
+					if e.Kind == EffectWarn {
+						warned = append(warned, e.Late)
+					}
+				}
+			}
+		}
+		return warned
+	}
+	if w := stuck(3 * WarnAfter); len(w) != 1 || w[0] != WarnAfter {
+		t.Errorf("warned %v, want once, of %d", w, WarnAfter)
+	}
+	carryOut(m, m.Deadline(), 10, m.Handle(m.Deadline(), Tick()))
+	if w := stuck(3 * WarnAfter); len(w) != 0 {
+		t.Errorf("warned again: %v", w)
+	}
+	if j, _ := m.Job(1, now); j.LateFreezes < 6*WarnAfter-1 || m.Count(CountLateFreezes) != j.LateFreezes {
+		t.Errorf("%d late freezes of the job, %d in all", j.LateFreezes, m.Count(CountLateFreezes))
 	}
 }
 
@@ -179,7 +217,7 @@ func TestMeasures(t *testing.T) {
 	want := map[Measure]time.Duration{
 		MeasureWake:  7 * time.Microsecond,
 		MeasureStop:  10 * time.Microsecond,
-		MeasureGo:    10 * time.Microsecond,
+		MeasureGo:    20 * time.Microsecond, // from the one order to both
 		MeasureTotal: 27 * time.Microsecond,
 	}
 	for i := range MeasureTable {
@@ -198,7 +236,7 @@ func TestMeasures(t *testing.T) {
 		t.Error("an unplanned switch has a wake or total time")
 	}
 	broken := records[0]
-	broken.Superseded = true
+	broken.Superseded, broken.Running = true, 0
 	h.Observe(&broken)
 	if h[MeasureWake].Count() != 2 || h[MeasureTotal].Count() != 1 {
 		t.Error("a switch that was broken off has a total time")

@@ -38,7 +38,7 @@ type MeasureInfo struct {
 var MeasureTable = [MeasureCount]MeasureInfo{
 	{MeasureWake, "wake", "From the planned instant to the first order.", "ns", Steady},
 	{MeasureRevoke, "revoke", "Taking the outgoing jobs' contexts from their processes.", "ns", Revoke},
-	{MeasureStop, "stop", "Freezing the outgoing jobs.", "ns", Stop},
+	{MeasureStop, "stop", "Until the outgoing jobs were known to stand still.", "ns", Stop},
 	{MeasureFlush, "flush", "Until nothing of the outgoing jobs was in the network.", "ns", Flush},
 	{MeasureSave, "save", "Taking the outgoing contexts from their channels.", "ns", Save},
 	{MeasureLoad, "load", "Putting the incoming contexts on their channels.", "ns", Load},
@@ -52,7 +52,7 @@ type Measures [MeasureCount]histogram.Histogram
 
 // Observe adds a switch. Wake and total have a meaning only where an instant
 // was planned, and steps only where a job had part in them; a switch that was
-// broken off has no total. It allocates nothing.
+// broken off before the new jobs ran has no total. It allocates nothing.
 func (h *Measures) Observe(r *Record) {
 	for i := range MeasureTable {
 		if d, ok := MeasureTable[i].of(r); ok {
@@ -67,7 +67,8 @@ func (info *MeasureInfo) of(r *Record) (d time.Duration, ok bool) {
 	case MeasureWake:
 		return r.Wake(), r.Cause == CauseBoundary
 	case MeasureTotal:
-		return r.Total(), r.Cause == CauseBoundary && !r.Superseded
+		d, ok = r.Total()
+		return d, ok && r.Cause == CauseBoundary
 	default:
 		return r.Took(info.step)
 	}

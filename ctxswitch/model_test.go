@@ -242,7 +242,8 @@ func (w *world) check(e Effect) {
 }
 
 // mayRun checks that a job is let go by right: its row is on, its network is
-// there, and every job of another row stands still or has been given up.
+// there, and every job of another row stands still or has been given up; one
+// without contexts need only have been ordered to stop, if he has none either.
 func (w *world) mayRun(e Effect, on bool) {
 	w.t.Helper()
 	if !on {
@@ -256,7 +257,8 @@ func (w *world) mayRun(e Effect, on bool) {
 		if slices.Contains(row, id) || !p.born || p.frozen {
 			continue
 		}
-		if !p.freezing || w.now < p.frozenFrom+int64(StopTimeout) {
+		inTime := w.now < p.frozenFrom+int64(StopTimeout)
+		if !p.freezing || inTime && p.contexts+w.jobs[e.Job].contexts > 0 {
 			w.t.Fatalf("%v for job %d, but job %d of another row runs (freeze ordered: %v)",
 				e.Kind, e.Job, id, p.freezing)
 		}
@@ -281,6 +283,9 @@ func (w *world) checkRecord(r *Record) {
 	}
 	if r.Planned > w.now || r.Finished != w.now {
 		w.t.Fatalf("it is %d, the record says planned %d, finished %d", w.now, r.Planned, r.Finished)
+	}
+	if r.Running > r.Finished || r.Running != 0 && r.Running < r.Planned || r.Running == 0 && !r.Superseded {
+		w.t.Fatalf("running at %d, planned %d, finished %d, superseded %v", r.Running, r.Planned, r.Finished, r.Superseded)
 	}
 	w.freed, w.thawed = 0, 0
 }

@@ -41,7 +41,12 @@ type Record struct {
 	Steps      StepSet          // in which any job had part
 	LateSteps  StepSet          // in which any job did not answer in time
 	Begin, End [stepCount]int64 // of each step in Steps
-	// Finished is when the last step was over.
+	// Running is since when all jobs let go on or started run; if there are
+	// none, when the node was as the row wants it. It is 0 if the switch was
+	// broken off before.
+	Running int64
+	// Finished is when the last answer had come. Those of stopped jobs may come
+	// after Running.
 	Finished int64
 
 	Out      []JobID // jobs ordered to stop
@@ -61,8 +66,11 @@ func (r *Record) Took(s Step) (d time.Duration, ran bool) {
 // Wake is how long after the planned instant the switch began.
 func (r *Record) Wake() time.Duration { return time.Duration(r.first() - r.Planned) }
 
-// Total is the time from the planned instant to the new jobs' running.
-func (r *Record) Total() time.Duration { return time.Duration(r.Finished - r.Planned) }
+// Total is the time from the planned instant to the new jobs' running; ok is
+// false if the switch was broken off before.
+func (r *Record) Total() (d time.Duration, ok bool) {
+	return time.Duration(r.Running - r.Planned), r.Running != 0
+}
 
 // first is the begin of the first step that had any part.
 func (r *Record) first() int64 {

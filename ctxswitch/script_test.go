@@ -167,8 +167,11 @@ func (s *script) describe(e Effect) string {
 // describeRecord prints a record in one line.
 func describeRecord(r *Record) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "record %d.%d round %d row %d, %s planned %s wake %v total %v",
-		r.Term, r.Version, r.Slot.Round, r.Slot.Row, r.Cause, instant(r.Planned), r.Wake(), r.Total())
+	fmt.Fprintf(&b, "record %d.%d round %d row %d, %s planned %s wake %v",
+		r.Term, r.Version, r.Slot.Round, r.Slot.Row, r.Cause, instant(r.Planned), r.Wake())
+	if d, ok := r.Total(); ok {
+		fmt.Fprintf(&b, " total %v", d)
+	}
 	for s := Revoke; s <= Go; s++ {
 		if d, ran := r.Took(s); ran {
 			fmt.Fprintf(&b, " %s=%v", s, d)

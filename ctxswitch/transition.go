@@ -1,12 +1,15 @@
 package ctxswitch
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // decide draws the conclusions from what is known at the instant now. It holds
 // every transition of the machine; DESIGN.md draws them. Each step orders its
 // work from all jobs that have part in it (job.due), and is over when all have
-// answered or its time is up. A step in which no job has part is passed in the
-// same call.
+// answered or its time is up; the stop of jobs without contexts may last beyond
+// the steps after it. A step in which no job has part is passed in the same call.
 func (m *Machine) decide(now int64) {
 	if (m.aim(now) || m.disturbed) && m.state != Steady {
 		// The row this switch was made for is no longer the one that is on, or
@@ -33,16 +36,17 @@ func (m *Machine) decide(now int64) {
 		// processes, which still run. Comes first, for a process stopped within
 		// a critical section would keep the lock until its next slice.
 		case Revoke:
-			if m.waits(now) {
+			if m.waits(now, Revoke) {
 				return
 			}
 			m.enter(now, Stop)
 
-		// Stop: the outgoing jobs are being frozen. Nothing comes in yet: two
-		// gangs on one CPU would slow each other down by more than the wait.
+		// Stop: the outgoing jobs are being frozen. Contexts are not touched
+		// before their processes stand still. Where there are none to touch, the
+		// incoming jobs go at once, and the answers are awaited with theirs.
 		// A job that is late is counted and left to the kernel.
 		case Stop:
-			if m.waits(now) {
+			if !m.together() && m.waits(now, Stop) {
 				return
 			}
 			m.enter(now, Flush)
@@ -50,7 +54,7 @@ func (m *Machine) decide(now int64) {
 		// Flush: what the outgoing jobs have sent is being answered. Comes after
 		// stop, so that nothing new is sent meanwhile.
 		case Flush:
-			if m.waits(now) {
+			if m.waits(now, Flush) {
 				return
 			}
 			m.enter(now, Save)
@@ -58,22 +62,28 @@ func (m *Machine) decide(now int64) {
 		// Save: the outgoing contexts leave their channels. Comes after flush,
 		// since answers can only come to a context that is on its channel.
 		case Save:
-			if m.waits(now) {
+			if m.waits(now, Save) {
 				return
 			}
 			m.enter(now, Load)
 
 		// Load: the incoming contexts take the channels, which save has emptied.
 		case Load:
-			if m.waits(now) {
+			if m.waits(now, Load) {
 				return
 			}
 			m.enter(now, Go)
 
 		// Go: the incoming jobs are being thawed, or launched if it is their
-		// first time. Comes last, so that they find their network in place.
+		// first time. Comes last, so that they find their network in place. Ends
+		// when they run and the outgoing stand still: both are to be known before
+		// the next switch.
 		case Go:
-			if m.waits(now) {
+			going, stopping := m.waits(now, Go), m.waits(now, Stop)
+			if !going {
+				m.running(now)
+			}
+			if going || stopping {
 				return
 			}
 			m.finish(now, false)
@@ -170,8 +180,7 @@ func (m *Machine) begin(now int64) {
 
 // enter goes on to step s and orders its work.
 func (m *Machine) enter(now int64, s Step) {
-	m.leave(now)
-	m.state, m.by = s, now
+	m.state = s
 	if steps[s].network && m.networked == 0 {
 		return
 	}
@@ -191,12 +200,12 @@ func (m *Machine) enter(now int64, s Step) {
 func (m *Machine) order(now int64, j *job, s Step) {
 	if s == Stop && j.phase == PhaseStopping {
 		// Ordered by a switch that was broken off; the answer is still to come.
-		m.await(j, j.stopBy)
+		m.await(j, Stop, j.stopBy)
 		return
 	}
 	m.seq++
 	by := now + int64(steps[s].timeout)
-	m.await(j, by)
+	m.await(j, s, by)
 	m.effects = append(m.effects, Effect{Kind: steps[s].effect, Step: s, Job: j.id, Seq: m.seq, By: by})
 	if s != Stop {
 		j.seq = m.seq
@@ -241,35 +250,54 @@ func (m *Machine) run(now int64, j *job) {
 	j.slices++
 }
 
-// await makes the present step wait for the job, until by at the latest.
-func (m *Machine) await(j *job, by int64) {
-	j.waiting = true
-	m.pending++
-	m.by = max(m.by, by)
-}
-
-// waits says whether the present step is still to be waited for. When its time
-// is up it no longer is, and who did not answer is noted.
-func (m *Machine) waits(now int64) bool {
-	if m.pending == 0 {
-		return false
-	}
-	if now < m.by {
+// together says that going need not wait for the stop: no job that has part in
+// the switch has contexts, which could be given away too early.
+func (m *Machine) together() bool {
+	if m.networked == 0 {
 		return true
 	}
-	m.record.LateSteps.add(m.state)
-	for i := range m.jobs {
-		if j := &m.jobs[i]; j.waiting {
-			m.answered(j)
-			m.late(j)
-		}
-	}
-	return false
+	return !slices.ContainsFunc(m.jobs, func(j job) bool { return j.contexts > 0 && !j.settled() })
 }
 
-// late notes that a job did not answer the present step in time.
-func (m *Machine) late(j *job) {
-	if m.state != Stop {
+// await makes step s wait for the job, until by at the latest.
+func (m *Machine) await(j *job, s Step, by int64) {
+	j.waiting, j.by = s, by
+	m.pending[s]++
+}
+
+// waiting says that any job's answer is awaited.
+func (m *Machine) waiting() bool { return m.pending != [stepCount]int{} }
+
+// patience is the first instant at which a job's answer is no longer awaited.
+func (m *Machine) patience() int64 {
+	at := Never
+	for i := range m.jobs {
+		if j := &m.jobs[i]; j.waiting != Steady {
+			at = min(at, j.by)
+		}
+	}
+	return at
+}
+
+// waits says whether step s is still to be waited for. A job whose time is up
+// no longer is, which is noted.
+func (m *Machine) waits(now int64, s Step) bool {
+	if m.pending[s] == 0 {
+		return false
+	}
+	for i := range m.jobs {
+		if j := &m.jobs[i]; j.waiting == s && now >= j.by {
+			m.record.LateSteps.add(s)
+			m.answered(now, j)
+			m.late(j, s)
+		}
+	}
+	return m.pending[s] > 0
+}
+
+// late notes that a job did not answer step s in time.
+func (m *Machine) late(j *job, s Step) {
+	if s != Stop {
 		m.counters[CountLateSteps]++
 		return
 	}
@@ -278,37 +306,41 @@ func (m *Machine) late(j *job) {
 	j.late = true
 	j.lateFreezes++
 	j.lateStreak++
-	if j.lateStreak == WarnAfter {
+	if j.lateStreak == WarnAfter && !j.warned {
+		j.warned = true
 		m.counters[CountWarnings]++
 		m.effects = append(m.effects, Effect{Kind: EffectWarn, Job: j.id, Late: j.lateStreak})
 	}
 }
 
-// leave notes the end of the present step.
-func (m *Machine) leave(now int64) {
-	if m.record.Steps.Has(m.state) {
-		m.record.End[m.state] = now
+// running notes since when all incoming jobs run, if there are any.
+func (m *Machine) running(now int64) {
+	if r := m.record; r.Running == 0 && len(r.In)+len(r.Launched) > 0 {
+		r.Running = now
 	}
 }
 
 // finish closes the switch in progress and hands out its record.
 func (m *Machine) finish(now int64, superseded bool) {
-	m.leave(now)
-	m.record.Finished, m.record.Superseded = now, superseded
-	m.effects = append(m.effects, Effect{Kind: EffectRecord, Record: m.record})
+	r := m.record
+	r.Finished, r.Superseded = now, superseded
 	if superseded {
 		m.counters[CountSuperseded]++
-		m.forgetWaits()
+		m.forgetWaits(now)
 	} else {
 		m.counters[CountSwitches]++
+		if r.Running == 0 {
+			r.Running = now
+		}
 	}
+	m.effects = append(m.effects, Effect{Kind: EffectRecord, Record: r})
 	m.state, m.record = Steady, nil
 }
 
 // forgetWaits ends the waiting of a switch that is broken off. A freeze that is
 // under way is taken up again by the next one (see job.due).
-func (m *Machine) forgetWaits() {
+func (m *Machine) forgetWaits(now int64) {
 	for i := range m.jobs {
-		m.answered(&m.jobs[i])
+		m.answered(now, &m.jobs[i])
 	}
 }
