@@ -71,34 +71,34 @@ func (s *Sender) Queue(n uint32) { s.end += n }
 // as transmitted: what the caller then fails to transmit is as lost on the wire.
 // The caller calls again until the burst is empty or its link is full.
 func (s *Sender) Send(c *Config, now int64, limit uint32) Burst {
-	b := Burst{First: s.nxt, Tx: s.tx + 1, Ask: s.flags&flagAskDue != 0}
 	if limit == 0 || s.flags&(flagSuspended|flagFailed) != 0 {
 		return Burst{}
 	}
+	first, count, ask := s.nxt, uint32(0), s.flags&flagAskDue != 0
 	if queued := s.end - s.nxt; queued != 0 && s.hold == Open && s.flags&flagFlushing == 0 {
 		allowed := c.Policy.MaySend(c, s)
 		if allowed == 0 && s.una == s.nxt {
 			// No answer is under way that could allow more.
 			s.pause(c, now, HeldDry)
 		}
-		b.Count = min(queued, allowed, limit)
-		if b.Count == allowed && allowed != 0 && allowed < queued && !after(s.asked, s.echo) {
+		count = min(queued, allowed, limit)
+		if count == allowed && allowed != 0 && allowed < queued && !after(s.asked, s.echo) {
 			// The window closes: an answer at once opens it soonest. One ask in
 			// a window, or each answered frame would ask for itself.
-			b.Ask = true
+			ask = true
 		}
 	}
-	if b.Count == 0 && !b.Ask {
+	if count == 0 && !ask {
 		return Burst{}
 	}
-	s.flags &^= flagAskDue
-	s.nxt += b.Count
+	s.nxt += count
 	if after(s.nxt, s.max) {
 		s.max = s.nxt
 	}
-	s.tx += max(b.Count, 1)
-	b.Want = c.Policy.Wants(c, s)
-	if b.Ask {
+	tx := s.tx + 1
+	s.tx += max(count, 1)
+	if ask {
+		s.flags &^= flagAskDue
 		s.asked = s.tx
 		if s.silent == 0 {
 			s.silent = now
@@ -111,7 +111,7 @@ func (s *Sender) Send(c *Config, now int64, limit uint32) Burst {
 	if s.deadline == 0 {
 		s.deadline = now + s.rto(c)
 	}
-	return b
+	return Burst{First: first, Count: count, Tx: tx, Ask: ask, Want: c.Policy.Wants(c, s)}
 }
 
 // OnAnswer takes an answer and returns how many frames it released: the send
@@ -207,7 +207,9 @@ func (s *Sender) Tick(c *Config, now int64) (failed bool) {
 	}
 	// Asking costs a header and tells exactly what is missing; to send frames
 	// again on a guess would load a receiver that is only slow.
+	// What was being measured may be lost; the ask will be measured instead.
 	s.flags |= flagAskDue
+	s.flags &^= flagSampling
 	if s.tries < maxShift {
 		s.tries++
 	}
@@ -227,9 +229,8 @@ func (s *Sender) Flush(c *Config, now int64) {
 		return
 	}
 	s.flags |= flagAskDue
-	if s.deadline == 0 {
-		s.deadline = now + s.rto(c)
-	}
+	// Agents answer now, and a slice is waiting: the wait is the shortest.
+	s.deadline, s.tries = now+int64(c.RTOFloor), 0
 }
 
 // Suspend tells that the context is leaving its channel: timers stand still.
@@ -248,10 +249,11 @@ func (s *Sender) Suspend(now int64) {
 }
 
 // Resume ends Flush and Suspend. A sender that was held, or has something
-// unanswered, asks at once: what it waited for may have come and gone.
-func (s *Sender) Resume(c *Config, now int64) {
+// unanswered, asks at once: what it waited for may have come and gone. It returns
+// what Tick does.
+func (s *Sender) Resume(c *Config, now int64) (failed bool) {
 	if s.flags&flagFailed != 0 {
-		return
+		return false
 	}
 	if s.flags&flagSuspended != 0 {
 		if s.deadline != 0 {
@@ -262,12 +264,11 @@ func (s *Sender) Resume(c *Config, now int64) {
 		}
 	}
 	s.flags &^= flagSuspended | flagFlushing
-	if s.hold != Open || s.tx != s.echo {
-		s.flags |= flagAskDue
-		if s.deadline == 0 {
-			s.deadline = now + s.patience(c)
-		}
+	if s.hold == Open && s.tx == s.echo {
+		return false
 	}
+	s.deadline, s.tries = now, 0
+	return s.Tick(c, now)
 }
 
 // Fail tells that the peer is gone. Nothing is sent any more.
