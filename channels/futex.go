@@ -22,5 +22,5 @@ func futexSleep(word *uint32, value uint32, most time.Duration) {
 // futexRouse wakes one sleeper.
 func futexRouse(word *uint32) { futex(word, futexWake, 1, 0) }
 
-// osYield lets another thread have the processor.
-func osYield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+// Yield lets another thread have the processor.
+func Yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

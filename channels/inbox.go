@@ -283,6 +283,20 @@ func (in *Inbox) Stuck() bool {
 // Damage is not nil once a ring had to be given up; its sender is lost to this rank.
 func (in *Inbox) Damage() error { return in.damage }
 
+// TakeDamage is Damage, once.
+func (in *Inbox) TakeDamage() error {
+	err := in.damage
+	in.damage = nil
+	return err
+}
+
+// Close tells senders that the channel is closed, and wakes those that wait.
+func (in *Inbox) Close() {
+	in.publish()
+	in.img.SetState(abi.StateClosed)
+	in.wakeAll()
+}
+
 // Gone returns a rank of this node that died and was not returned before. Its
 // messages come first: ask after Poll found nothing.
 func (in *Inbox) Gone() (rank uint32, ok bool) {

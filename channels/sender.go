@@ -36,7 +36,6 @@ type Sender struct {
 
 	staged  []byte // buffer of Reserve without a lane
 	pending int    // length of the reserved message, -1 if none
-	wakes   uint64
 }
 
 // Sender registers this process as the writer for the rank.
@@ -64,9 +63,6 @@ func (img *Image) Sender(rank uint32) (*Sender, error) {
 // byte is written. It does at first.
 func (s *Sender) SetImmediate(on bool) { s.immediate = on }
 
-// Wakes counts how often the sender had to wake the receiver.
-func (s *Sender) Wakes() uint64 { return s.wakes }
-
 // Send copies a message into the inbox. The error is ErrFull, ErrTooLarge,
 // ErrGone or ErrClosed, and then nothing was sent.
 func (s *Sender) Send(data []byte) error {
@@ -85,7 +81,7 @@ func (s *Sender) Send(data []byte) error {
 	}
 	w.commitRecord(abi.Commit(len(data), abi.KindData, w.rank), n, 0)
 	if atomic.LoadUint32(s.sleeping) != 0 {
-		s.wake()
+		s.img.Rouse()
 	}
 	return nil
 }
@@ -205,6 +201,18 @@ func (s *Sender) Room() int {
 	return min(s.lane.largest(), int(s.img.layout.MaxMessage))
 }
 
+// Ready says whether a message of the length would be taken now: nil, or the error
+// that Send would return.
+func (s *Sender) Ready(length int) error {
+	if err := s.ready(length); err != nil {
+		return err
+	}
+	if s.open && s.lane.fits(abi.Lines(length)) || !s.open && s.Room() >= length {
+		return nil
+	}
+	return ErrFull
+}
+
 // ready looks at everything that may forbid a message, and opens the lane when it is time.
 func (s *Sender) ready(length int) error {
 	switch atomic.LoadUint32(s.state) {
@@ -225,12 +233,6 @@ func (s *Sender) ready(length int) error {
 
 func (s *Sender) wakeSleeper() {
 	if atomic.LoadUint32(s.sleeping) != 0 {
-		s.wake()
-	}
-}
-
-func (s *Sender) wake() {
-	if s.img.Rouse() {
-		s.wakes++
+		s.img.Rouse()
 	}
 }

@@ -86,7 +86,7 @@ func (w *sharedWriter) lock() (pos uint64, ok bool) {
 			return w.takeOver()
 		}
 		runtime.Gosched()
-		osYield()
+		Yield()
 	}
 }
 

@@ -1,0 +1,11 @@
+// Package handover passes the descriptors of context images from whoever made
+// them (a node's daemons, a launcher) to the ranks: a rank asks on a Unix
+// socket for the image of a channel and rank, and gets its descriptor.
+//
+// Requests and answers are packets of fixed size, so neither side keeps state
+// between them and a bad packet ends the connection. Who may have which image is the
+// server's Source to decide; this package does not know users or jobs.
+//
+//	go handover.Serve(conn, func(r handover.Request) (*os.File, handover.Status) { ... }) // in the daemon
+//	img, err := handover.NewClient(conn).Image(channel, handover.Own)                   // in the rank
+package handover

@@ -1,0 +1,180 @@
+package pm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"score/channels"
+	"score/channels/abi"
+	"score/channels/handover"
+)
+
+// Channel is this rank's end of a channel. One goroutine uses it at a time.
+type Channel struct {
+	process *Process
+	img     *channels.Image
+	in      *channels.Inbox
+	local   []uint32           // ranks of this node
+	senders []*channels.Sender // by place in local; nil before the first message
+	images  []*channels.Image  // of those ranks
+	spin    time.Duration
+	most    int
+
+	out    *channels.Sender // whose buffer GetSendBuffer returned
+	outTo  int
+	outLen int
+
+	ahead    channels.Message // taken by Poll
+	hasAhead bool
+	gone     []uint32 // deaths that Receive has still to report
+
+	tally  channels.Tally
+	closed bool
+}
+
+// newChannel gets the rank's own context. Those of its peers follow at the first message.
+func newChannel(p *Process, number uint32) (*Channel, error) {
+	img, err := p.client.Image(number, handover.Own)
+	if err != nil {
+		return nil, fmt.Errorf("pm: %w", err)
+	}
+	c := &Channel{process: p, img: img, local: img.Local(), most: int(img.Geometry().MaxMessage)}
+	c.senders = make([]*channels.Sender, len(c.local))
+	c.images = make([]*channels.Image, len(c.local))
+	c.spin = p.settings.spin(len(c.local))
+	if err := c.start(); err != nil {
+		img.Close()
+		return nil, fmt.Errorf("pm: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Channel) start() error {
+	me, err := channels.Self()
+	if err != nil {
+		return err
+	}
+	c.in, err = c.img.Inbox(c.wake)
+	if err != nil {
+		return err
+	}
+	c.in.SetOverlap(c.process.settings.Overlap)
+	c.img.SetOwner(abi.RoleProcess, me)
+	return nil
+}
+
+// Rank is this rank's number.
+func (c *Channel) Rank() int { return int(c.img.Rank) }
+
+// Size is how many ranks the job has.
+func (c *Channel) Size() int { return int(c.img.Geometry().Ranks) }
+
+// Number is the channel's.
+func (c *Channel) Number() int { return int(c.img.Channel) }
+
+// MaxMessage is the length of the longest message in bytes.
+func (c *Channel) MaxMessage() int { return c.most }
+
+// SameNode says whether messages to the rank go through memory.
+func (c *Channel) SameNode(rank int) bool {
+	_, ok := c.place(rank)
+	return ok
+}
+
+// place is where a rank stands among those of this node.
+func (c *Channel) place(rank int) (int, bool) {
+	if i := rank - int(c.local[0]); uint(i) < uint(len(c.local)) && c.local[i] == uint32(rank) {
+		return i, true
+	}
+	if rank < 0 || rank >= c.Size() {
+		return 0, false
+	}
+	return slices.BinarySearch(c.local, uint32(rank))
+}
+
+// sender is the way to a rank.
+func (c *Channel) sender(rank int) (*channels.Sender, error) {
+	if i := rank - int(c.local[0]); uint(i) < uint(len(c.senders)) && c.local[i] == uint32(rank) && c.senders[i] != nil {
+		return c.senders[i], nil
+	}
+	return c.connect(rank)
+}
+
+// connect gets the context of a rank on this node.
+func (c *Channel) connect(rank int) (*channels.Sender, error) {
+	if c.closed {
+		return nil, ErrClosed
+	}
+	if rank < 0 || rank >= c.Size() {
+		return nil, fmt.Errorf("%w: %d, the job has ranks 0 to %d", ErrRank, rank, c.Size()-1)
+	}
+	i, ok := c.place(rank)
+	if !ok {
+		return nil, fmt.Errorf("%w: rank %d", ErrNoLink, rank)
+	}
+	if c.senders[i] != nil {
+		return c.senders[i], nil
+	}
+	img, err := c.image(i)
+	if err != nil {
+		return nil, sendError(err, rank)
+	}
+	s, err := img.Sender(c.img.Rank)
+	if err != nil {
+		return nil, sendError(err, rank)
+	}
+	s.SetImmediate(c.process.settings.Immediate)
+	c.senders[i] = s
+	return s, nil
+}
+
+// image is the context of the rank at a place.
+func (c *Channel) image(place int) (*channels.Image, error) {
+	if c.local[place] == c.img.Rank {
+		return c.img, nil
+	}
+	if c.images[place] == nil {
+		img, err := c.process.client.Image(c.img.Channel, c.local[place])
+		if err != nil {
+			return nil, err
+		}
+		if img.Job != c.img.Job {
+			img.Close()
+			return nil, channels.ErrDamaged
+		}
+		c.images[place] = img
+	}
+	return c.images[place], nil
+}
+
+// wake wakes a rank that waits for space in this inbox.
+func (c *Channel) wake(rank uint32) {
+	place, ok := c.place(int(rank))
+	if !ok {
+		return
+	}
+	if img, err := c.image(place); err == nil && img.Rouse() {
+		c.tally.Wakes++
+	}
+}
+
+// Close closes this end. Peers that send get ErrPeerClosed; messages that were not
+// received are lost; buffers and messages of the channel must not be used any more.
+func (c *Channel) Close() error {
+	if c.closed {
+		return ErrClosed
+	}
+	c.closed = true
+	c.process.forget(c.Number())
+	c.in.Close()
+	c.showTally()
+	for i, img := range c.images {
+		c.senders[i] = nil
+		if img != nil {
+			img.Close()
+		}
+	}
+	clear(c.senders)
+	return c.img.Close()
+}

@@ -1,0 +1,67 @@
+package pm
+
+import (
+	"errors"
+	"fmt"
+
+	"score/channels"
+	"score/channels/abi"
+	"score/channels/handover"
+)
+
+// Errors of the package; compare with errors.Is.
+var (
+	// ErrFull: no space for the message now. Nothing was sent. Receive what waits,
+	// or WaitSpace, and try again.
+	ErrFull = errors.New("pm: no space for the message now; receive, then try again")
+	// ErrEmpty: no message is there.
+	ErrEmpty = errors.New("pm: no message")
+	// ErrTooLarge: longer than MaxMessage.
+	ErrTooLarge = errors.New("pm: message too long")
+	// ErrRank: not a rank of the job.
+	ErrRank = errors.New("pm: no such rank")
+	// ErrNoLink: the rank is on another node, and the channel has no link to it.
+	ErrNoLink = errors.New("pm: the rank is on another node and no link leads there")
+	// ErrPeerGone: the peer died. The error is a *PeerGoneError.
+	ErrPeerGone = errors.New("pm: the peer died")
+	// ErrPeerClosed: the peer closed its end of the channel.
+	ErrPeerClosed = errors.New("pm: the peer closed the channel")
+	// ErrClosed: this end of the channel is closed.
+	ErrClosed = errors.New("pm: channel is closed")
+	// ErrOpen: the channel is open already.
+	ErrOpen = errors.New("pm: channel is open already")
+	// ErrNoBuffer: Send without GetSendBuffer, or a message given back twice.
+	ErrNoBuffer = errors.New("pm: no such buffer is out")
+	// ErrDamaged: the memory of the channel says impossible things.
+	ErrDamaged = errors.New("pm: the channel's memory is damaged")
+	// ErrEnvironment: the program was not started as a rank, or a setting is wrong.
+	ErrEnvironment = errors.New("pm: bad environment")
+)
+
+// PeerGoneError says which rank died. It matches ErrPeerGone.
+type PeerGoneError struct{ Rank int }
+
+func (e *PeerGoneError) Error() string { return fmt.Sprintf("pm: rank %d died", e.Rank) }
+
+// Is makes errors.Is(err, ErrPeerGone) true.
+func (e *PeerGoneError) Is(target error) bool { return target == ErrPeerGone }
+
+// sendError puts an error of the layer below into this package's terms.
+func sendError(err error, rank int) error {
+	switch {
+	case errors.Is(err, channels.ErrFull):
+		return ErrFull
+	case errors.Is(err, channels.ErrTooLarge):
+		return ErrTooLarge
+	case errors.Is(err, channels.ErrGone), errors.Is(err, handover.ErrGone):
+		return &PeerGoneError{Rank: rank}
+	case errors.Is(err, channels.ErrClosed):
+		return fmt.Errorf("%w: rank %d", ErrPeerClosed, rank)
+	case errors.Is(err, channels.ErrNotReserved):
+		return ErrNoBuffer
+	case errors.Is(err, channels.ErrDamaged), errors.Is(err, abi.ErrHeader), errors.Is(err, abi.ErrMagic):
+		return fmt.Errorf("%w: context of rank %d: %w", ErrDamaged, rank, err)
+	default:
+		return fmt.Errorf("pm: rank %d: %w", rank, err)
+	}
+}

@@ -1,0 +1,14 @@
+// Package local starts the ranks of a PM program on this machine, without
+// daemons: for programs under development, for tests, and for benchmarks. It plays the
+// part of the node's agent: it makes the contexts, hands them out, and tells
+// the others when a rank died.
+//
+// It starts no job of a cluster; scrun does.
+//
+//	group, err := local.Start(local.Config{Ranks: 2, Command: func(rank int) *exec.Cmd {
+//		return exec.Command("./pingpong")
+//	}})
+//	if err != nil { ... }
+//	defer group.Close()
+//	err = group.Wait()
+package local

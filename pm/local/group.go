@@ -1,0 +1,114 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"sync"
+
+	"score/channels/abi"
+	"score/pm"
+
+	"golang.org/x/sys/unix"
+)
+
+// Config says what to start.
+type Config struct {
+	Ranks    int
+	Geometry abi.Geometry
+	// Command makes the command of a rank, not started. Environment and
+	// descriptors are added to it.
+	Command func(rank int) *exec.Cmd
+	// CPUs pins rank i to CPUs[i mod len]; nothing is pinned if it is empty.
+	CPUs []int
+}
+
+// Group is a running program.
+type Group struct {
+	hub   *Hub
+	ranks []*exec.Cmd
+	done  sync.WaitGroup
+	errs  []error // by rank; valid after done
+}
+
+// Start starts all ranks, or none that goes on running.
+func Start(config Config) (*Group, error) {
+	hub, err := NewHub(config.Ranks, config.Geometry)
+	if err != nil {
+		return nil, err
+	}
+	g := &Group{hub: hub, errs: make([]error, config.Ranks)}
+	for rank := range config.Ranks {
+		cmd := config.Command(rank)
+		if err := g.start(cmd, rank, config.CPUs); err != nil {
+			return nil, errors.Join(fmt.Errorf("local: rank %d: %w", rank, err), g.Close())
+		}
+		g.ranks = append(g.ranks, cmd)
+		g.done.Go(func() {
+			err := cmd.Wait()
+			g.hub.Ended(rank)
+			if err != nil {
+				g.errs[rank] = fmt.Errorf("rank %d: %w", rank, err)
+			}
+		})
+	}
+	return g, nil
+}
+
+func (g *Group) start(cmd *exec.Cmd, rank int, cpus []int) error {
+	socket, err := g.hub.Connect(rank)
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(cmd.Env, pm.EnvSocket+"="+strconv.Itoa(3+len(cmd.ExtraFiles)))
+	cmd.ExtraFiles = append(cmd.ExtraFiles, socket)
+	if len(cpus) == 0 {
+		return cmd.Start()
+	}
+	return startOn(cmd, cpus[rank%len(cpus)])
+}
+
+// startOn starts a command on one processor: a child begins with the
+// affinity of the thread that forks it.
+func startOn(cmd *exec.Cmd, cpu int) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return os.NewSyscallError("sched_getaffinity", err)
+	}
+	one.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return os.NewSyscallError("sched_setaffinity", err)
+	}
+	err := cmd.Start()
+	return errors.Join(err, os.NewSyscallError("sched_setaffinity", unix.SchedSetaffinity(0, &before)))
+}
+
+// Hub is the group's hub: with it, contexts can be looked at while ranks run.
+func (g *Group) Hub() *Hub { return g.hub }
+
+// Kill kills a rank.
+func (g *Group) Kill(rank int) error { return g.ranks[rank].Process.Kill() }
+
+// Wait waits until all ranks ended. The error joins those of ranks that failed.
+func (g *Group) Wait() error {
+	g.done.Wait()
+	return errors.Join(g.errs...)
+}
+
+// Close kills what still runs and frees everything. It may be called after Wait.
+func (g *Group) Close() error {
+	for _, cmd := range g.ranks {
+		_ = cmd.Process.Kill() // it may have ended
+	}
+	g.done.Wait()
+	return g.hub.Close()
+}

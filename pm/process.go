@@ -1,0 +1,104 @@
+package pm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+
+	"score/channels"
+	"score/channels/handover"
+
+	"golang.org/x/sys/unix"
+)
+
+// Process is this process as a rank of a job.
+type Process struct {
+	client   *handover.Client
+	settings Settings
+	speedUp  sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[int]*Channel
+}
+
+// Join makes the process a rank: on the socket it gets its contexts. The
+// socket becomes the process's, also when Join fails.
+func Join(socket *os.File, settings Settings) (*Process, error) {
+	unix.CloseOnExec(int(socket.Fd()))
+	conn, err := handover.Conn(socket)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the descriptor in %s is no socket: %w", ErrEnvironment, EnvSocket, err)
+	}
+	p := &Process{client: handover.NewClient(conn), settings: settings, open: map[int]*Channel{}}
+	p.speedUp.Go(channels.SpeedUp) // beside the first messages: it takes milliseconds
+	return p, nil
+}
+
+// Open opens a channel of the rank. Every rank of the job opens the channels
+// that it wants to receive on; channel 0 is the daemons' own.
+func (p *Process) Open(channel int) (*Channel, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[channel] != nil {
+		return nil, fmt.Errorf("%w: %d", ErrOpen, channel)
+	}
+	if channel < 0 || channel > 1<<16 {
+		return nil, fmt.Errorf("%w: channel %d", handover.ErrChannel, channel)
+	}
+	c, err := newChannel(p, uint32(channel))
+	if err != nil {
+		return nil, err
+	}
+	p.open[channel] = c
+	return c, nil
+}
+
+func (p *Process) forget(channel int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, channel)
+}
+
+// Close closes the channels that are still open, and leaves the job.
+func (p *Process) Close() error {
+	p.mu.Lock()
+	var rest []*Channel
+	for _, c := range p.open {
+		rest = append(rest, c)
+	}
+	p.mu.Unlock()
+	var errs []error
+	for _, c := range rest {
+		errs = append(errs, c.Close())
+	}
+	p.speedUp.Wait()
+	return errors.Join(append(errs, p.client.Close())...)
+}
+
+// environment is the process that the launcher's environment describes.
+var environment = sync.OnceValues(func() (*Process, error) {
+	text := os.Getenv(EnvSocket)
+	if text == "" {
+		return nil, fmt.Errorf("%w: %s is not set; start the program with scrun", ErrEnvironment, EnvSocket)
+	}
+	fd, err := strconv.Atoi(text)
+	if err != nil || fd < 3 {
+		return nil, fmt.Errorf("%w: %s=%s is not a descriptor", ErrEnvironment, EnvSocket, text)
+	}
+	settings, err := SettingsFromEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	return Join(os.NewFile(uintptr(fd), "pm"), settings)
+})
+
+// Open opens a channel of this process, which must have been started as a rank.
+func Open(channel int) (*Channel, error) {
+	p, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	return p.Open(channel)
+}

@@ -1,0 +1,157 @@
+package pm
+
+import (
+	"fmt"
+
+	"score/channels"
+)
+
+// Message is a received message, in the library's memory. It is valid until
+// it is given back with ReleaseReceiveBuffer.
+type Message struct {
+	in channels.Message
+	c  *Channel
+}
+
+// Source is the sender's rank.
+func (m *Message) Source() int { return int(m.in.Rank) }
+
+// Len is the length in bytes, also while the tail is still arriving.
+func (m *Message) Len() int { return m.in.Len() }
+
+// Available is how many leading bytes have arrived.
+func (m *Message) Available() int { return m.in.Available() }
+
+// Head are the bytes that have arrived.
+func (m *Message) Head() []byte { return m.in.Head() }
+
+// Bytes are all bytes of the message; it waits for the tail. The error is
+// ErrPeerGone if the sender died while it was writing.
+func (m *Message) Bytes() ([]byte, error) {
+	if err := m.WaitFor(m.Len()); err != nil {
+		return nil, err
+	}
+	return m.in.Head(), nil
+}
+
+// WaitFor waits until so many bytes have arrived. The error is ErrPeerGone if the
+// sender died before.
+func (m *Message) WaitFor(length int) error {
+	if m.in.Available() >= length {
+		return nil
+	}
+	p := pauser{spin: m.c.spin}
+	for m.in.Available() < length {
+		if length > m.Len() {
+			return fmt.Errorf("%w: the message has %d bytes", ErrTooLarge, m.Len())
+		}
+		if m.c.in.Lost(&m.in) {
+			return &PeerGoneError{Rank: m.Source()}
+		}
+		p.pause()
+	}
+	return nil
+}
+
+// CopyTo copies the message while it arrives, as much of it as dst has room for, and
+// returns how much that was.
+func (m *Message) CopyTo(dst []byte) (int, error) {
+	dst = dst[:min(len(dst), m.Len())]
+	for done := 0; done < len(dst); {
+		there := min(m.in.Available(), len(dst))
+		if there == done {
+			if err := m.WaitFor(done + 1); err != nil {
+				return done, err
+			}
+			continue
+		}
+		copy(dst[done:there], m.in.Head()[done:there])
+		done = there
+	}
+	return len(dst), nil
+}
+
+// Poll says whether Receive has something to return.
+func (c *Channel) Poll() bool {
+	if c.hasAhead {
+		return true
+	}
+	if c.closed {
+		return true
+	}
+	if m, ok := c.in.Poll(); ok {
+		c.ahead, c.hasAhead = m, true
+		return true
+	}
+	return c.news()
+}
+
+// Receive returns the next message, or ErrEmpty. Messages of one sender come in
+// the order in which they were sent.
+//
+// ErrPeerGone says once of each rank of this node that it died, after all its messages;
+// the channel goes on without it. ErrDamaged says that a peer wrote nonsense.
+func (c *Channel) Receive() (Message, error) {
+	if c.hasAhead {
+		c.hasAhead = false
+		return Message{c.ahead, c}, nil
+	}
+	if c.closed {
+		return Message{}, ErrClosed
+	}
+	if m, ok := c.in.Poll(); ok {
+		return Message{m, c}, nil
+	}
+	return Message{}, c.emptyError()
+}
+
+// news looks, when there is no message, for what else Receive has to say.
+func (c *Channel) news() bool {
+	if c.tally.Sent != c.tally.Shown() {
+		c.showTally()
+	}
+	if len(c.gone) > 0 {
+		return true
+	}
+	if rank, ok := c.in.Gone(); ok {
+		c.gone = append(c.gone, rank)
+		return true
+	}
+	return c.in.Damage() != nil
+}
+
+func (c *Channel) emptyError() error {
+	if !c.news() {
+		return ErrEmpty
+	}
+	if len(c.gone) > 0 {
+		rank := c.gone[0]
+		c.gone = c.gone[1:]
+		return &PeerGoneError{Rank: int(rank)}
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, c.in.TakeDamage())
+}
+
+// ReleaseReceiveBuffer gives a message's memory back, in any order. It waits if the tail
+// is still being written. The error is ErrNoBuffer if it was given back before.
+func (c *Channel) ReleaseReceiveBuffer(m Message) error {
+	if c.closed {
+		return ErrClosed
+	}
+	err := c.in.Release(m.in)
+	if err == nil {
+		return nil
+	}
+	return c.releaseSlow(m, err)
+}
+
+func (c *Channel) releaseSlow(m Message, err error) error {
+	p := pauser{spin: c.spin}
+	for ; err == channels.ErrFull; err = c.in.Release(m.in) { //nolint:errorlint // Release returns this very value
+		p.pause()
+	}
+	if err != nil {
+		return ErrNoBuffer
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package pm
+
+import "score/channels/abi"
+
+// GetSendBuffer returns a buffer for a message of size bytes to the rank, which
+// Send then sends. On the same node it is as a rule the receiver's memory itself. A
+// channel has one such buffer at a time: another call gives up the last one.
+//
+// The error is ErrFull, ErrTooLarge, ErrRank, ErrNoLink, ErrPeerGone, ErrPeerClosed
+// or ErrClosed.
+func (c *Channel) GetSendBuffer(rank, size int) ([]byte, error) {
+	c.out = nil
+	s, err := c.sender(rank)
+	if err != nil {
+		return nil, err
+	}
+	buf, err := s.Reserve(size)
+	if err != nil {
+		return nil, c.refused(err, rank)
+	}
+	c.out, c.outTo, c.outLen = s, rank, size
+	return buf, nil
+}
+
+// Send sends what is in the buffer. ErrFull leaves the buffer as it is, for another
+// try; all other errors give it up.
+func (c *Channel) Send() error {
+	if c.out == nil {
+		return ErrNoBuffer
+	}
+	if err := c.out.Commit(); err != nil {
+		err = c.refused(err, c.outTo)
+		if err != ErrFull { //nolint:errorlint // refused returns this very value
+			c.out = nil
+		}
+		return err
+	}
+	c.out = nil
+	c.sent(c.outLen)
+	return nil
+}
+
+// SendBytes sends a copy of data. A long message goes out while it is still
+// being copied, unless PM_IMMEDIATE=0. Errors are those of GetSendBuffer.
+func (c *Channel) SendBytes(rank int, data []byte) error {
+	s, err := c.sender(rank)
+	if err != nil {
+		return err
+	}
+	if err := s.Send(data); err != nil {
+		return c.refused(err, rank)
+	}
+	c.sent(len(data))
+	return nil
+}
+
+// Room is the length of the longest message to the rank that would be taken now; -1 if
+// not even an empty one would.
+func (c *Channel) Room(rank int) (int, error) {
+	s, err := c.sender(rank)
+	if err != nil {
+		return 0, err
+	}
+	return s.Room(), nil
+}
+
+func (c *Channel) sent(length int) {
+	c.tally.Sent++
+	c.tally.SentBytes += uint64(length)
+	if c.tally.Sent%abi.PublishEvery == 0 {
+		c.showTally()
+	}
+}
+
+// refused counts and translates.
+func (c *Channel) refused(err error, rank int) error {
+	err = sendError(err, rank)
+	if err == ErrFull { //nolint:errorlint // sendError returns this very value
+		c.tally.Refused++
+	}
+	return err
+}
+
+func (c *Channel) showTally() { c.img.Show(&c.tally) }

@@ -1,0 +1,84 @@
+package pm
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Names of environment variables, read once when a process joins.
+const (
+	// EnvSocket is the descriptor on which the rank gets its contexts. The
+	// launcher sets it.
+	EnvSocket = "SCORE_PM_FD"
+	// EnvImmediate: 0 keeps a long message invisible until its last byte is written.
+	EnvImmediate = "PM_IMMEDIATE"
+	// EnvOverlap: 0 keeps Receive from returning a message whose tail is still
+	// being written.
+	EnvOverlap = "PM_RECEIVE_OVERLAP"
+	// EnvSpin: how long Wait looks for a message before it lets others run, as
+	// Go writes durations ("20us").
+	EnvSpin = "PM_SPIN"
+)
+
+// Settings of a process.
+type Settings struct {
+	Immediate bool          // long messages become visible while they are written; default true
+	Overlap   bool          // long messages are received while they are written; default true
+	Spin      time.Duration // how long Wait spins; negative: DefaultSpin, or not at all with more ranks than CPUs
+}
+
+// DefaultSpin is how long a waiting rank keeps its processor to itself: some
+// tens of one-way times inside a node, and less than a sleep and a wake-up cost.
+const DefaultSpin = 20 * time.Microsecond
+
+// DefaultSettings are those of a process without environment.
+func DefaultSettings() Settings { return Settings{Immediate: true, Overlap: true, Spin: -1} }
+
+// SettingsFromEnvironment reads the PM_ variables. The error wraps
+// ErrEnvironment and names the variable.
+func SettingsFromEnvironment() (Settings, error) {
+	s := DefaultSettings()
+	if err := readSwitch(EnvImmediate, &s.Immediate); err != nil {
+		return s, err
+	}
+	if err := readSwitch(EnvOverlap, &s.Overlap); err != nil {
+		return s, err
+	}
+	if text := os.Getenv(EnvSpin); text != "" {
+		spin, err := time.ParseDuration(text)
+		if err != nil || spin < 0 {
+			return s, fmt.Errorf("%w: %s=%s is not a duration like 20us", ErrEnvironment, EnvSpin, text)
+		}
+		s.Spin = spin
+	}
+	return s, nil
+}
+
+func readSwitch(name string, value *bool) error {
+	text := os.Getenv(name)
+	if text == "" {
+		return nil
+	}
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return fmt.Errorf("%w: %s=%s, want 0 or 1", ErrEnvironment, name, text)
+	}
+	*value = on
+	return nil
+}
+
+// spin is the time to spin with so many ranks of the job on this node.
+func (s Settings) spin(localRanks int) time.Duration {
+	if s.Spin >= 0 {
+		return s.Spin
+	}
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) == nil && set.Count() > 1 && localRanks > set.Count() {
+		return 0
+	}
+	return DefaultSpin
+}

@@ -1,0 +1,148 @@
+package pm
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"score/channels"
+)
+
+const (
+	// pollsPerLook is how often a waiting rank polls between two looks at the clock.
+	pollsPerLook = 32
+	// yieldFor is how long a rank then lets others run between polls before it
+	// sleeps: about what falling asleep and being woken costs both sides.
+	yieldFor = 50 * time.Microsecond
+	// stuckSleep bounds a sleep while a message is half written: if its writer
+	// dies, nobody wakes the reader.
+	stuckSleep = time.Millisecond
+)
+
+// Wait waits until Receive has something to return: a message, or the news of a
+// death. It spins, then yields, then sleeps. The error is the context's, or ErrClosed.
+func (c *Channel) Wait(ctx context.Context) error {
+	if c.closed {
+		return ErrClosed
+	}
+	return c.waitUntil(ctx, c.Poll)
+}
+
+// WaitSpace waits until a message of size bytes to the rank would be taken, or
+// until Receive has something to return: a program that only waited for space could
+// wait for a peer that waits for it. Errors are those of GetSendBuffer and the context's.
+func (c *Channel) WaitSpace(ctx context.Context, rank, size int) error {
+	s, err := c.sender(rank)
+	if err != nil {
+		return err
+	}
+	if size > c.most {
+		return ErrTooLarge
+	}
+	var failed error
+	asleep := false
+	look := func() bool {
+		switch err := s.Ready(size); {
+		case err == nil || c.Poll():
+			return true
+		case asleep && s.ReceiverDead():
+			failed = &PeerGoneError{Rank: rank}
+			return true
+		case err != channels.ErrFull: //nolint:errorlint // Ready returns this very value
+			failed = sendError(err, rank)
+			return true
+		}
+		return false
+	}
+	err = c.waitSleeping(ctx, look, func() {
+		asleep = true
+		s.AwaitSpace()
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+func (c *Channel) waitUntil(ctx context.Context, look func() bool) error {
+	return c.waitSleeping(ctx, look, func() {})
+}
+
+// waitSleeping waits until look finds something; announce is called before each sleep.
+func (c *Channel) waitSleeping(ctx context.Context, look func() bool, announce func()) error {
+	start := time.Now()
+	for {
+		for range pollsPerLook {
+			if look() {
+				return nil
+			}
+		}
+		if waited := time.Since(start); waited >= c.spin {
+			if waited >= c.spin+yieldFor {
+				break
+			}
+			yield()
+		}
+	}
+	return c.sleepUntil(ctx, look, announce)
+}
+
+func (c *Channel) sleepUntil(ctx context.Context, look func() bool, announce func()) error {
+	defer c.rouseAtEnd(ctx)()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		most := time.Hour
+		if c.in.Stuck() {
+			most = stuckSleep
+		}
+		announce()
+		c.tally.Sleeps++
+		c.showTally()
+		c.img.Sleep(most, func() bool { return look() || ctx.Err() != nil })
+		if look() {
+			return nil
+		}
+	}
+}
+
+// rouseAtEnd ends a sleep when the context ends. The function it returns undoes
+// that; the channel's memory is not touched after it.
+func (c *Channel) rouseAtEnd(ctx context.Context) (undo func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		c.img.Rouse()
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
+}
+
+// yield lets other goroutines and other processes run.
+func yield() {
+	runtime.Gosched()
+	channels.Yield()
+}
+
+// pauser is what a rank does between looks for something that comes soon.
+type pauser struct {
+	spin  time.Duration
+	looks int
+	since time.Time
+}
+
+func (p *pauser) pause() {
+	if p.looks++; p.looks%pollsPerLook != 0 {
+		return
+	}
+	if p.since.IsZero() {
+		p.since = time.Now()
+	}
+	if time.Since(p.since) >= p.spin {
+		yield()
+	}
+}
