@@ -42,14 +42,15 @@ func (b *brain) queue(j *job) error {
 	if len(b.jobs) >= state.MaxUnfinished {
 		return fmt.Errorf("%w: %d jobs wait or run already, and the cluster keeps no more; wait until some have ended", ErrImpossible, state.MaxUnfinished)
 	}
-	j.request = b.requestOf(j)
+	j.memory = b.memoryPerNode(j)
+	j.request = j.requestOf()
 	if err := b.gang.Submit(j.request); err != nil {
 		return fmt.Errorf("%w: %w", ErrImpossible, err)
 	}
 	b.nextJob++
 	b.adopt(j)
 	b.propose(&statepb.Command{Command: &statepb.Command_Submit{Submit: &statepb.Submit{
-		JobId: j.id, Spec: j.spec, User: j.user, ParentJob: j.parents, Preput: pairs(j.preput),
+		JobId: j.id, Spec: j.spec, User: j.user, ParentJob: j.parents, Preput: pairs(j.preput), MemoryPerNodeBytes: uint64(j.memory),
 	}}})
 	b.placeDirty = true
 	b.stats.Submitted++
@@ -66,14 +67,14 @@ func pairs(from []state.Pair) []*statepb.Pair {
 }
 
 // requestOf is what the matrix must know of a job.
-func (b *brain) requestOf(j *job) gang.Request {
+func (j *job) requestOf() gang.Request {
 	s := j.spec
 	r := gang.Request{
 		ID:            gang.JobID(j.id),
 		Tasks:         int(s.GetTasks()),
 		Nodes:         int(s.GetNodes()),
 		CPUsPerTask:   int(max(s.GetCpusPerTask(), 1)),
-		MemPerNode:    b.memoryPerNode(j),
+		MemPerNode:    j.memory,
 		Priority:      int(s.GetPriority()),
 		Exclusive:     s.GetExclusive(),
 		Oversubscribe: s.GetOversubscribe(),
@@ -89,15 +90,22 @@ func (b *brain) requestOf(j *job) gang.Request {
 }
 
 // memoryPerNode is what the user asked for, or the cluster's default for as
-// many CPUs as the job can have on one node.
+// many CPUs as the job can have on one node. A default of zero is an equal
+// share: as many jobs as there are rows then fit into memory beside each other.
 func (b *brain) memoryPerNode(j *job) int64 {
-	perCPU := b.settings.GetDefaultMemoryPerCpuBytes()
-	if asked := j.spec.GetMemoryPerNodeBytes(); asked > 0 || perCPU == 0 || j.parents != 0 {
+	if asked := j.spec.GetMemoryPerNodeBytes(); asked > 0 || j.parents != 0 {
 		return int64(min(asked, gang.MaxMemory))
 	}
-	largest := uint32(1)
+	largest, share := uint32(1), uint64(gang.MaxMemory)
 	for _, n := range b.nodes {
-		largest = max(largest, n.cpus)
+		if n.cpus > 0 {
+			largest = max(largest, n.cpus)
+			share = min(share, n.memory/uint64(n.cpus)/uint64(max(b.settings.GetMaxRows(), 1)))
+		}
+	}
+	perCPU := b.settings.GetDefaultMemoryPerCpuBytes()
+	if perCPU == 0 && len(b.nodes) > 0 {
+		perCPU = share
 	}
 	tasks := uint64(j.spec.GetTasks())
 	if nodes := uint64(j.spec.GetNodes()); nodes > 0 {

@@ -53,14 +53,26 @@ var settings = []setting{
 		},
 	},
 	{
-		key: "memory_per_cpu", field: "default_memory_per_cpu_bytes", about: "memory that a job without --mem gets for each CPU (512M, 2G)",
-		show: func(s *scorev1.Settings) string { return shortBytes(s.GetDefaultMemoryPerCpuBytes()) },
+		key: "memory_per_cpu", field: "default_memory_per_cpu_bytes", about: "memory that a job without --mem gets for each CPU (512M, 2G, or share: max_rows jobs fit beside each other)",
+		show: func(s *scorev1.Settings) string {
+			if s.GetDefaultMemoryPerCpuBytes() == 0 {
+				return equalShare
+			}
+			return shortBytes(s.GetDefaultMemoryPerCpuBytes())
+		},
 		read: func(s *scorev1.Settings, text string) (err error) {
+			if text == equalShare {
+				s.DefaultMemoryPerCpuBytes = 0
+				return nil
+			}
 			s.DefaultMemoryPerCpuBytes, err = options.ParseBytes(text)
 			return err
 		},
 	},
 }
+
+// equalShare is the word for a default of memory that follows the nodes' sizes.
+const equalShare = "share"
 
 func findSetting(key string) (setting, error) {
 	keys := make([]string, 0, len(settings))

@@ -63,12 +63,20 @@ func (c *Cluster) check() *problem {
 }
 
 func (s *Server) check() *problem {
-	_, memoryErr := options.ParseBytes(s.MemoryPerCPU)
+	_, memoryErr := s.DefaultMemory()
 	return first(
 		[]string{"server.data_dir", "server.socket", "server.agents_listen", "server.metrics_listen", "server.slice", "server.max_rows", "server.memory_per_cpu"},
 		checkPath(s.DataDir), checkPath(s.Socket), checkLoopback(s.AgentsListen), checkOptionalLoopback(s.MetricsListen),
 		checkDuration(s.Slice, minSlice, maxSlice), checkRange(s.MaxRows, 1, maxRows), memoryErr,
 	)
+}
+
+// DefaultMemory is memory_per_cpu in bytes; 0 stands for an equal share.
+func (s *Server) DefaultMemory() (uint64, error) {
+	if s.MemoryPerCPU == "" {
+		return 0, nil
+	}
+	return options.ParseBytes(s.MemoryPerCPU)
 }
 
 func (a *Agent) check() *problem {

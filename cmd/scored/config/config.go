@@ -23,7 +23,7 @@ type Server struct {
 	MetricsListen string `toml:"metrics_listen" comment:"Where Prometheus metrics are served (/metrics), host:port on loopback. Empty:\nnot at all."`
 	Slice         string `toml:"slice" comment:"Time for which a row of the gang matrix is on, in a new cluster; later it is\nchanged with 'scored config set slice'."`
 	MaxRows       int    `toml:"max_rows" comment:"Most rows of the gang matrix in a new cluster, that is, how many jobs can\nshare a CPU."`
-	MemoryPerCPU  string `toml:"memory_per_cpu" comment:"Memory that a job without --mem gets for each CPU, in a new cluster."`
+	MemoryPerCPU  string `toml:"memory_per_cpu" comment:"Memory that a job without --mem gets for each CPU, in a new cluster. Empty: an equal share, so that max_rows jobs fit beside each other."`
 }
 
 // Agent is the daemon of a node.
@@ -60,7 +60,6 @@ func Default() Config {
 			AgentsListen: "127.0.0.1:7420",
 			Slice:        "100ms",
 			MaxRows:      8,
-			MemoryPerCPU: "64M",
 		},
 		Agent: Agent{
 			Listen:       "127.0.0.1:7421",

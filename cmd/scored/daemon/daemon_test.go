@@ -137,7 +137,7 @@ func TestServerOptions(t *testing.T) {
 		t.Errorf("%+v", options)
 	}
 	s := options.Settings
-	if s.GetSliceNanos() != 1e8 || s.GetMaxRows() != 8 || s.GetDefaultMemoryPerCpuBytes() != 64<<20 {
+	if s.GetSliceNanos() != 1e8 || s.GetMaxRows() != 8 || s.GetDefaultMemoryPerCpuBytes() != 0 {
 		t.Errorf("settings %v", s)
 	}
 	if info, err := os.Stat(filepath.Dir(c.Server.Socket)); err != nil || !info.IsDir() {

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"score/cmd/scored/config"
-	"score/cmd/scrun/options"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/server"
@@ -90,7 +89,7 @@ func serverOptions(c config.Config, logger *zap.Logger) (server.Options, error) 
 // firstSettings are those of a new cluster. The configuration was checked.
 func firstSettings(s config.Server) (*scorev1.Settings, error) {
 	slice, sliceErr := time.ParseDuration(s.Slice)
-	memory, memoryErr := options.ParseBytes(s.MemoryPerCPU)
+	memory, memoryErr := s.DefaultMemory()
 	return &scorev1.Settings{
 		SliceNanos: slice.Nanoseconds(), MaxRows: uint32(s.MaxRows), DefaultMemoryPerCpuBytes: memory,
 	}, errors.Join(sliceErr, memoryErr)
