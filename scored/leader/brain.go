@@ -111,7 +111,8 @@ func (b *brain) restoreJob(record *state.Job) {
 		state: queued, submitted: record.Submitted, started: record.Started, attempts: record.Attempts,
 		row: -1, codeRank: noRank,
 	}
-	j.request = b.requestOf(j)
+	j.memory = int64(min(record.MemoryPerNode, gang.MaxMemory))
+	j.request = j.requestOf()
 	b.adopt(j)
 	if j.needsOwner() {
 		b.awaitOwner(j)

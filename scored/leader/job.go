@@ -69,6 +69,7 @@ type job struct {
 	parent  *job // that spawned it and is not forgotten, or nil
 	parents uint64
 	preput  []state.Pair
+	memory  int64 // promised on each node, bytes
 	request gang.Request
 
 	state     scorev1.JobState

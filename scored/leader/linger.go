@@ -47,7 +47,9 @@ func (b *brain) settleOne(j *job) {
 	if !j.forgotten && j.mayForget() {
 		b.forget(j)
 	}
-	if j.forgotten && over && len(j.watchers) == 0 {
+	// The children go first: those that linger look to their ancestors for who
+	// reads their output.
+	if j.forgotten && len(j.children) == 0 && len(j.watchers) == 0 {
 		b.call(func(err error) {
 			if err == nil {
 				b.drop(j)
@@ -85,7 +87,7 @@ func (b *brain) read(id uint64) {
 
 // drop forgets the job here, once its end is committed.
 func (b *brain) drop(j *job) {
-	if len(j.watchers) > 0 || b.jobs[j.id] != j {
+	if len(j.watchers) > 0 || len(j.children) > 0 || b.jobs[j.id] != j {
 		return
 	}
 	delete(b.jobs, j.id)

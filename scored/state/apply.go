@@ -119,8 +119,8 @@ func (s *State) submit(c *statepb.Submit, now int64) error {
 	}
 	put(s, s.jobs, c.GetJobId(), &Job{
 		ID: c.GetJobId(), Spec: c.GetSpec(), User: c.GetUser(), Parent: c.GetParentJob(),
-		Preput: pairsFromProto(c.GetPreput()),
-		Phase:  Queued, Submitted: now, Row: -1,
+		Preput: pairsFromProto(c.GetPreput()), MemoryPerNode: c.GetMemoryPerNodeBytes(),
+		Phase: Queued, Submitted: now, Row: -1,
 	})
 	s.nextJob++
 	s.undo = append(s.undo, func() { s.nextJob-- })

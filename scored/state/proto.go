@@ -27,7 +27,8 @@ func pairsFromProto(from []*statepb.Pair) []Pair {
 func jobFromProto(j *statepb.Job) *Job {
 	job := &Job{
 		ID: j.GetId(), Spec: j.GetSpec(), User: j.GetUser(), Parent: j.GetParentJob(), Preput: pairsFromProto(j.GetPreput()),
-		Phase: j.GetPhase(), Submitted: j.GetSubmittedNanos(), Started: j.GetStartedNanos(), Ended: j.GetEndedNanos(),
+		MemoryPerNode: j.GetMemoryPerNodeBytes(),
+		Phase:         j.GetPhase(), Submitted: j.GetSubmittedNanos(), Started: j.GetStartedNanos(), Ended: j.GetEndedNanos(),
 		Row: j.GetRow(), Gang: j.GetGang(), Attempts: j.GetAttempts(), Verdict: j.GetVerdict(), Usage: j.GetUsage(),
 	}
 	for i, p := range j.GetPlaces() {
@@ -42,7 +43,7 @@ func jobFromProto(j *statepb.Job) *Job {
 
 func (j *Job) proto() *statepb.Job {
 	record := &statepb.Job{
-		Id: j.ID, Spec: j.Spec, User: j.User, ParentJob: j.Parent,
+		Id: j.ID, Spec: j.Spec, User: j.User, ParentJob: j.Parent, MemoryPerNodeBytes: j.MemoryPerNode,
 		Phase: j.Phase, SubmittedNanos: j.Submitted, StartedNanos: j.Started, EndedNanos: j.Ended,
 		Row: j.Row, Gang: j.Gang, Attempts: j.Attempts, Verdict: j.Verdict, Usage: j.Usage,
 	}

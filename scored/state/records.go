@@ -44,6 +44,9 @@ type Job struct {
 	User   *scorev1.Identity
 	Parent JobID // 0: none
 	Preput []Pair
+	// MemoryPerNode is what it is promised on each node, in bytes: a change of
+	// the default does not change it.
+	MemoryPerNode uint64
 
 	Phase     Phase
 	Submitted int64 // cluster nanoseconds

@@ -24,7 +24,7 @@ const (
 
 // DefaultSettings are those of a new cluster: slices of 100 ms (a switch of
 // 150 us costs 0.15 %), at most eight gangs in turn (each still gets more than
-// a slice per second), and no memory promised to jobs that do not ask for any.
+// a slice per second), and an equal share of the memory for jobs that do not ask.
 func DefaultSettings() *scorev1.Settings {
 	return &scorev1.Settings{SliceNanos: 100e6, MaxRows: 8}
 }

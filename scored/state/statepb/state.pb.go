@@ -459,14 +459,17 @@ func (x *NodeGone) GetNode() string {
 
 // Submit puts a job into the queue. Its id must be the next one.
 type Submit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
-	Spec          *scorev1.JobSpec       `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
-	User          *scorev1.Identity      `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
-	ParentJob     uint64                 `protobuf:"varint,4,opt,name=parent_job,json=parentJob,proto3" json:"parent_job,omitempty"` // 0: none
-	Preput        []*Pair                `protobuf:"bytes,5,rep,name=preput,proto3" json:"preput,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	JobId     uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Spec      *scorev1.JobSpec       `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
+	User      *scorev1.Identity      `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	ParentJob uint64                 `protobuf:"varint,4,opt,name=parent_job,json=parentJob,proto3" json:"parent_job,omitempty"` // 0: none
+	Preput    []*Pair                `protobuf:"bytes,5,rep,name=preput,proto3" json:"preput,omitempty"`
+	// What the job is promised on each node: what it asked for, or the default
+	// that counted then.
+	MemoryPerNodeBytes uint64 `protobuf:"varint,6,opt,name=memory_per_node_bytes,json=memoryPerNodeBytes,proto3" json:"memory_per_node_bytes,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Submit) Reset() {
@@ -532,6 +535,13 @@ func (x *Submit) GetPreput() []*Pair {
 		return x.Preput
 	}
 	return nil
+}
+
+func (x *Submit) GetMemoryPerNodeBytes() uint64 {
+	if x != nil {
+		return x.MemoryPerNodeBytes
+	}
+	return 0
 }
 
 // Allocate gives a queued job the places of its whole gang.
@@ -1185,25 +1195,26 @@ func (x *Pair) GetValue() string {
 }
 
 type Job struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Id             uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Spec           *scorev1.JobSpec       `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
-	User           *scorev1.Identity      `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
-	Phase          Phase                  `protobuf:"varint,4,opt,name=phase,proto3,enum=score.state.Phase" json:"phase,omitempty"`
-	SubmittedNanos int64                  `protobuf:"varint,5,opt,name=submitted_nanos,json=submittedNanos,proto3" json:"submitted_nanos,omitempty"`
-	StartedNanos   int64                  `protobuf:"varint,6,opt,name=started_nanos,json=startedNanos,proto3" json:"started_nanos,omitempty"`
-	EndedNanos     int64                  `protobuf:"varint,7,opt,name=ended_nanos,json=endedNanos,proto3" json:"ended_nanos,omitempty"`
-	Row            int32                  `protobuf:"varint,8,opt,name=row,proto3" json:"row,omitempty"`
-	Places         []*Place               `protobuf:"bytes,9,rep,name=places,proto3" json:"places,omitempty"`
-	BootIds        []string               `protobuf:"bytes,10,rep,name=boot_ids,json=bootIds,proto3" json:"boot_ids,omitempty"` // of the places' agents when they were given
-	Verdict        *scorev1.Verdict       `protobuf:"bytes,11,opt,name=verdict,proto3" json:"verdict,omitempty"`
-	Usage          *scorev1.Usage         `protobuf:"bytes,12,opt,name=usage,proto3" json:"usage,omitempty"`
-	ParentJob      uint64                 `protobuf:"varint,13,opt,name=parent_job,json=parentJob,proto3" json:"parent_job,omitempty"`
-	Preput         []*Pair                `protobuf:"bytes,14,rep,name=preput,proto3" json:"preput,omitempty"`
-	Attempts       uint32                 `protobuf:"varint,15,opt,name=attempts,proto3" json:"attempts,omitempty"` // how often it was given places
-	Gang           uint64                 `protobuf:"varint,16,opt,name=gang,proto3" json:"gang,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Id                 uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Spec               *scorev1.JobSpec       `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
+	User               *scorev1.Identity      `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	Phase              Phase                  `protobuf:"varint,4,opt,name=phase,proto3,enum=score.state.Phase" json:"phase,omitempty"`
+	SubmittedNanos     int64                  `protobuf:"varint,5,opt,name=submitted_nanos,json=submittedNanos,proto3" json:"submitted_nanos,omitempty"`
+	StartedNanos       int64                  `protobuf:"varint,6,opt,name=started_nanos,json=startedNanos,proto3" json:"started_nanos,omitempty"`
+	EndedNanos         int64                  `protobuf:"varint,7,opt,name=ended_nanos,json=endedNanos,proto3" json:"ended_nanos,omitempty"`
+	Row                int32                  `protobuf:"varint,8,opt,name=row,proto3" json:"row,omitempty"`
+	Places             []*Place               `protobuf:"bytes,9,rep,name=places,proto3" json:"places,omitempty"`
+	BootIds            []string               `protobuf:"bytes,10,rep,name=boot_ids,json=bootIds,proto3" json:"boot_ids,omitempty"` // of the places' agents when they were given
+	Verdict            *scorev1.Verdict       `protobuf:"bytes,11,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	Usage              *scorev1.Usage         `protobuf:"bytes,12,opt,name=usage,proto3" json:"usage,omitempty"`
+	ParentJob          uint64                 `protobuf:"varint,13,opt,name=parent_job,json=parentJob,proto3" json:"parent_job,omitempty"`
+	Preput             []*Pair                `protobuf:"bytes,14,rep,name=preput,proto3" json:"preput,omitempty"`
+	Attempts           uint32                 `protobuf:"varint,15,opt,name=attempts,proto3" json:"attempts,omitempty"` // how often it was given places
+	Gang               uint64                 `protobuf:"varint,16,opt,name=gang,proto3" json:"gang,omitempty"`
+	MemoryPerNodeBytes uint64                 `protobuf:"varint,17,opt,name=memory_per_node_bytes,json=memoryPerNodeBytes,proto3" json:"memory_per_node_bytes,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
@@ -1344,6 +1355,13 @@ func (x *Job) GetAttempts() uint32 {
 func (x *Job) GetGang() uint64 {
 	if x != nil {
 		return x.Gang
+	}
+	return 0
+}
+
+func (x *Job) GetMemoryPerNodeBytes() uint64 {
+	if x != nil {
+		return x.MemoryPerNodeBytes
 	}
 	return 0
 }
@@ -1545,14 +1563,15 @@ const file_state_proto_rawDesc = "" +
 	"\fRegisterNode\x12%\n" +
 	"\x04node\x18\x01 \x01(\v2\x11.score.state.NodeR\x04node\"\x1e\n" +
 	"\bNodeGone\x12\x12\n" +
-	"\x04node\x18\x01 \x01(\tR\x04node\"\xb8\x01\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\"\xeb\x01\n" +
 	"\x06Submit\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
 	"\x04user\x18\x03 \x01(\v2\x12.score.v1.IdentityR\x04user\x12\x1d\n" +
 	"\n" +
 	"parent_job\x18\x04 \x01(\x04R\tparentJob\x12)\n" +
-	"\x06preput\x18\x05 \x03(\v2\x11.score.state.PairR\x06preput\"s\n" +
+	"\x06preput\x18\x05 \x03(\v2\x11.score.state.PairR\x06preput\x121\n" +
+	"\x15memory_per_node_bytes\x18\x06 \x01(\x04R\x12memoryPerNodeBytes\"s\n" +
 	"\bAllocate\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x10\n" +
 	"\x03row\x18\x02 \x01(\x05R\x03row\x12*\n" +
@@ -1595,7 +1614,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04cpus\x18\x03 \x03(\rR\x04cpus\".\n" +
 	"\x04Pair\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xa4\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xd7\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -1615,7 +1634,8 @@ const file_state_proto_rawDesc = "" +
 	"parent_job\x18\r \x01(\x04R\tparentJob\x12)\n" +
 	"\x06preput\x18\x0e \x03(\v2\x11.score.state.PairR\x06preput\x12\x1a\n" +
 	"\battempts\x18\x0f \x01(\rR\battempts\x12\x12\n" +
-	"\x04gang\x18\x10 \x01(\x04R\x04gang\"]\n" +
+	"\x04gang\x18\x10 \x01(\x04R\x04gang\x121\n" +
+	"\x15memory_per_node_bytes\x18\x11 \x01(\x04R\x12memoryPerNodeBytes\"]\n" +
 	"\x04Name\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x12\n" +
