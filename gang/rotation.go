@@ -194,7 +194,7 @@ func (r *Rotation) guarding(t int64) *RotationRow {
 	switch {
 	case len(r.Rows) < 2:
 		return nil
-	case t < begin:
+	case t < begin && r.after > 0:
 		return &r.Rows[r.after-1]
 	case r.fresh > 0 && t > begin && t < r.endOf(r.after+r.fresh+1):
 		return &r.Rows[(r.after+r.fresh)%len(r.Rows)]

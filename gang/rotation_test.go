@@ -324,3 +324,19 @@ func TestNextKeepsInput(t *testing.T) {
 		t.Fatalf("changed to %+v and %+v", given, old.Rows)
 	}
 }
+
+// A plan may be asked for with an earlier instant than the one before it: the
+// lead shrinks when round trips do.
+func TestNextBeforeTheLastOrigin(t *testing.T) {
+	rows := func(jobs ...JobID) (rows []RotationRow) {
+		for i, j := range jobs {
+			rows = append(rows, RotationRow{Index: i, Slice: 100 * time.Millisecond, Jobs: []JobID{j}})
+		}
+		return rows
+	}
+	r := Next(Rotation{Term: 1}, rows(1, 2), 1e9, 50*time.Millisecond)
+	r = Next(r, rows(1, 2, 3), 1e9, time.Millisecond)
+	if !r.Has(rows(1, 2, 3)) {
+		t.Errorf("rows %v", r.Rows)
+	}
+}

@@ -17,7 +17,9 @@ type brain struct {
 	cluster string
 	version string
 	term    uint64
-	now     int64 // cluster nanoseconds of the input being handled
+	// singleUser: jobs without --mem are neither promised memory nor limited.
+	singleUser bool
+	now        int64 // cluster nanoseconds of the input being handled
 
 	gang     *gang.Machine
 	settings *scorev1.Settings

@@ -47,6 +47,9 @@ type Options struct {
 	Version string
 	// Settings of a cluster that has no state yet; nil: the defaults.
 	Settings *scorev1.Settings
+	// SingleUser says that the cluster is one job's alone, so that nobody has to
+	// be protected from a job that did not say how much memory it needs.
+	SingleUser bool
 	// ObserveCommit, if not nil, is told how long each commit took.
 	ObserveCommit func(time.Duration)
 	// Logger gets one line per event. Nil: none.
@@ -168,6 +171,7 @@ func (l *Leader) begin() {
 		l.term.Store(l.lead.Term)
 		l.committed = 0
 		l.brain = newBrain(l.options.Cluster, l.options.Version, l.lead.Term, s, clock.Now())
+		l.brain.singleUser = l.options.SingleUser
 		if l.options.Settings != nil && s.Nanos() == 0 {
 			if err := l.brain.applySettings(l.options.Settings); err != nil {
 				l.logger.Error("the configured settings are not used", zap.Error(err))

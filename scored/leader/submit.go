@@ -93,7 +93,7 @@ func (j *job) requestOf() gang.Request {
 // many CPUs as the job can have on one node. A default of zero is an equal
 // share: as many jobs as there are rows then fit into memory beside each other.
 func (b *brain) memoryPerNode(j *job) int64 {
-	if asked := j.spec.GetMemoryPerNodeBytes(); asked > 0 || j.parents != 0 {
+	if asked := j.spec.GetMemoryPerNodeBytes(); asked > 0 || j.parents != 0 || b.singleUser {
 		return int64(min(asked, gang.MaxMemory))
 	}
 	largest, share := uint32(1), uint64(gang.MaxMemory)

@@ -51,6 +51,9 @@ type Options struct {
 	// Settings are those of a new cluster; nil means the defaults. A cluster
 	// that has state keeps its own: they are changed by SetSettings.
 	Settings *scorev1.Settings
+	// SingleUser says that the cluster is one job's alone: jobs that ask for no
+	// memory are neither promised any nor limited.
+	SingleUser bool
 	// Logger gets one line per event. Nil: none.
 	Logger *zap.Logger
 }

@@ -65,6 +65,7 @@ func (s *Server) compose() {
 		Cluster:       s.options.ClusterName,
 		Version:       s.options.Version,
 		Settings:      s.options.Settings,
+		SingleUser:    s.options.SingleUser,
 		ObserveCommit: func(d time.Duration) { s.metrics.ObserveCommit(d) },
 		Logger:        s.logger,
 	})

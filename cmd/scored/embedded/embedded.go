@@ -145,6 +145,7 @@ func (c *cluster) newServer() (*server.Server, error) {
 		ClusterKey:  c.key,
 		ClusterName: c.dir.Name(),
 		Version:     api.Version(),
+		SingleUser:  true,
 		Logger:      c.options.Logger,
 	})
 }
