@@ -12,8 +12,8 @@ import "fmt"
 // so that no sender starves because others, having fallen silent, keep what they
 // once requested: that is Chunk at most.
 //
-// The pool needs no state of its own: it is the free places less what is
-// [Policy.Reserved].
+// The pool needs no state of its own: it is the free places less what is reserved
+// ([Config.RoomFor]).
 type Credits struct {
 	Initial uint16 // credits of a sender from the start, 1 or more
 	Chunk   uint16 // credits granted more upon request
@@ -52,15 +52,15 @@ func (p Credits) Learn(_ *Config, s *Sender, limit uint32) {
 	}
 }
 
-// Accepts whatever there is room for, and what was promised has room.
+// Accepts whatever there is room for; what was promised has room.
 func (Credits) Accepts(_ *Config, _ *Receiver, room uint32) bool { return room > 0 }
 
 // Room gives what the sender is due, as far as there is room, and tells its sum.
-func (p Credits) Room(_ *Config, r *Receiver, room uint32) uint16 {
+func (p Credits) Room(c *Config, r *Receiver, room uint32) uint16 {
 	if spent := r.next - uint32(p.Initial); after(spent, r.gave) {
 		r.gave = spent // a frame came without credit, and there was room for it
 	}
-	promised := p.promised(r)
+	promised := p.Promised(c, r)
 	due := uint32(p.Initial)
 	if r.flags&flagWanted != 0 {
 		due += uint32(p.Chunk)
@@ -76,17 +76,17 @@ func (p Credits) Room(_ *Config, r *Receiver, room uint32) uint16 {
 }
 
 // Owes is true of a sender that has none left, or requested more and got none.
-func (p Credits) Owes(_ *Config, r *Receiver) bool {
-	return r.flags&flagWanted != 0 || p.promised(r) == 0
+func (p Credits) Owes(c *Config, r *Receiver) bool {
+	return r.flags&flagWanted != 0 || p.Promised(c, r) == 0
 }
 
 // Reserved returns the credits that are given and not used, Initial at least.
-func (p Credits) Reserved(_ *Config, r *Receiver) uint32 {
-	return max(p.promised(r), uint32(p.Initial))
+func (p Credits) Reserved(c *Config, r *Receiver) uint32 {
+	return max(p.Promised(c, r), uint32(p.Initial))
 }
 
-// promised returns the credits that are given and not used.
-func (p Credits) promised(r *Receiver) uint32 {
+// Promised returns the credits that are given and not used.
+func (p Credits) Promised(_ *Config, r *Receiver) uint32 {
 	return uint32(max(int32(r.gave+uint32(p.Initial)-r.next), 0))
 }
 

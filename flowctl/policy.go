@@ -20,9 +20,23 @@ type Policy interface {
 	// Owes says that the sender waits to be told of room without having been
 	// refused.
 	Owes(c *Config, r *Receiver) bool
-	// Reserved returns how many places of the inbox are this sender's alone: the
-	// caller keeps them free of others'.
+	// Promised returns how many frames the sender has been told that it may send
+	// and has not: there is a place in the inbox for each.
+	Promised(c *Config, r *Receiver) uint32
+	// Reserved returns how many places of the inbox others may not be promised.
 	Reserved(c *Config, r *Receiver) uint32
+}
+
+// RoomFor returns how many frames an inbox with so many free places can take from
+// r's sender, reserved being the sum of [Policy.Reserved] over all senders. It is
+// what the calls of Receiver take as room. Answer and OnData change what is
+// reserved, so that a caller takes the difference into its sum.
+func (c *Config) RoomFor(r *Receiver, free, reserved uint32) uint32 {
+	room := c.Policy.Promised(c, r)
+	if others := reserved - c.Policy.Reserved(c, r); free > others {
+		room = max(room, free-others)
+	}
+	return min(room, free)
 }
 
 // AckNack is the policy of PM: nothing is reserved, a sender sends what its
@@ -65,6 +79,9 @@ func (AckNack) Room(_ *Config, _ *Receiver, room uint32) uint16 {
 
 // Owes is false: who waits was refused.
 func (AckNack) Owes(*Config, *Receiver) bool { return false }
+
+// Promised is 0.
+func (AckNack) Promised(*Config, *Receiver) uint32 { return 0 }
 
 // Reserved is 0.
 func (AckNack) Reserved(*Config, *Receiver) uint32 { return 0 }

@@ -31,8 +31,7 @@ func (r *Receiver) Reset(seq uint32) {
 }
 
 // OnData takes the header of a data frame. room is how many frames the inbox can
-// take from this sender now: its free places, less what the policy has reserved
-// for others ([Policy.Reserved]). With room 0 the frame is refused.
+// take from this sender now ([Config.RoomFor]). With room 0 the frame is refused.
 func (r *Receiver) OnData(c *Config, now int64, d Data, room uint32) Verdict {
 	newer := after(d.Tx, r.echo)
 	if newer {
@@ -98,8 +97,7 @@ func (r *Receiver) OnAsk(c *Config, now int64, d Data, room uint32) {
 	case r.kind == Ack && after(d.Seq, r.next):
 		r.kind, r.high, r.deadline = Gap, d.Seq, 0
 	case r.kind == Full || r.kind == Away:
-		r.kind = Full
-		r.OnRoom(c, now, room)
+		r.returned(c, now, room)
 	}
 }
 
@@ -124,8 +122,10 @@ func (r *Receiver) Tick(c *Config, now int64) {
 	}
 	r.flags |= flagDue
 	r.deadline = 0
-	if r.kind == Ready && r.tries < readyResends {
-		r.tries++
+	if r.kind != Ready {
+		return
+	}
+	if r.tries++; r.tries < readyResends {
 		r.deadline = now + backoff(int64(c.ReadyResend), NoDeadline-now, r.tries)
 	}
 }
@@ -178,9 +178,18 @@ func (r *Receiver) Resume(c *Config, now int64, room uint32) {
 		r.deadline += now
 	}
 	if r.kind == Away {
-		r.kind = Full
-		r.OnRoom(c, now, room)
+		r.returned(c, now, room)
 	}
+}
+
+// returned makes of a refusal for whatever reason one for want of room, and ends it
+// if there is room.
+func (r *Receiver) returned(c *Config, now int64, room uint32) {
+	r.kind = Full
+	if after(r.next, r.high) {
+		r.high = r.next // what was refused while away may have been duplicates
+	}
+	r.OnRoom(c, now, room)
 }
 
 // mark notes what a frame requests.

@@ -134,10 +134,9 @@ func (c *flowContext) put(to uint16, net Network, wants bool) {
 	net.Transmit(to, c.buf[:], wants)
 }
 
-// room returns the free places, less what is reserved for others than p.
+// room returns how many messages of a peer the inbox can take.
 func (c *flowContext) room(p *flowPeer) uint32 {
-	others := c.reserved - c.Flow.Policy.Reserved(c.Flow, &p.recv)
-	return uint32(max(len(c.inbox)-c.held-int(others), 0))
+	return c.Flow.RoomFor(&p.recv, uint32(len(c.inbox)-c.held), c.reserved)
 }
 
 func (c *flowContext) Deadline() int64 {
