@@ -191,6 +191,7 @@ func TestReportsOfSwitches(t *testing.T) {
 	if !seen[0] || !seen[1] || !seen[2] {
 		t.Errorf("steps of %v only", seen)
 	}
+	t.Logf("late: %d", r.GetLateFreezes())
 	for _, u := range r.GetUsage() {
 		if u.GetUsage().GetSlices() == 0 || u.GetUsage().GetRunNanos() == 0 {
 			t.Errorf("usage: %v", u)

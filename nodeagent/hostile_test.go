@@ -1,0 +1,106 @@
+package nodeagent_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/nodeagent"
+	"score/scored/api/scorev1"
+)
+
+// Whoever has the cluster key may still be broken: what it sends ends the job
+// that it speaks of, at worst.
+func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
+	program := compile(t, hello)
+	for name, nonsense := range map[string]*scorev1.CollectRequest{
+		"unknown kind":      {Kind: 7, Sequence: 1, FromNodeIndex: 1},
+		"kind beyond":       {Kind: 1 << 20, Sequence: 1, FromNodeIndex: 1},
+		"no such node":      {Sequence: 1, FromNodeIndex: 1 << 31},
+		"from itself":       {Sequence: 1, FromNodeIndex: 0},
+		"down to the root":  {Sequence: 1, FromNodeIndex: 1, Down: true},
+		"data of no format": {Sequence: 1, FromNodeIndex: 1, Data: []byte("\xff\xff\xff\xff\xff nonsense")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := startPair(t, func(*nodeagent.Options) {})
+			mustPrepare(t, p.sessions[0], p.nodes[0].order(2, "sleep", "1000")) // another job
+			p.prepare(t, 1, 1, program)
+			nonsense.JobId = 1
+			_, err := p.nodes[0].peer(p.sessions[0], testKey).Collect(t.Context(), connect.NewRequest(nonsense))
+			if err != nil && connect.CodeOf(err) != connect.CodeFailedPrecondition {
+				t.Errorf("Collect = %v", err)
+			}
+			for _, s := range p.sessions {
+				s.Send(planMessage(1, 1, time.Second, []uint64{1, 2}))
+			}
+			s := p.sessions[0]
+			if name != "kind beyond" { // which was refused
+				abort := s.Until(t, "abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
+				if abort.GetJobId() != 1 || abort.GetExitCode() != 125 || abort.GetMessage() == "" {
+					t.Errorf("abort: %v", abort)
+				}
+			}
+			done(t, s, 1)
+			launched(t, s, 2)
+			for _, m := range s.Passed() {
+				if m.GetNodeDone().GetJobId() == 2 {
+					t.Error("another job was ended")
+				}
+			}
+		})
+	}
+}
+
+func TestPlansOfNonsenseAreIgnored(t *testing.T) {
+	leader := startLeader(t)
+	n := startNode(t, leader)
+	s := leader.Next(t)
+	clocked(t, s)
+	mustPrepare(t, s, n.order(1, "sleep", "1000"))
+	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
+	launched(t, s, 1)
+	for version, plan := range []*scorev1.Plan{
+		nil,
+		{Rows: []*scorev1.Plan_Row{nil}},
+		{Rows: []*scorev1.Plan_Row{{SliceNanos: -1, Jobs: []uint64{1}}}},
+		{Rows: []*scorev1.Plan_Row{{SliceNanos: 1, Jobs: []uint64{1}}}},
+		{OriginNanos: -1 << 63, Rows: []*scorev1.Plan_Row{{SliceNanos: 1e9}}},
+		{OriginNanos: 1<<63 - 1, Rows: []*scorev1.Plan_Row{{SliceNanos: 1<<63 - 1}}},
+		{Rows: make([]*scorev1.Plan_Row, 10_000)},
+	} {
+		if plan != nil {
+			plan.Term, plan.Version = 1, uint64(version)+2
+		}
+		s.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Plan{Plan: plan}})
+	}
+	s.Send(&scorev1.ServerMessage{})
+	s.Send(signalMessage(1, -5))
+	s.Send(signalMessage(1, 1<<30))
+	states := rankStates(t, s, 1, 1)
+	if !states.GetGangOn() || states.GetRanks()[0].GetState() != "running" {
+		t.Errorf("states: %v", states)
+	}
+}
+
+func TestForeignAddressIsNotCalled(t *testing.T) {
+	program := compile(t, hello)
+	leader := startLeader(t)
+	n := startNode(t, leader, func(o *nodeagent.Options) { o.Name = "n2" })
+	s := leader.Next(t)
+	clocked(t, s)
+	order := n.order(1, program)
+	order.Spec.Tasks, order.NodeIndex = 2, 1
+	order.Places = []*scorev1.NodePlace{
+		{Node: "n1", Address: "192.0.2.1:7", Ranks: []uint32{0}, Cpus: []uint32{0}},
+		{Node: "n2", Ranks: []uint32{1}, Cpus: []uint32{0}},
+	}
+	mustPrepare(t, s, order)
+	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
+	abort := s.Until(t, "abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
+	if !strings.Contains(abort.GetMessage(), "other hosts") {
+		t.Errorf("abort: %v", abort)
+	}
+	done(t, s, 1)
+}
