@@ -20,6 +20,7 @@ import (
 type result struct {
 	name    string
 	elapsed time.Duration
+	cpu     time.Duration // of the command and all it waited for; scrun's own is no rank's
 	job     *scorev1.Job // nil for a program that mpiexec ran
 }
 
@@ -124,6 +125,9 @@ func timed(cmd *exec.Cmd, name string, out io.Writer) (result, error) {
 	begin := time.Now()
 	err := cmd.Run()
 	r := result{name: name, elapsed: time.Since(begin)}
+	if s := cmd.ProcessState; s != nil {
+		r.cpu = s.UserTime() + s.SystemTime()
+	}
 	if err != nil {
 		return r, fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(stderr.String()))
 	}

@@ -21,7 +21,7 @@ func printTables(w io.Writer, alone, gang, plain []result, m *scorev1.SwitchMetr
 		printJob(t, "gang-scheduled", r)
 	}
 	for _, r := range plain {
-		fmt.Fprintf(t, "%s\tplain Linux\t%s\t-\t-\t-\t\n", r.name, seconds(r.elapsed))
+		fmt.Fprintf(t, "%s\tplain Linux\t%s\t-\t-\t%s\t\n", r.name, seconds(r.elapsed), seconds(r.cpu))
 	}
 	t.Flush()
 	printSwitches(w, m)
