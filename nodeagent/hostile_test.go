@@ -15,20 +15,24 @@ import (
 // that it speaks of, at worst.
 func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
 	program := compile(t, hello)
-	for name, nonsense := range map[string]*scorev1.CollectRequest{
-		"unknown kind":      {Kind: 7, Sequence: 1, FromNodeIndex: 1},
-		"kind beyond":       {Kind: 1 << 20, Sequence: 1, FromNodeIndex: 1},
-		"no such node":      {Sequence: 1, FromNodeIndex: 1 << 31},
-		"from itself":       {Sequence: 1, FromNodeIndex: 0},
-		"down to the root":  {Sequence: 1, FromNodeIndex: 1, Down: true},
-		"data of no format": {Sequence: 1, FromNodeIndex: 1, Data: []byte("\xff\xff\xff\xff\xff nonsense")},
+	for _, test := range []struct {
+		name     string
+		nonsense *scorev1.CollectRequest
+		harmless bool // it is refused, or what the peer really says replaces it
+	}{
+		{"unknown kind", &scorev1.CollectRequest{Kind: 7, Sequence: 1, FromNodeIndex: 1}, false},
+		{"kind beyond", &scorev1.CollectRequest{Kind: 1 << 20, Sequence: 1, FromNodeIndex: 1}, true},
+		{"no such node", &scorev1.CollectRequest{Sequence: 1, FromNodeIndex: 1 << 31}, false},
+		{"from itself", &scorev1.CollectRequest{Sequence: 1, FromNodeIndex: 0}, false},
+		{"down to the root", &scorev1.CollectRequest{Sequence: 1, FromNodeIndex: 1, Down: true}, false},
+		{"data of no format", &scorev1.CollectRequest{Sequence: 1, FromNodeIndex: 1, Data: []byte("\xff nonsense")}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			p := startPair(t, func(*nodeagent.Options) {})
 			mustPrepare(t, p.sessions[0], p.nodes[0].order(2, "sleep", "1000")) // another job
 			p.prepare(t, 1, 1, program)
-			nonsense.JobId = 1
-			_, err := p.nodes[0].peer(p.sessions[0], testKey).Collect(t.Context(), connect.NewRequest(nonsense))
+			test.nonsense.JobId = 1
+			_, err := p.nodes[0].peer(p.sessions[0], testKey).Collect(t.Context(), connect.NewRequest(test.nonsense))
 			if err != nil && connect.CodeOf(err) != connect.CodeFailedPrecondition {
 				t.Errorf("Collect = %v", err)
 			}
@@ -36,7 +40,7 @@ func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
 				s.Send(planMessage(1, 1, time.Second, []uint64{1, 2}))
 			}
 			s := p.sessions[0]
-			if name != "kind beyond" { // which was refused
+			if !test.harmless {
 				abort := s.Until(t, "abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
 				if abort.GetJobId() != 1 || abort.GetExitCode() != 125 || abort.GetMessage() == "" {
 					t.Errorf("abort: %v", abort)
