@@ -21,7 +21,7 @@ type result struct {
 	name    string
 	elapsed time.Duration
 	cpu     time.Duration // of the command and all it waited for; scrun's own is no rank's
-	job     *scorev1.Job // nil for a program that mpiexec ran
+	job     *scorev1.Job  // nil for a program that mpiexec ran
 }
 
 // waitUp waits until every node of the cluster is there.
