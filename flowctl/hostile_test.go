@@ -129,7 +129,7 @@ func TestSendEnds(t *testing.T) {
 			}
 			sent += b.Count
 		}
-		if sent > uint32(c.MaxWindow)+uint32(s.nxt-s.una) {
+		if sent > uint32(c.MaxWindow)+s.nxt-s.una {
 			t.Errorf("state of %#x: %d frames were sent without an answer", fill, sent)
 		}
 	}

@@ -35,8 +35,6 @@ const (
 	Away
 	// Ready: there is room again for Next, which was refused.
 	Ready
-
-	kinds
 )
 
 // Answer is what a receiver tells its sender, in a frame of its own or on the

@@ -118,7 +118,7 @@ func (s *Sender) Send(c *Config, now int64, limit uint32) Burst {
 // buffer is free up to [Sender.Acked]. Answers that cannot be meant, stale ones
 // among them, change nothing.
 func (s *Sender) OnAnswer(c *Config, now int64, a Answer) (released uint32) {
-	if s.flags&(flagSuspended|flagFailed) != 0 || a.Kind >= kinds || after(a.Echo, s.tx) {
+	if s.flags&(flagSuspended|flagFailed) != 0 || a.Kind > Ready || after(a.Echo, s.tx) {
 		return 0
 	}
 	if a.Kind != Away {

@@ -18,7 +18,10 @@ var (
 // not hold.
 func TestSeeds(t *testing.T) {
 	n := *seeds
-	if testing.Short() || raceEnabled {
+	switch {
+	case raceEnabled:
+		n = min(n, 100)
+	case testing.Short():
 		n = min(n, 500)
 	}
 	var next, events, frames, delivered atomic.Int64

@@ -64,10 +64,11 @@ type explorer struct {
 // every state one that has no more faults to come leads to an end.
 func TestSmallWorld(t *testing.T) {
 	for _, faults := range []budget{
+		{losses: 1, copies: 1, overtakes: 1},
 		{losses: 2, copies: 1, overtakes: 2},
 		{losses: 1, copies: 1, overtakes: 1, early: 1},
 	} {
-		if faults.early > 0 && (testing.Short() || raceEnabled) {
+		if faults.losses+faults.early > 1 && (testing.Short() || raceEnabled) {
 			continue
 		}
 		for _, world := range []struct {
