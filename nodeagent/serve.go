@@ -62,7 +62,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener) error {
 	reason := context.Cause(ctx)
 
 	// Whoever gave orders first, then the jobs, then what the jobs need.
-	parallel(servers, func(s *http.Server) { s.Close() })
+	parallel(servers, func(s *http.Server) { _ = s.Close() })
 	parts.Wait()
 	a.endJobs(force)
 	stopThread()

@@ -42,9 +42,9 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 		a.log.Debug("no output, the steward is gone", zap.Uint64("job", j.id), zap.Error(err))
 		return drained(stream)
 	}
-	stop := context.AfterFunc(ctx, func() { ranks.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = ranks.Close() })
 	defer stop()
-	defer ranks.Close()
+	defer func() { _ = ranks.Close() }()
 	// Its Receive returns when this handler has: the stream ends with it.
 	a.workers.Go(func() { relayInput(stream, ranks) })
 	err = a.relayOutput(ctx, stream, ranks)

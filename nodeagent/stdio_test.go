@@ -3,6 +3,7 @@ package nodeagent_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -69,7 +70,7 @@ func TestInputAndOutput(t *testing.T) {
 		if got := drain(t, early); got != "hello world\nend\n" {
 			t.Errorf("output %q", got)
 		}
-		if _, err := early.Receive(); err == nil || connect.CodeOf(err) != connect.CodeUnknown && err != io.EOF {
+		if _, err := early.Receive(); err == nil || connect.CodeOf(err) != connect.CodeUnknown && !errors.Is(err, io.EOF) {
 			t.Errorf("after the end: %v", err)
 		}
 		done(t, s, 1)

@@ -172,7 +172,7 @@ func TestReportsOfSwitches(t *testing.T) {
 	seen := make(map[uint64]bool)
 	for _, steps := range r.GetSteps() {
 		seen[steps.GetJobId()] = true
-		if len(steps.GetHistograms()) != int(ctxswitch.MeasureCount) {
+		if len(steps.GetHistograms()) != len(ctxswitch.MeasureTable) {
 			t.Fatalf("%d histograms", len(steps.GetHistograms()))
 		}
 		for i, info := range ctxswitch.MeasureTable {

@@ -82,7 +82,7 @@ func (l *Leader) serve(listener net.Listener) {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	l.server = &http.Server{Handler: mux, Protocols: protocols}
-	go l.server.Serve(listener)
+	go func() { _ = l.server.Serve(listener) }() // until Stop
 }
 
 // URL is the base URL to give to an agent.
@@ -95,7 +95,7 @@ func (l *Leader) SetTerm(term uint64) { l.term.Store(term) }
 func (l *Leader) Stop() {
 	l.stop.Do(func() {
 		close(l.done)
-		l.server.Close()
+		_ = l.server.Close()
 	})
 }
 
