@@ -66,6 +66,7 @@ type job struct {
 	by      int64  // until when
 	seq     uint64 // of the last order to the job, freezes apart
 	stopSeq uint64 // of the last freeze; it may outlast its switch
+	stopAt  int64  // when that was ordered
 	stopBy  int64  // until when its answer is waited for
 
 	late        bool   // stopping, and no longer waited for

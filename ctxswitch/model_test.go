@@ -284,7 +284,7 @@ func (w *world) checkRecord(r *Record) {
 	if r.Planned > w.now || r.Finished != w.now {
 		w.t.Fatalf("it is %d, the record says planned %d, finished %d", w.now, r.Planned, r.Finished)
 	}
-	if r.Running > r.Finished || r.Running != 0 && r.Running < r.Planned || r.Running == 0 && !r.Superseded {
+	if r.Running > r.Finished || r.Running != 0 && r.Running < r.Planned || r.Superseded != (r.Running == 0) {
 		w.t.Fatalf("running at %d, planned %d, finished %d, superseded %v", r.Running, r.Planned, r.Finished, r.Superseded)
 	}
 	w.freed, w.thawed = 0, 0
@@ -293,7 +293,7 @@ func (w *world) checkRecord(r *Record) {
 // comeToRest answers everything until the machine is steady: then exactly the
 // jobs of the row run.
 func (w *world) comeToRest() {
-	for range 1000 {
+	for range 16 * int(LooseStopTimeout/MinSlice) {
 		if len(w.orders) == 0 && w.m.State() == Steady {
 			break
 		}

@@ -54,7 +54,7 @@ type Record struct {
 	Launched []JobID // jobs ordered to start
 	Late     []JobID // jobs of Out that had not stopped in time
 	// Superseded says that the switch was broken off since another row or plan
-	// came on before its end; the next record goes on from there.
+	// came on before the new jobs ran; the next record goes on from there.
 	Superseded bool
 }
 

@@ -30,6 +30,11 @@ const (
 	// half of a short slice (10 ms). The kernel goes on freezing what was
 	// late, so the two jobs share CPUs for as long as that takes, no more.
 	StopTimeout = 5 * time.Millisecond
+	// LooseStopTimeout takes its place where nothing waits for the stop: the
+	// process whose CPU the switching thread has taken is asked to stop before
+	// it is let onto the CPU again, for which Linux may make it wait while the
+	// incoming job computes: a few ticks of 4 ms, more on a busy machine.
+	LooseStopTimeout = 50 * time.Millisecond
 	// FlushTimeout is some ten round trips of a local network. What is still
 	// in flight is refused where it arrives, and sent anew.
 	FlushTimeout = 2 * time.Millisecond

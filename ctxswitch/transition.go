@@ -16,7 +16,7 @@ func (m *Machine) decide(now int64) {
 		// an outgoing job runs after all: letting the incoming go now would run
 		// them against another gang. What has been done stays done, and the
 		// switch to the right row goes on from it.
-		m.finish(now, true)
+		m.finish(now, m.record.Running == 0)
 	}
 	m.disturbed = false
 	for {
@@ -204,7 +204,7 @@ func (m *Machine) order(now int64, j *job, s Step) {
 		return
 	}
 	m.seq++
-	by := now + int64(steps[s].timeout)
+	by := now + int64(m.timeout(s))
 	m.await(j, s, by)
 	m.effects = append(m.effects, Effect{Kind: steps[s].effect, Step: s, Job: j.id, Seq: m.seq, By: by})
 	if s != Stop {
@@ -214,7 +214,7 @@ func (m *Machine) order(now int64, j *job, s Step) {
 	case Revoke:
 		j.bound = revoked
 	case Stop:
-		j.phase, j.stopSeq, j.stopBy = PhaseStopping, m.seq, by
+		j.phase, j.stopSeq, j.stopAt, j.stopBy = PhaseStopping, m.seq, now, by
 		j.ran += time.Duration(now - j.since)
 		m.record.Out = append(m.record.Out, j.id)
 	case Save:
@@ -222,6 +222,9 @@ func (m *Machine) order(now int64, j *job, s Step) {
 	case Load:
 		j.bound = live
 	case Go:
+		if j.phase == PhaseStopping && !j.late && now >= j.stopAt+int64(StopTimeout) {
+			m.lateFreeze(j)
+		}
 		m.run(now, j)
 		m.record.In = append(m.record.In, j.id)
 	case Steady, Flush:
@@ -248,6 +251,14 @@ func (m *Machine) launch(now int64) {
 func (m *Machine) run(now int64, j *job) {
 	j.phase, j.late, j.since = PhaseRunning, false, now
 	j.slices++
+}
+
+// timeout is how long an answer in step s is waited for.
+func (m *Machine) timeout(s Step) time.Duration {
+	if s == Stop && m.together() {
+		return LooseStopTimeout
+	}
+	return steps[s].timeout
 }
 
 // together says that going need not wait for the stop: no job that has part in
@@ -301,9 +312,15 @@ func (m *Machine) late(j *job, s Step) {
 		m.counters[CountLateSteps]++
 		return
 	}
-	m.counters[CountLateFreezes]++
 	m.record.Late = append(m.record.Late, j.id)
 	j.late = true
+	m.lateFreeze(j)
+}
+
+// lateFreeze counts a freeze of which nothing was heard in time, be it that the
+// job's own row has come on meanwhile.
+func (m *Machine) lateFreeze(j *job) {
+	m.counters[CountLateFreezes]++
 	j.lateFreezes++
 	j.lateStreak++
 	if j.lateStreak == WarnAfter && !j.warned {
@@ -324,9 +341,9 @@ func (m *Machine) running(now int64) {
 func (m *Machine) finish(now int64, superseded bool) {
 	r := m.record
 	r.Finished, r.Superseded = now, superseded
+	m.forgetWaits(now)
 	if superseded {
 		m.counters[CountSuperseded]++
-		m.forgetWaits(now)
 	} else {
 		m.counters[CountSwitches]++
 		if r.Running == 0 {
@@ -337,8 +354,8 @@ func (m *Machine) finish(now int64, superseded bool) {
 	m.state, m.record = Steady, nil
 }
 
-// forgetWaits ends the waiting of a switch that is broken off. A freeze that is
-// under way is taken up again by the next one (see job.due).
+// forgetWaits ends what is left of a switch's waiting. A freeze that is under
+// way is taken up again by the next one (see job.due).
 func (m *Machine) forgetWaits(now int64) {
 	for i := range m.jobs {
 		m.answered(now, &m.jobs[i])

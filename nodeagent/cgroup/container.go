@@ -18,7 +18,8 @@ type Container interface {
 	// Freeze asks that all processes stop. It does not wait.
 	Freeze() error
 	// WaitFrozen returns nil once no process of the job runs any more, or an
-	// error wrapping ErrNotFrozen at the deadline.
+	// error wrapping ErrNotFrozen at the deadline. The zero deadline is a mere
+	// look, which allocates nothing.
 	WaitFrozen(deadline time.Time) error
 	// Thaw lets all processes run again.
 	Thaw() error

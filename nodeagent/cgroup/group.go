@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +28,8 @@ type Group struct {
 	freezeFD int // cgroup.freeze
 	frozen   *watch
 	cpuFD    int // cpu.stat
+
+	killed atomic.Bool
 
 	mu     sync.Mutex
 	closed bool // guarded by mu; the files are closed once
@@ -96,17 +99,22 @@ func (g *Group) writeFreeze(state []byte) error {
 	return nil
 }
 
-// WaitFrozen waits until the kernel says that all processes are stopped. It
-// allocates nothing unless it fails.
+// WaitFrozen waits until the kernel says that all processes are stopped; with
+// the zero deadline it only looks. It allocates nothing unless it has waited in
+// vain.
 func (g *Group) WaitFrozen(deadline time.Time) error {
 	ok, err := g.frozen.waitFor('1', deadline)
 	if err != nil {
 		return fmt.Errorf("%s: %w", g.dir, err)
 	}
-	if !ok {
+	switch {
+	case ok:
+		return nil
+	case deadline.IsZero():
+		return ErrNotFrozen
+	default:
 		return fmt.Errorf("%s: %w", g.dir, ErrNotFrozen)
 	}
-	return nil
 }
 
 // Kill ends every process of the group and of the groups below it, and waits
@@ -117,6 +125,12 @@ func (g *Group) Kill(deadline time.Time) error {
 		return err
 	}
 	defer populated.close()
+	if populated, err := populated.is('1'); err != nil {
+		return fmt.Errorf("%s: %w", g.dir, err)
+	} else if !populated {
+		return nil
+	}
+	g.killed.Store(true)
 	if err := g.sendKill(); err != nil {
 		return err
 	}
@@ -130,6 +144,12 @@ func (g *Group) Kill(deadline time.Time) error {
 	pids, _ := g.Pids(nil)
 	return fmt.Errorf("%s: %w: %v", g.dir, ErrNotEmpty, pids)
 }
+
+// Killed tells whether Kill has found processes. Such a group must not be used
+// again: Linux since 6.14 counts the kills of a group, compares the count with
+// that of the forking thread's own group, and so ends every process that is then
+// born into it by CLONE_INTO_CGROUP.
+func (g *Group) Killed() bool { return g.killed.Load() }
 
 // sendKill needs cgroup.kill, of Linux 5.14. Before that it freezes, so that
 // nothing forks, and signals one by one; the signal ends a frozen process too.

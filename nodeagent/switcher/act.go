@@ -11,17 +11,16 @@ import (
 // nothing more.
 func (s *Switcher) handle(now int64, event ctxswitch.Event) {
 	s.order(now, event)
-	for {
-		for s.done < len(s.todo) {
-			effect := s.todo[s.done]
-			s.done++
-			s.act(effect)
-		}
-		s.todo, s.done = s.todo[:0], 0
-		if !s.awaitOne() {
-			return
-		}
+	s.carryOut()
+}
+
+func (s *Switcher) carryOut() {
+	for s.done < len(s.todo) {
+		effect := s.todo[s.done]
+		s.done++
+		s.act(effect)
 	}
+	s.todo, s.done = s.todo[:0], 0
 }
 
 // order appends what follows from a fact. Records are read at once, since they
@@ -49,6 +48,7 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		s.failed(j, j.Container.Freeze())
 		j.handle.on.Store(false)
 		s.freezing = append(s.freezing, freezing{effect: effect, job: j})
+		s.lookAt, s.pause = 0, s.firstPause()
 	case ctxswitch.EffectThaw:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Thaw())
@@ -67,38 +67,28 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	}
 }
 
-// awaitOne waits for one of the freezes that the machine waits for. It is false
-// when there is none.
-func (s *Switcher) awaitOne() bool {
-	i := slices.IndexFunc(s.freezing, func(f freezing) bool { return !f.late })
-	if i < 0 {
-		return false
+// firstPause tells how eagerly the stop is to be known.
+func (s *Switcher) firstPause() time.Duration {
+	if s.machine.State() == ctxswitch.Stop {
+		return eagerPause
 	}
-	effect := s.freezing[i].effect
-	err := s.freezing[i].job.Container.WaitFrozen(s.clock.time(effect.By))
-	if err == nil {
-		s.freezing = slices.Delete(s.freezing, i, i+1)
-		s.order(s.clock.now(), ctxswitch.Done(effect))
-		return true
-	}
-	s.freezing[i].late = true // lookAtLate sees to it
-	if now := s.clock.now(); now >= effect.By {
-		s.order(now, ctxswitch.Tick())
-	}
-	return true
+	return loosePause
 }
 
-// lookAtLate sees whether what did not stop in time has stopped by now.
-func (s *Switcher) lookAtLate() {
+// look sees which of the jobs ordered to stop stand still by now. It does not
+// wait, so that the thread hears letters and boundaries meanwhile.
+func (s *Switcher) look() {
 	for {
 		i := slices.IndexFunc(s.freezing, func(f freezing) bool { return f.job.Container.WaitFrozen(time.Time{}) == nil })
 		if i < 0 {
-			return
+			break
 		}
 		effect := s.freezing[i].effect
 		s.freezing = slices.Delete(s.freezing, i, i+1)
-		s.handle(s.clock.now(), ctxswitch.Done(effect))
+		s.order(s.clock.now(), ctxswitch.Done(effect))
 	}
+	s.lookAt = s.clock.now() + s.pause.Nanoseconds()
+	s.pause = min(2*s.pause, lastPause)
 }
 
 // failed tells once that a container does not obey. The machine finds out by

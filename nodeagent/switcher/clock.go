@@ -32,8 +32,3 @@ func newClock() clock {
 
 // now is realtime.Now.
 func (c clock) now() int64 { return c.base + int64(time.Since(c.start)) }
-
-// time is an instant as the standard library has it.
-func (c clock) time(instant int64) time.Time {
-	return c.start.Add(time.Duration(instant - c.base))
-}

@@ -12,7 +12,8 @@ import (
 type Container interface {
 	// Freeze asks that all processes stop.
 	Freeze() error
-	// WaitFrozen returns nil when they have, or an error at the deadline.
+	// WaitFrozen returns nil when they have, or an error at the deadline. The
+	// thread gives none, that is, it only looks.
 	WaitFrozen(deadline time.Time) error
 	// Thaw lets them run again.
 	Thaw() error
@@ -61,5 +62,4 @@ func newJob(j Job) *job {
 type freezing struct {
 	effect ctxswitch.Effect
 	job    *job
-	late   bool // it is no longer waited for, only looked at
 }

@@ -104,13 +104,16 @@ func (g *Group) forgetReaped() {
 	g.ranks = kept
 }
 
-// WaitFrozen looks at every rank until all are stopped or over. It allocates
-// nothing unless it fails.
+// WaitFrozen looks at every rank until all are stopped or over; with the zero
+// deadline once. It allocates nothing unless it has waited in vain.
 func (g *Group) WaitFrozen(deadline time.Time) error {
 	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
 		running := g.running()
 		if running == 0 {
 			return nil
+		}
+		if deadline.IsZero() {
+			return cgroup.ErrNotFrozen
 		}
 		left := time.Until(deadline)
 		if left <= 0 {
