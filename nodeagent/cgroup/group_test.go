@@ -265,3 +265,62 @@ func TestBornInsideTheGroup(t *testing.T) {
 		}
 	}
 }
+
+// TestAnEmptyGroupIsNotKilled looks after what a group is used again for: on
+// Linux 6.14 and later every process born into a group that was ever killed dies.
+func TestAnEmptyGroupIsNotKilled(t *testing.T) {
+	g := testGroup(t)
+	for range 3 {
+		if err := start(t, g, "exit 0").Wait(); err != nil {
+			t.Fatalf("a process born into the group: %v", err)
+		}
+		reaches(t, "an empty group", func() bool { pids, err := g.Pids(nil); return err == nil && len(pids) == 0 })
+		if err := g.Kill(soon()); err != nil {
+			t.Fatal(err)
+		}
+		if g.Killed() {
+			t.Skip("the kernel still counted the process that was waited for")
+		}
+	}
+	start(t, g, "exec sleep 1000")
+	if err := g.Kill(soon()); err != nil || !g.Killed() {
+		t.Errorf("a group with a process was not killed: %v", err)
+	}
+}
+
+func TestUnlimitMemory(t *testing.T) {
+	g := testGroup(t)
+	if g.memory == MemoryNone {
+		if err := g.UnlimitMemory(); !errors.Is(err, ErrNoMemoryControl) {
+			t.Error(err)
+		}
+		t.Skip("no memory controller here")
+	}
+	file := filepath.Join(g.MemoryDir(), "memory.limit_in_bytes")
+	if g.memory == MemoryV2 {
+		file = filepath.Join(g.Dir(), "memory.max")
+	}
+	read := func() string {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	unlimited := read()
+	if err := g.LimitMemory(64 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if read() == unlimited {
+		t.Fatal("the limit was not set")
+	}
+	if err := g.UnlimitMemory(); err != nil {
+		t.Fatal(err)
+	}
+	if now := read(); now != unlimited {
+		t.Errorf("the limit is %q, at first it was %q", now, unlimited)
+	}
+	if used, err := g.MemoryUsed(); err != nil || used > 1<<20 {
+		t.Errorf("%d bytes are charged to a group that had no process, %v", used, err)
+	}
+}

@@ -50,6 +50,41 @@ func (g *Group) limitV2(limit string) error {
 	return ifThere(writeFile(g.dir, "memory.swap.max", "0"))
 }
 
+// UnlimitMemory takes the limit away again.
+func (g *Group) UnlimitMemory() error {
+	switch g.memory {
+	case MemoryV2:
+		if err := writeFile(g.dir, "memory.max", "max"); err != nil {
+			return err
+		}
+		if err := writeFile(g.dir, "memory.oom.group", "0"); err != nil {
+			return err
+		}
+		return ifThere(writeFile(g.dir, "memory.swap.max", "max"))
+	case MemoryV1:
+		if err := ifThere(writeFile(g.memDir, "memory.memsw.limit_in_bytes", "-1")); err != nil {
+			return err
+		}
+		return writeFile(g.memDir, "memory.limit_in_bytes", "-1")
+	default:
+		return ErrNoMemoryControl
+	}
+}
+
+// MemoryUsed is what is charged to the group now, in bytes. Without a process
+// that is what files in memory and the page cache keep, and up to a quarter of
+// a MiB for each CPU that the kernel holds in advance.
+func (g *Group) MemoryUsed() (uint64, error) {
+	switch g.memory {
+	case MemoryV2:
+		return readNumber(g.dir, "memory.current")
+	case MemoryV1:
+		return readNumber(g.memDir, "memory.usage_in_bytes")
+	default:
+		return 0, ErrNoMemoryControl
+	}
+}
+
 // limitV1 sets memory and memory+swap to the same. The second may never be
 // below the first, so it is lifted out of the way before.
 func (g *Group) limitV1(limit string) error {
@@ -103,14 +138,17 @@ func parseOOM(text string) OOM {
 
 // MemoryPeak is the most memory the job has used at once, in bytes.
 func (g *Group) MemoryPeak() (uint64, error) {
-	dir, name := g.dir, "memory.peak"
 	switch g.memory {
 	case MemoryV2:
+		return readNumber(g.dir, "memory.peak")
 	case MemoryV1:
-		dir, name = g.memDir, "memory.max_usage_in_bytes"
+		return readNumber(g.memDir, "memory.max_usage_in_bytes")
 	default:
 		return 0, ErrNoMemoryControl
 	}
+}
+
+func readNumber(dir, name string) (uint64, error) {
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		return 0, fmt.Errorf("reading a group: %w", err)

@@ -26,6 +26,7 @@ type Forker struct {
 	// Used on the thread only.
 	thread    thread
 	inherited [maxResource + 1]unix.Rlimit
+	changed   bool
 }
 
 // NewForker starts the thread. Every rank started is handed to the Reaper, which
@@ -180,6 +181,7 @@ func (f *Forker) prepare(r *Rank) (late []Limit, err error) {
 		switch {
 		case inherited.Cur == l.Soft && inherited.Max == l.Hard:
 		case ownLimit(l.Resource):
+			f.changed = true
 			if err := takeOwn(l, inherited); err != nil {
 				return nil, err
 			}
@@ -188,6 +190,13 @@ func (f *Forker) prepare(r *Rank) (late []Limit, err error) {
 		}
 	}
 	return late, nil
+}
+
+// Changed tells whether a rank's limits were set on this process itself.
+func (f *Forker) Changed() bool {
+	changed := true // also when it is closed
+	_ = f.Do(func() error { changed = f.changed; return nil })
+	return changed
 }
 
 // JoinMemory moves the thread into a version 1 memory group, whose limit then
