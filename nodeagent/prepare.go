@@ -82,8 +82,8 @@ func (a *Agent) checkOrder(order *scorev1.Prepare) error {
 // getReady gives the job a steward and has it prepare.
 func (j *job) getReady() {
 	defer close(j.claimed)
-	// Where memory is bounded, no page of an earlier job must be charged to this.
-	fresh := j.order.GetMemoryLimitBytes() > 0
+	limit := j.order.GetMemoryLimitBytes()
+	fresh := 0 < limit && limit < stewards.FreshBelow
 	user := j.order.GetUser().GetUid()
 	steward, err := j.agent.pool.Claim(j.ctx, user, fresh, client.Events{Message: j.hear, Closed: j.stewardGone})
 	if err != nil {
@@ -94,12 +94,10 @@ func (j *job) getReady() {
 		j.finish(&scorev1.Usage{})
 		return
 	}
-	if limit := j.order.GetMemoryLimitBytes(); limit > 0 {
-		// Where nothing can keep a limit, Hello has said so.
-		if err := steward.LimitMemory(limit); err != nil && !errors.Is(err, cgroup.ErrNoMemoryControl) {
-			j.cannotPrepare(err)
-			return
-		}
+	// Where nothing can keep a limit, Hello has said so.
+	if err := steward.LimitMemory(limit); err != nil && !errors.Is(err, cgroup.ErrNoMemoryControl) {
+		j.cannotPrepare(err)
+		return
 	}
 	group, memory := steward.Groups()
 	err = steward.Prepare(&stewardpb.PrepareJob{

@@ -100,6 +100,9 @@ func (s *steward) open(p *peer, m *stewardpb.ToSteward) error {
 		return io.ErrUnexpectedEOF
 	}
 	if open.GetStdio() {
+		if id := open.GetJobId(); id != 0 && (s.job == nil || s.job.id != id) {
+			return errOtherJob
+		}
 		delete(s.peers, p.id)
 		p.leave()
 		s.relay.post(func() { s.relay.attach(p) })
@@ -138,6 +141,8 @@ func (s *steward) obey(m *stewardpb.ToSteward) {
 			RankStates: &scorev1.RankStatesReply{Request: body.AskRankStates, Ranks: s.rankStates()}}})
 	case *stewardpb.ToSteward_Forget:
 		s.life.Forget(s.now())
+	case *stewardpb.ToSteward_Recycle:
+		s.life.Recycle(s.now())
 	}
 }
 

@@ -94,7 +94,7 @@ func (s *steward) kill() {
 // a job with a process is not over. The way out of a process that the kernel
 // holds is the kernel's; the user is told of it.
 func (s *steward) sweep() {
-	container := s.job.container
+	container, last := s.job.container, s.life.Killed()
 	s.helpers.Add(1)
 	go func() {
 		defer s.helpers.Done()
@@ -108,7 +108,9 @@ func (s *steward) sweep() {
 			}
 			time.Sleep(sweepPause)
 		}
-		s.forker.Close() // its thread leaves the memory group, which can then be removed
+		if last { // of this steward's jobs
+			s.forker.Close() // its thread leaves the memory group, which can then be removed
+		}
 		s.loop.post(func() { s.life.Swept(s.now()) })
 	}()
 }

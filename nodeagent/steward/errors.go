@@ -8,6 +8,9 @@ var (
 	errOrder = errors.New("malformed order to start a job")
 	// errFiles means that the ranks' streams cannot be opened.
 	errFiles = errors.New("cannot open the ranks' files")
+	// errOtherJob means that a reader comes for the streams of a job that this
+	// steward has no longer, or not yet.
+	errOtherJob = errors.New("steward has another job's streams")
 	// errBusy means that the steward has a job already.
 	errBusy = errors.New("steward has another job")
 )

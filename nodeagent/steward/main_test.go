@@ -328,7 +328,7 @@ func (a *agent) ready(order *stewardpb.PrepareJob) {
 	if err := a.conn.Prepare(order); err != nil {
 		a.t.Fatal(err)
 	}
-	if p := a.prepared(); p.GetExitCode() != 0 || p.GetJobId() != testJob {
+	if p := a.prepared(); p.GetExitCode() != 0 || p.GetJobId() != order.GetJob().GetJobId() {
 		a.t.Fatalf("prepared: %v", p)
 	}
 }
@@ -349,9 +349,15 @@ func (a *agent) do(err error) {
 
 func (a *agent) stdio() *client.Stdio {
 	a.t.Helper()
+	return a.stdioOf(0)
+}
+
+// stdioOf is for the streams of one job, 0: of any.
+func (a *agent) stdioOf(job uint64) *client.Stdio {
+	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s, err := client.DialStdio(ctx, a.process.Socket)
+	s, err := client.DialStdio(ctx, a.process.Socket, job)
 	if err != nil {
 		a.t.Fatal(err)
 	}

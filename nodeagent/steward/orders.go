@@ -41,6 +41,10 @@ func (s *steward) obeyOrder(order life.Order) {
 		s.note(fmt.Sprintf("%s looks like an MPI program, but none of its ranks on node %s has called PMI: "+
 			"each may believe to be rank 0 of 1; build it with MPICH, or with another MPI that speaks PMI-1 or PMI-2",
 			s.job.program, s.job.node))
+	case life.Renew:
+		s.renew()
+	case life.ReportFree:
+		s.reportFree()
 	case life.Leave:
 		s.left = true
 	}

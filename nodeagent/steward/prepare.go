@@ -116,8 +116,8 @@ func (j *job) chooseContainer(s *steward) error {
 	j.container = s.group
 	// Of former jobs, should the group be used again; a new one starts at zero.
 	j.cpuBefore, _ = s.group.CPUTime()
-	if memory := j.order.GetMemoryCgroup(); memory != "" {
-		return s.forker.JoinMemory(memory)
+	if memory := j.order.GetMemoryCgroup(); memory != s.group.MemoryDir() {
+		return fmt.Errorf("%w: this steward has not the memory group %s", errOrder, memory)
 	}
 	return nil
 }

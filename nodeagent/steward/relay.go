@@ -50,6 +50,7 @@ type relay struct {
 	last    bool // the last message is queued for the reader
 	drained bool // the reader has it
 	stopped bool
+	renewed func(bool) // to be told when the job's streams are forgotten; nil: keep them
 	ended   chan struct{}
 }
 
@@ -162,6 +163,9 @@ func (r *relay) settle() {
 	if r.reader != nil && r.last && !r.drained && r.reader.unsent() == 0 {
 		r.drained = true
 		r.events.drained()
+	}
+	if r.renewed != nil {
+		r.renew()
 	}
 	if err := r.watchOutputs(); err != nil {
 		r.events.note(fmt.Sprintf("the output of the ranks is lost: %v", err))

@@ -69,6 +69,13 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 	if c.cgroups {
 		s.group, s.groupErr = openGroup(c)
 	}
+	if s.group != nil && s.group.MemoryDir() != "" {
+		// Now, since the kernel waits for all CPUs when a thread changes its group.
+		if s.groupErr = s.forker.JoinMemory(s.group.MemoryDir()); s.groupErr != nil {
+			s.group.Release()
+			s.group = nil
+		}
+	}
 	if err = unix.SetNonblock(listener, true); err != nil {
 		return nil, fmt.Errorf("listening: %w", err)
 	}
@@ -140,7 +147,7 @@ func (s *steward) close() {
 		s.loop.close()
 	}
 	if s.forker != nil {
-		s.forker.Close()
+		s.forker.Close() // its thread leaves the memory group, which can then be removed
 	}
 	s.waitHelpers()
 	if s.reaper != nil {

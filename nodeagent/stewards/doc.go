@@ -8,10 +8,10 @@
 //
 //	pool, err := stewards.Open(stewards.Options{Exe: exe, RunDir: dir, Cluster: "lab", Node: "n1"})
 //	go pool.Run(ctx)                      // keeps some warm
-//	steward, err := pool.Claim(ctx, client.Events{Message: ..., Closed: ...})
+//	steward, err := pool.Claim(ctx, uid, false, client.Events{Message: ..., Closed: ...})
 //	err = steward.Prepare(order)          // its methods are those of client.Conn
 //	...
-//	pool.Retire(ctx, steward)             // exits; its group and socket are removed
+//	pool.Retire(ctx, steward, reading)    // waits for the user's next job, or is removed
 //	...
 //	err = pool.Close(ctx)                 // nothing is left
 package stewards

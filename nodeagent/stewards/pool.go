@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +34,17 @@ const (
 	// retryEvery is the time between two attempts to start a steward, or to
 	// remove a group, after one failed.
 	retryEvery = time.Second
+	// usedPerWarm is how many stewards that have had a job are kept for more of
+	// their users', for each that is kept for anybody: two users who submit job
+	// after job. Each takes some 10 MB.
+	usedPerWarm = 2
+	// maxCharged is the most memory, in bytes, that may be charged to a group
+	// which is used again: pages of files that the last job was the first to
+	// read, which the kernel takes back as soon as somebody needs them.
+	maxCharged = 4 << 20
+	// FreshBelow is the memory limit, in bytes, below which a job should have a
+	// group that nothing is charged to: 1/16 of it is then at most not its own.
+	FreshBelow = 16 * maxCharged
 )
 
 // ErrClosed means that the pool has been closed.
@@ -47,7 +59,8 @@ type Options struct {
 	Cluster, Node string
 	// Root has the groups of the slots; nil: signals are used instead.
 	Root *cgroup.Root
-	// Warm is how many wait for jobs.
+	// Warm is how many wait for jobs of anybody. Others that have had a job wait
+	// for more of the same user.
 	Warm int
 	// Grace is how long a steward goes on without the agent.
 	Grace time.Duration
@@ -65,7 +78,7 @@ type Pool struct {
 	mu        sync.Mutex
 	closed    bool
 	used      map[int]bool // slot numbers
-	warm      []*Steward
+	warm      []*Steward   // the one that waits longest first
 	starting  int
 	launching int
 	busyUntil time.Time  // when the last launch is quiet
@@ -93,30 +106,32 @@ func (p *Pool) Warm() int {
 	return len(p.warm)
 }
 
-// Claim gives out a warm steward, or starts one if there is none. From now on
-// the events are told.
-func (p *Pool) Claim(ctx context.Context, events client.Events) (*Steward, error) {
+// Claim gives out a warm steward for a job of a user, by number, or starts one
+// if there is none. One that has had a job of somebody else is never given:
+// its memory may still hold what that job's environment or output was. From now
+// on the events are told. fresh asks for one that has had no job at all.
+func (p *Pool) Claim(ctx context.Context, user uint32, fresh bool, events client.Events) (*Steward, error) {
 	for {
-		s, err := p.take(ctx)
+		s, err := p.take(ctx, user, fresh)
 		if err != nil {
 			return nil, err
 		}
-		if s.claim(events) == nil {
+		if s.claim(user, events) == nil {
 			return s, nil
 		}
 		p.discard(s)
 	}
 }
 
-func (p *Pool) take(ctx context.Context) (*Steward, error) {
+func (p *Pool) take(ctx context.Context, user uint32, fresh bool) (*Steward, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
 		return nil, ErrClosed
 	}
-	if n := len(p.warm); n > 0 {
-		s := p.warm[n-1]
-		p.warm = p.warm[:n-1]
+	if i := p.choose(user, fresh); i >= 0 {
+		s := p.warm[i]
+		p.warm = slices.Delete(p.warm, i, i+1)
 		p.mu.Unlock()
 		p.wake()
 		return s, nil
@@ -125,6 +140,31 @@ func (p *Pool) take(ctx context.Context) (*Steward, error) {
 	p.mu.Unlock()
 	defer p.working.Done()
 	return p.start(ctx, number)
+}
+
+// choose finds the warm steward for a user: the last that has served them, whose
+// code is in the caches, else one that has served nobody. The caller holds mu.
+func (p *Pool) choose(user uint32, fresh bool) int {
+	best := -1
+	for i, s := range slices.Backward(p.warm) {
+		switch {
+		case s.user == nil && best < 0:
+			best = i
+		case s.user != nil && *s.user == user && !fresh:
+			return i
+		}
+	}
+	return best
+}
+
+// unclaimed counts the warm stewards of either kind. The caller holds mu.
+func (p *Pool) unclaimed() (fresh, used int) {
+	for _, s := range p.warm {
+		if s.user == nil {
+			fresh++
+		}
+	}
+	return fresh, len(p.warm) - fresh
 }
 
 // reserve takes the lowest free slot. The caller holds mu, and must call
@@ -169,13 +209,38 @@ func (p *Pool) Launching() (done func()) {
 	})
 }
 
-// Retire ends a steward whose job is over and forgotten, and removes what it
-// had. The steward goes when its last output has been read. While reading says
-// that somebody does, it is waited for; otherwise it is ended after some
-// seconds, and at once when ctx ends.
+// Retire takes back a steward whose job is over and forgotten, when its last
+// output has been read. While reading says that somebody does, that is waited
+// for; otherwise it is ended after some seconds, and at once when ctx ends. It
+// then waits for another job of its user, or is ended with all that it had, as
+// the steward itself decides: see its design.
 func (p *Pool) Retire(ctx context.Context, s *Steward, reading func() bool) {
-	s.leave(ctx, reading)
-	p.discard(s)
+	next := s.leave(ctx, reading)
+	if next == nil {
+		p.discard(s)
+		return
+	}
+	if surplus := p.keep(next); surplus != nil {
+		p.discard(surplus)
+	}
+}
+
+// keep puts a used steward among the warm ones, and returns the one that there
+// is no place for: of those that have been used, the one not used for longest.
+func (p *Pool) keep(s *Steward) (surplus *Steward) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return s
+	}
+	p.warm = append(p.warm, s)
+	if _, used := p.unclaimed(); used <= p.options.Warm*usedPerWarm {
+		return nil
+	}
+	i := slices.IndexFunc(p.warm, func(s *Steward) bool { return s.user != nil })
+	surplus = p.warm[i]
+	p.warm = slices.Delete(p.warm, i, i+1)
+	return surplus
 }
 
 // discard removes what there is of a steward.

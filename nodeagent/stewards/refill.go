@@ -48,7 +48,7 @@ func (p *Pool) tend(ctx context.Context) time.Duration {
 func (p *Pool) next(now time.Time) (number int, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.warm) >= p.options.Warm {
+	if fresh, _ := p.unclaimed(); p.closed || fresh >= p.options.Warm {
 		p.shortage = time.Time{}
 		return -1, 0
 	}

@@ -69,7 +69,7 @@ func dismiss(ctx context.Context, socket string) {
 
 // discardOutput takes what nobody will read any more.
 func discardOutput(ctx context.Context, socket string) {
-	output, err := client.DialStdio(ctx, socket)
+	output, err := client.DialStdio(ctx, socket, 0)
 	if err != nil {
 		return
 	}

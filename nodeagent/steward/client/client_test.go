@@ -65,7 +65,7 @@ func TestNobodyListens(t *testing.T) {
 	if _, _, err := Dial(ctx, socket, Events{}); !errors.Is(err, ErrGone) {
 		t.Errorf("Dial: %v", err)
 	}
-	if _, err := DialStdio(ctx, socket); !errors.Is(err, ErrGone) {
+	if _, err := DialStdio(ctx, socket, 0); !errors.Is(err, ErrGone) {
 		t.Errorf("DialStdio: %v", err)
 	}
 }
@@ -165,4 +165,46 @@ func TestStartOfAProgramThatEnds(t *testing.T) {
 	if _, err := os.Stat(Socket(dir, 1)); err == nil {
 		t.Error("its socket is left")
 	}
+}
+
+func TestNextTakesOver(t *testing.T) {
+	got := make(chan []byte, 1)
+	socket := answering(t, func(conn net.Conn) {
+		defer conn.Close()
+		buffer := make([]byte, 1<<10)
+		if _, err := conn.Read(buffer); err != nil { // Open
+			return
+		}
+		_, _ = conn.Write(frame(t, &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Status{Status: &stewardpb.Status{}}}))
+		n, _ := conn.Read(buffer)
+		got <- buffer[:n]
+	})
+	closed := make(chan error, 1)
+	first, _, err := Dial(context.Background(), socket, Events{
+		Message: func(*stewardpb.FromSteward) {}, Closed: func(err error) { closed <- err }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := first.Next()
+	for name, send := range map[string]func() error{
+		"Kill": first.Kill, "Launch": first.Launch, "Forget": first.Forget, "Recycle": first.Recycle,
+		"Signal": func() error { return first.Signal(15) },
+	} {
+		if err := send(); !errors.Is(err, ErrGone) {
+			t.Errorf("%s of the last job: %v", name, err)
+		}
+	}
+	if err := next.Signal(10); err != nil {
+		t.Fatal(err)
+	}
+	want, err := wire.Append(nil, &stewardpb.ToSteward{Message: &stewardpb.ToSteward_Signal{Signal: 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := <-got; !slices.Equal(first, want) {
+		t.Errorf("the steward got %x, want %x", first, want)
+	}
+	<-closed
+	first.Close() // of either closes both
+	next.Close()
 }

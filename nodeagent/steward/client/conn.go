@@ -34,9 +34,12 @@ type Events struct {
 	Closed func(error)
 }
 
-// Conn is a control connection. Its methods may be called from any goroutine,
-// also from Events.Message; Close not from there.
-type Conn struct {
+// Conn is a control connection, for one job. Its methods may be called from any
+// goroutine, also from Events.Message; Close not from there.
+type Conn struct{ line *line }
+
+// line is what the Conns of a steward's jobs have in common.
+type line struct {
 	stream stream
 	events Events
 	done   chan struct{}
@@ -48,50 +51,63 @@ type Conn struct {
 // control from any other agent. What the former one may have missed comes as
 // messages right away.
 func Dial(ctx context.Context, socket string, events Events) (*Conn, *stewardpb.Status, error) {
-	c := &Conn{events: events, done: make(chan struct{})}
-	if err := c.stream.dial(ctx, socket, false); err != nil {
+	l := &line{events: events, done: make(chan struct{})}
+	c := &Conn{line: l}
+	l.stream.owner = c
+	if err := l.stream.dial(ctx, socket, &stewardpb.Open{}); err != nil {
 		return nil, nil, err
 	}
 	var first stewardpb.FromSteward
-	_ = c.stream.conn.SetReadDeadline(time.Now().Add(answerWait))
-	err := c.stream.receive(&first)
+	_ = l.stream.conn.SetReadDeadline(time.Now().Add(answerWait))
+	err := l.stream.receive(&first)
 	if err == nil && first.GetStatus() == nil {
 		err = fmt.Errorf("%w: it does not say what it has", ErrGone)
 	}
 	if err != nil {
-		c.stream.conn.Close()
+		l.stream.conn.Close()
 		return nil, nil, err
 	}
-	_ = c.stream.conn.SetReadDeadline(time.Time{})
-	go c.listen()
+	_ = l.stream.conn.SetReadDeadline(time.Time{})
+	go l.listen()
 	return c, first.GetStatus(), nil
 }
 
-func (c *Conn) listen() {
-	defer close(c.done)
+func (l *line) listen() {
+	defer close(l.done)
 	for {
 		m := new(stewardpb.FromSteward)
-		if err := c.stream.receive(m); err != nil {
-			c.mu.Lock()
-			if c.closed {
+		if err := l.stream.receive(m); err != nil {
+			l.mu.Lock()
+			if l.closed {
 				err = nil
 			}
-			c.mu.Unlock()
-			c.stream.conn.Close()
-			c.events.Closed(err)
+			l.mu.Unlock()
+			l.stream.conn.Close()
+			l.events.Closed(err)
 			return
 		}
-		c.events.Message(m)
+		l.events.Message(m)
 	}
+}
+
+// Next is the connection for the steward's next job, once it has told that it
+// is free. What is sent on c from now on fails with ErrGone: an order that comes
+// late must not reach another job.
+func (c *Conn) Next() *Conn {
+	next := &Conn{line: c.line}
+	c.line.stream.mu.Lock()
+	c.line.stream.owner = next
+	c.line.stream.mu.Unlock()
+	return next
 }
 
 // Close ends the connection and waits until no event is under way.
 func (c *Conn) Close() {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
-	c.stream.conn.Close()
-	<-c.done
+	c.line.mu.Lock()
+	c.line.closed = true
+	c.line.mu.Unlock()
+	c.line.stream.conn.Close()
+	<-c.line.done
 }
 
 // Prepare has the steward make a job ready; Prepared answers.
@@ -140,8 +156,14 @@ func (c *Conn) Forget() error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Forget{Forget: true}})
 }
 
+// Recycle tells the same, and that the steward may serve again. It answers with
+// a Status that names no job, or exits; the Conn for its next job is Next.
+func (c *Conn) Recycle() error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Recycle{Recycle: true}})
+}
+
 func (c *Conn) send(m *stewardpb.ToSteward) error {
-	return c.stream.send(m, time.Now().Add(answerWait))
+	return c.line.stream.send(c, m, time.Now().Add(answerWait))
 }
 
 // stream is a framed connection; one may send while another receives.
@@ -149,19 +171,21 @@ type stream struct {
 	conn net.Conn
 	in   wire.Decoder
 
-	mu  sync.Mutex
-	out []byte // guarded by mu
+	mu    sync.Mutex
+	out   []byte // guarded by mu
+	owner *Conn  // guarded by mu: who may send
 }
 
-func (s *stream) dial(ctx context.Context, socket string, stdio bool) error {
+// dial connects and says what for.
+func (s *stream) dial(ctx context.Context, socket string, open *stewardpb.Open) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", socket)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	s.conn = conn
-	open := &stewardpb.Open{Stdio: stdio, Version: api.Version()}
-	err = s.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Open{Open: open}}, time.Now().Add(answerWait))
+	open.Version = api.Version()
+	err = s.send(s.owner, &stewardpb.ToSteward{Message: &stewardpb.ToSteward_Open{Open: open}}, time.Now().Add(answerWait))
 	if err != nil {
 		conn.Close()
 	}
@@ -169,9 +193,12 @@ func (s *stream) dial(ctx context.Context, socket string, stdio bool) error {
 }
 
 // send writes a message. The zero deadline waits for as long as it takes.
-func (s *stream) send(m *stewardpb.ToSteward, deadline time.Time) error {
+func (s *stream) send(from *Conn, m *stewardpb.ToSteward, deadline time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if from != s.owner {
+		return fmt.Errorf("%w: it serves another job by now", ErrGone)
+	}
 	var err error
 	if s.out, err = wire.Append(s.out[:0], m); err != nil {
 		return err

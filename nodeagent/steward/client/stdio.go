@@ -13,11 +13,12 @@ import (
 // reader makes the ranks wait.
 type Stdio struct{ stream stream }
 
-// DialStdio connects to the steward that listens at socket. A newer connection
-// ends it.
-func DialStdio(ctx context.Context, socket string) (*Stdio, error) {
+// DialStdio connects to the steward that listens at socket, for the streams of
+// a job; 0 is the one that it has. A newer connection ends it, and it ends at
+// once if the steward has another job.
+func DialStdio(ctx context.Context, socket string, job uint64) (*Stdio, error) {
 	s := new(Stdio)
-	if err := s.stream.dial(ctx, socket, true); err != nil {
+	if err := s.stream.dial(ctx, socket, &stewardpb.Open{Stdio: true, JobId: job}); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -25,7 +26,7 @@ func DialStdio(ctx context.Context, socket string) (*Stdio, error) {
 
 // Send hands input on. It waits while the ranks do not read; Close ends that.
 func (s *Stdio) Send(input *scorev1.Stdin) error {
-	return s.stream.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Stdin{Stdin: input}}, time.Time{})
+	return s.stream.send(nil, &stewardpb.ToSteward{Message: &stewardpb.ToSteward_Stdin{Stdin: input}}, time.Time{})
 }
 
 // Receive waits for the next piece of output. Instead of one, drained is true

@@ -1,6 +1,6 @@
 // Package life decides what becomes of one job's part on one node: when its
 // ranks start, when the failure of one ends all, when nothing of it is left,
-// and when its steward may go. It is a machine without I/O: events and the
+// and when its steward may go or take the next job. It is a machine without I/O: events and the
 // present instant go in, orders and the next deadline come out. It forks,
 // kills and sends nothing itself; package steward does.
 //

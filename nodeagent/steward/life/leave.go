@@ -38,6 +38,41 @@ func (m *Machine) Forget(now time.Time) {
 	m.Tick(now)
 }
 
+// Recycle is Forget by an agent that would use the steward again: once nobody
+// is waited for, it becomes free instead of leaving, if the job left no doubt.
+func (m *Machine) Recycle(now time.Time) {
+	m.again = m.phase != Free
+	m.Forget(now)
+}
+
+// Renewed tells whether the steward is as it was before the job. If not, it
+// leaves.
+func (m *Machine) Renewed(now time.Time, ok bool) {
+	if m.phase != Renewing {
+		return
+	}
+	if !ok {
+		m.leave()
+		return
+	}
+	m.job = job{}
+	m.order(ReportFree)
+	m.Tick(now) // the agent may have been lost meanwhile
+}
+
+// mayServeAgain is the rule by which a steward is used again: nothing unusual
+// has happened, so that what it holds of the job is known. A kill may still be
+// under way when the last rank is gone; output that nobody read is still there.
+func (m *Machine) mayServeAgain() bool {
+	return m.again && !m.killed && !m.aborted && m.lostAt.IsZero() && m.served < maxJobs &&
+		(m.drained || m.rules.Detached || !m.started)
+}
+
+func (m *Machine) leave() {
+	m.phase = Gone
+	m.order(Leave)
+}
+
 // Tick does what is due at now.
 func (m *Machine) Tick(now time.Time) {
 	if m.phase == Gone {
@@ -45,10 +80,18 @@ func (m *Machine) Tick(now time.Time) {
 	}
 	m.orphaned(now)
 	m.watchRanks(now)
-	if m.mayLeave(now) {
-		m.phase = Gone
-		m.order(Leave)
+	if m.phase == Renewing && !now.Before(m.renewFrom.Add(renewWait)) {
+		m.leave()
 	}
+	if !m.mayLeave(now) {
+		return
+	}
+	if m.mayServeAgain() {
+		m.phase, m.renewFrom = Renewing, now
+		m.order(Renew)
+		return
+	}
+	m.leave()
 }
 
 // orphaned ends the job of a steward whose agent has been away too long.
@@ -129,6 +172,8 @@ func (m *Machine) Deadline() time.Time {
 		if !m.lostAt.IsZero() && !m.killed {
 			earliest(m.lostAt.Add(m.grace))
 		}
+	case Renewing:
+		earliest(m.renewFrom.Add(renewWait))
 	case Sweeping, Gone:
 	}
 	if m.phase != Running || m.killed {

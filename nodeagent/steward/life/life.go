@@ -2,17 +2,28 @@ package life
 
 import "time"
 
-// Machine is the life of one job on one node. It has one caller; it takes
-// every instant as an input.
+// Machine is the life of a steward: of one job on one node and, if all went
+// well, of the jobs after it. It has one caller; it takes every instant as an
+// input.
 type Machine struct {
 	config Config
-	rules  Rules
+	orders []Order
+	lostAt time.Time // since when there is no agent; zero: there is one
+	grace  time.Duration
+	served int // jobs taken
+
+	job
+}
+
+// job is all there is to know of one job: the next one starts with the zero
+// value, which is Free.
+type job struct {
 	phase  Phase
+	rules  Rules
 	ranks  []rank
 	unborn int // ranks that may still be forked: all until Start is over
 	alive  int // forked and not reaped
 	closed int // alive ranks that closed their PMI connection too early
-	orders []Order
 
 	killed  bool // Kill was ordered
 	ended   bool // Kill was the agent's or a lost agent's wish, not a failure's
@@ -24,12 +35,12 @@ type Machine struct {
 	drained   bool // every byte of output has reached a reader
 	reader    bool // a reader is attached
 	forgotten bool // the job's end is known to the cluster
+	again     bool // the agent would use the steward again
 
 	launchedAt time.Time
 	overAt     time.Time
+	renewFrom  time.Time
 	lingerFrom time.Time // the last moment something was still to be expected of a reader
-	lostAt     time.Time // since when there is no agent; zero: there is one
-	grace      time.Duration
 }
 
 type rank struct {
@@ -68,6 +79,7 @@ func (m *Machine) Prepare(_ time.Time, rules Rules) bool {
 	if m.phase != Free {
 		return false
 	}
+	m.served++
 	m.rules = rules
 	m.ranks = make([]rank, rules.Ranks)
 	m.unborn = rules.Ranks
@@ -214,7 +226,7 @@ func (m *Machine) Abort(_ time.Time, abort Abort) {
 // ReportDone, in the end or, if the job is over, at once.
 func (m *Machine) Kill(now time.Time) {
 	switch m.phase {
-	case Free, Sweeping, Gone:
+	case Free, Sweeping, Renewing, Gone:
 	case Preparing, Ready:
 		m.killed, m.ended = true, true
 		m.over(now)

@@ -397,12 +397,14 @@ type world struct {
 	m        *Machine
 	now      time.Time
 	starting bool
+	ranks    int          // of each job
 	next     int          // rank to fork
 	living   map[int]bool // forked, not reaped
 	doomed   bool         // all living ranks were killed
 	sweeping bool
 	exits    map[int]int
 	done     int
+	renewing bool
 	left     bool
 }
 
@@ -436,8 +438,38 @@ func (w *world) obey() {
 				w.t.Fatal("left while something is left")
 			}
 			w.left = true
+		case Renew:
+			if len(w.living) > 0 || w.starting || w.sweeping || w.doomed {
+				w.t.Fatal("renewed with something left")
+			}
+			w.renewing = true
+		case ReportFree:
+			w.nextJob()
 		case ReportLaunched, ReportAbort, NoteSilence:
 		}
+	}
+}
+
+// nextJob checks what the last one was owed, and gives the steward another.
+func (w *world) nextJob() {
+	w.ended()
+	w.next, w.doomed, w.done = 0, false, 0
+	clear(w.exits)
+	if !w.m.Prepare(w.now, Rules{Ranks: w.ranks}) {
+		w.t.Fatal("a free steward takes no job")
+	}
+	w.m.Prepared(w.now, true, false)
+}
+
+// ended checks that the end of all was told.
+func (w *world) ended() {
+	for k := range w.next {
+		if w.exits[k] != 1 {
+			w.t.Fatalf("rank %d's end was reported %d times", k, w.exits[k])
+		}
+	}
+	if w.next > 0 && w.done == 0 {
+		w.t.Fatal("the end was never reported")
 	}
 }
 
@@ -454,9 +486,9 @@ func (w *world) someRank() (int, bool) {
 }
 
 // step does one thing that may happen now.
-func (w *world) step(ranks int) {
+func (w *world) step() {
 	m, now := w.m, w.now
-	choices := []string{"agent-lost", "agent-back", "kill", "forget", "reader", "no-reader", "tick"}
+	choices := []string{"agent-lost", "agent-back", "kill", "forget", "recycle", "reader", "no-reader", "tick"}
 	if w.starting {
 		choices = append(choices, "fork", "fork", "fork", "fork-fails")
 	}
@@ -469,6 +501,9 @@ func (w *world) step(ranks int) {
 	if m.Phase() == Over && !w.left {
 		choices = append(choices, "drained")
 	}
+	if w.renewing {
+		choices = append(choices, "renewed", "renewed", "renewed", "spoilt")
+	}
 	choices = append(choices, "launch")
 	k, _ := w.someRank()
 	switch c := rapid.SampledFrom(choices).Draw(w.t, "event"); c {
@@ -480,6 +515,11 @@ func (w *world) step(ranks int) {
 		m.Kill(now)
 	case "forget":
 		m.Forget(now)
+	case "recycle":
+		m.Recycle(now)
+	case "renewed", "spoilt":
+		w.renewing = false
+		m.Renewed(now, c == "renewed")
 	case "reader", "no-reader":
 		m.Reader(now, c == "reader")
 	case "tick":
@@ -490,7 +530,7 @@ func (w *world) step(ranks int) {
 	case "fork":
 		w.living[w.next] = true
 		m.Started(now, w.next)
-		if w.next++; w.next == ranks {
+		if w.next++; w.next == w.ranks {
 			w.starting = false
 			m.StartEnded(now)
 		}
@@ -524,10 +564,10 @@ func (w *world) step(ranks int) {
 
 // finish lets everything that was ordered happen, and time pass, until the
 // steward leaves: whatever came before, it must.
-func (w *world) finish(ranks int) {
+func (w *world) finish() {
 	w.m.AgentLost(w.now)
 	for i := 0; !w.left; i++ {
-		if i > 10*ranks+20 {
+		if i > 10*w.ranks+20 {
 			w.t.Fatalf("does not come to an end in phase %v", w.m.Phase())
 		}
 		w.obey()
@@ -548,6 +588,10 @@ func (w *world) finish(ranks int) {
 			w.sweeping = false
 			w.m.Swept(w.now)
 		}
+		if w.renewing {
+			w.renewing = false
+			w.m.Renewed(w.now, true)
+		}
 		w.obey()
 		if next := w.m.Deadline(); next.After(w.now) {
 			w.now = next
@@ -560,7 +604,7 @@ func (w *world) finish(ranks int) {
 func TestAnyHistoryEndsClean(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranks := rapid.IntRange(1, 5).Draw(t, "ranks")
-		w := &world{t: t, now: epoch, living: map[int]bool{}, exits: map[int]int{}}
+		w := &world{t: t, now: epoch, ranks: ranks, living: map[int]bool{}, exits: map[int]int{}}
 		w.m = New(w.now, Config{Grace: grace})
 		w.m.AgentBack(w.now)
 		w.m.Prepare(w.now, Rules{
@@ -573,20 +617,13 @@ func TestAnyHistoryEndsClean(t *testing.T) {
 			if w.left {
 				break
 			}
-			w.step(ranks)
+			w.step()
 			w.obey()
 		}
 		if !w.left {
-			w.finish(ranks)
+			w.finish()
 		}
-		for k := range w.next {
-			if w.exits[k] != 1 {
-				t.Fatalf("rank %d's end was reported %d times", k, w.exits[k])
-			}
-		}
-		if w.next > 0 && w.done == 0 {
-			t.Fatal("the end was never reported")
-		}
+		w.ended()
 		if w.m.Phase() != Gone {
 			t.Fatalf("left in phase %v", w.m.Phase())
 		}

@@ -24,11 +24,14 @@ const (
 	// Over: no process of the job exists. Output may still wait for a reader,
 	// and the agent may still ask how it ended.
 	Over
+	// Renewing: nothing of the job is wanted any more, and the steward becomes
+	// free for the next one.
+	Renewing
 	// Gone: the steward must exit.
 	Gone
 )
 
-var phaseNames = [...]string{"free", "preparing", "ready", "starting", "running", "sweeping", "over", "gone"}
+var phaseNames = [...]string{"free", "preparing", "ready", "starting", "running", "sweeping", "over", "renewing", "gone"}
 
 func (p Phase) String() string { return phaseNames[p] }
 
@@ -93,6 +96,14 @@ const (
 	// forgotten: readers connect when the job starts, so only one that never
 	// will takes longer.
 	drainLinger = 10 * time.Second
+	// renewWait is how long a steward may take to become as it was. What is left
+	// to do then takes microseconds, unless a descriptor of the ranks' is held by
+	// a process that is not the job's.
+	renewWait = time.Second
+	// maxJobs is how many jobs one steward serves. It bounds what a leak could
+	// sum up to, and shares the start of a process, some 10 ms of CPU time, among
+	// so many that nothing of it is left.
+	maxJobs = 256
 )
 
 // OrderKind says what to do.
@@ -115,12 +126,16 @@ const (
 	ReportDone
 	// NoteSilence tells the user that no rank spoke PMI.
 	NoteSilence
+	// Renew makes the steward as it was before the job; Renewed answers it.
+	Renew
+	// ReportFree tells the agent that the steward waits for a job again.
+	ReportFree
 	// Leave exits the steward.
 	Leave
 )
 
 var orderNames = [...]string{"start", "kill", "sweep", "report-launched", "report-exit",
-	"report-abort", "report-done", "note-silence", "leave"}
+	"report-abort", "report-done", "note-silence", "renew", "report-free", "leave"}
 
 func (k OrderKind) String() string { return orderNames[k] }
 

@@ -41,6 +41,7 @@ type ToSteward struct {
 	//	*ToSteward_Stdin
 	//	*ToSteward_Forget
 	//	*ToSteward_AskRankStates
+	//	*ToSteward_Recycle
 	Message       isToSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -182,6 +183,15 @@ func (x *ToSteward) GetAskRankStates() uint64 {
 	return 0
 }
 
+func (x *ToSteward) GetRecycle() bool {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_Recycle); ok {
+			return x.Recycle
+		}
+	}
+	return false
+}
+
 type isToSteward_Message interface {
 	isToSteward_Message()
 }
@@ -230,6 +240,10 @@ type ToSteward_AskRankStates struct {
 	AskRankStates uint64 `protobuf:"varint,11,opt,name=ask_rank_states,json=askRankStates,proto3,oneof"` // the request's number
 }
 
+type ToSteward_Recycle struct {
+	Recycle bool `protobuf:"varint,12,opt,name=recycle,proto3,oneof"` // the job's end is known: become free, or exit
+}
+
 func (*ToSteward_Open) isToSteward_Message() {}
 
 func (*ToSteward_Prepare) isToSteward_Message() {}
@@ -252,10 +266,13 @@ func (*ToSteward_Forget) isToSteward_Message() {}
 
 func (*ToSteward_AskRankStates) isToSteward_Message() {}
 
+func (*ToSteward_Recycle) isToSteward_Message() {}
+
 type Open struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stdio         bool                   `protobuf:"varint,1,opt,name=stdio,proto3" json:"stdio,omitempty"` // else a control connection
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	JobId         uint64                 `protobuf:"varint,3,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // stdio connections only: whose streams
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -302,6 +319,13 @@ func (x *Open) GetVersion() string {
 		return x.Version
 	}
 	return ""
+}
+
+func (x *Open) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
 }
 
 type PrepareJob struct {
@@ -561,7 +585,7 @@ type isFromSteward_Message interface {
 }
 
 type FromSteward_Status struct {
-	Status *Status `protobuf:"bytes,1,opt,name=status,proto3,oneof"` // answers Open
+	Status *Status `protobuf:"bytes,1,opt,name=status,proto3,oneof"` // answers Open; unasked: free again
 }
 
 type FromSteward_Prepared struct {
@@ -864,7 +888,7 @@ var File_steward_proto protoreflect.FileDescriptor
 
 const file_steward_proto_rawDesc = "" +
 	"\n" +
-	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\"\xcb\x03\n" +
+	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\"\xe7\x03\n" +
 	"\tToSteward\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.steward.OpenH\x00R\x04open\x125\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.score.steward.PrepareJobH\x00R\aprepare\x12\x18\n" +
@@ -879,11 +903,13 @@ const file_steward_proto_rawDesc = "" +
 	"\x05stdin\x18\t \x01(\v2\x0f.score.v1.StdinH\x00R\x05stdin\x12\x18\n" +
 	"\x06forget\x18\n" +
 	" \x01(\bH\x00R\x06forget\x12(\n" +
-	"\x0fask_rank_states\x18\v \x01(\x04H\x00R\raskRankStatesB\t\n" +
-	"\amessage\"6\n" +
+	"\x0fask_rank_states\x18\v \x01(\x04H\x00R\raskRankStates\x12\x1a\n" +
+	"\arecycle\x18\f \x01(\bH\x00R\arecycleB\t\n" +
+	"\amessage\"M\n" +
 	"\x04Open\x12\x14\n" +
 	"\x05stdio\x18\x01 \x01(\bR\x05stdio\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion\"\x9b\x01\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x15\n" +
+	"\x06job_id\x18\x03 \x01(\x04R\x05jobId\"\x9b\x01\n" +
 	"\n" +
 	"PrepareJob\x12#\n" +
 	"\x03job\x18\x01 \x01(\v2\x11.score.v1.PrepareR\x03job\x12\x17\n" +
@@ -1011,6 +1037,7 @@ func file_steward_proto_init() {
 		(*ToSteward_Stdin)(nil),
 		(*ToSteward_Forget)(nil),
 		(*ToSteward_AskRankStates)(nil),
+		(*ToSteward_Recycle)(nil),
 	}
 	file_steward_proto_msgTypes[3].OneofWrappers = []any{
 		(*FromSteward_Status)(nil),

@@ -1,0 +1,67 @@
+package steward
+
+import (
+	"score/nodeagent/steward/stewardpb"
+)
+
+// renew makes the steward as it was before its job, or finds that it cannot be
+// sure of that: then it leaves. No process of the job exists, no other goroutine
+// has it, and the agent has all its messages.
+func (s *steward) renew() {
+	clean := s.leftClean()
+	s.job, s.mail = nil, mail{}
+	s.launchedAt, s.pending = 0, 0
+	s.stopForking.Store(false)
+	for _, p := range s.peers {
+		if p != s.control { // it was to be for the job that is over
+			s.drop(p)
+		}
+	}
+	s.relay.post(func() {
+		s.relay.renewed = func(rested bool) {
+			s.loop.post(func() { s.life.Renewed(s.now(), clean && rested) })
+		}
+	})
+}
+
+// leftClean tells whether the job has left nothing in this process or in its
+// control group that the next one could notice. Without a control group it
+// cannot be known: a descendant may have gone unseen.
+func (s *steward) leftClean() bool {
+	if s.group == nil || s.job.container != s.group || s.group.Killed() || s.forker.Changed() {
+		return false
+	}
+	for k := range s.job.ranks {
+		if r := &s.job.ranks[k]; r.pmi.fd >= 0 || r.stdin >= 0 {
+			return false
+		}
+	}
+	if oom, err := s.group.OOM(); err == nil && oom.Kills > 0 {
+		return false // the count would be taken for the next job's
+	}
+	return true
+}
+
+// reportFree tells the agent, by an unasked Status without a job.
+func (s *steward) reportFree() {
+	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Status{Status: s.status()}})
+}
+
+// renew forgets a job's streams once all of them have ended, which with its
+// processes they do, and tells whether nothing is left of them.
+func (r *relay) renew() {
+	if r.open > 0 || r.added > 0 && !r.whole || r.reader != nil && (!r.last || r.reader.unsent() > 0) {
+		return // for now
+	}
+	r.closeFiles() // of streams that had none, and so closed none
+	tell, clean := r.renewed, !r.lost && (r.files == nil || r.files.closed)
+	r.renewed = nil
+	r.detach()
+	if clean {
+		r.input.close()
+		r.input = input{loop: r.loop}
+		r.outputs, r.files = nil, nil
+		r.added, r.whole, r.last, r.drained = 0, false, false, false
+	}
+	tell(clean)
+}
