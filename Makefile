@@ -46,6 +46,11 @@ bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|shari
 	@$(MAKE) --no-print-directory build
 	@go run ./tests/bench -only "$(ONLY)"
 
+.PHONY: soak
+soak: ## a million seeds of the channels' simulator (half an hour)
+	@.ci/setup build
+	@go test ./tests/sim -run TestSeeds -sim.seeds 1000000 -timeout 0
+
 .PHONY: generate
 generate: ## generate protobuf code, man pages and the example configuration
 	@.ci/setup build check
