@@ -97,6 +97,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	a.bePunctual()
 	listener, err := net.Listen("tcp", a.options.Listen)
 	if err != nil {
 		return fmt.Errorf("the node cannot listen: %w; choose another address with listen", err)

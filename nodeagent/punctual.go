@@ -1,0 +1,29 @@
+package nodeagent
+
+import (
+	"runtime"
+
+	"go.uber.org/zap"
+
+	"score/nodeagent/realtime"
+)
+
+// minProcessors is how many goroutines may run at once at least, on a node with
+// one CPU too. The switching thread needs a processor of Go's scheduler in the
+// instant in which it wakes; the collector of garbage and the streams to leader
+// and peers seldom take more than the others.
+const minProcessors = 4
+
+// bePunctual keeps from the switching thread what could hold it up in this
+// process: others that have all of Go's processors, and pages read from a disk.
+func (a *Agent) bePunctual() {
+	if !a.options.EnableRealtime {
+		return
+	}
+	if runtime.GOMAXPROCS(0) < minProcessors {
+		runtime.GOMAXPROCS(minProcessors)
+	}
+	if err := realtime.LockMemory(); err != nil {
+		a.log.Debug("the agent's memory is not locked", zap.Error(err))
+	}
+}
