@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -18,7 +19,7 @@ const (
 	// maxNodes bounds the nodes of which they are kept: those of a cluster.
 	maxNodes = 4096
 	// joinWindow is how long a switch waits for the reports of other nodes,
-	// which come once a second.
+	// which come once a second, and a node for being forgotten.
 	joinWindow = 3 * time.Second
 	// maxPending bounds the switches that wait: those of three seconds with
 	// slices of 1 ms.
@@ -63,6 +64,12 @@ type boundary struct {
 	nodes       int
 }
 
+// progress is how far a node has told of planned switches.
+type progress struct {
+	told int64 // cluster nanoseconds of the latest
+	at   time.Time
+}
+
 // Switches merges the agents' reports. Its methods may be called at once.
 type Switches struct {
 	now func() time.Time
@@ -72,7 +79,8 @@ type Switches struct {
 	groups    map[groupKey]*distributions
 	recent    []groupKey // groups, the longest silent first
 	pending   map[boundaryKey]*boundary
-	arrivals  []*boundary // pending, oldest first
+	arrivals  []*boundary         // pending, oldest first
+	reporters map[string]progress // nodes that switch; those of late
 	skew      histogram.Histogram
 	toRunning histogram.Histogram
 	missed    uint64
@@ -82,10 +90,11 @@ type Switches struct {
 // NewSwitches has seen no report yet.
 func NewSwitches() *Switches {
 	return &Switches{
-		now:     time.Now,
-		nodes:   make(map[string]*distributions),
-		groups:  make(map[groupKey]*distributions),
-		pending: make(map[boundaryKey]*boundary),
+		now:       time.Now,
+		nodes:     make(map[string]*distributions),
+		groups:    make(map[groupKey]*distributions),
+		pending:   make(map[boundaryKey]*boundary),
+		reporters: make(map[string]progress),
 	}
 }
 
@@ -104,7 +113,38 @@ func (s *Switches) Add(node string, report *scorev1.SwitchReport) {
 	for _, b := range report.GetBoundaries() {
 		s.join(b, now)
 	}
+	s.advance(node, report.GetBoundaries(), now)
 	s.settle(now.Add(-joinWindow))
+}
+
+// advance notes how far the node has told.
+func (s *Switches) advance(node string, boundaries []*scorev1.SwitchReport_Boundary, now time.Time) {
+	p, known := s.reporters[node]
+	if len(boundaries) == 0 || !known && len(s.reporters) >= maxNodes {
+		return
+	}
+	p.at = now
+	for _, b := range boundaries {
+		p.told = max(p.told, b.GetPlannedNanos())
+	}
+	s.reporters[node] = p
+}
+
+// toldByAll is the instant up to which every node that switches has told, of
+// several; a single one may not be the only one, but the first to report.
+func (s *Switches) toldByAll(before time.Time) int64 {
+	told := int64(math.MaxInt64)
+	for node, p := range s.reporters {
+		if p.at.Before(before) {
+			delete(s.reporters, node)
+			continue
+		}
+		told = min(told, p.told)
+	}
+	if len(s.reporters) < 2 {
+		return math.MinInt64
+	}
+	return told
 }
 
 // distributionsOf finds or makes a group; nil if there are too many nodes.
@@ -138,6 +178,8 @@ func (s *Switches) join(report *scorev1.SwitchReport_Boundary, now time.Time) {
 	if b == nil {
 		if len(s.arrivals) >= maxPending {
 			s.count(s.arrivals[0])
+			delete(s.pending, s.arrivals[0].key)
+			s.arrivals = slices.Delete(s.arrivals, 0, 1)
 		}
 		b = &boundary{key: key, since: now, planned: report.GetPlannedNanos(), first: report.GetRunningNanos()}
 		s.pending[key] = b
@@ -150,18 +192,33 @@ func (s *Switches) join(report *scorev1.SwitchReport_Boundary, now time.Time) {
 
 // settle counts the switches of which no more reports are awaited.
 func (s *Switches) settle(before time.Time) {
-	for len(s.arrivals) > 0 && s.arrivals[0].since.Before(before) {
-		s.count(s.arrivals[0])
+	told := s.toldByAll(before)
+	s.arrivals = slices.DeleteFunc(s.arrivals, func(b *boundary) bool {
+		if b.planned > told && !b.since.Before(before) {
+			return false
+		}
+		s.count(b)
+		delete(s.pending, b.key)
+		return true
+	})
+}
+
+func (s *Switches) count(b *boundary) { b.addTo(&s.toRunning, &s.skew) }
+
+func (b *boundary) addTo(toRunning, skew *histogram.Histogram) {
+	toRunning.Record(time.Duration(b.last - b.planned))
+	if b.nodes > 1 {
+		skew.Record(time.Duration(b.last - b.first))
 	}
 }
 
-func (s *Switches) count(oldest *boundary) {
-	delete(s.pending, oldest.key)
-	s.arrivals = slices.Delete(s.arrivals, 0, 1)
-	s.toRunning.Record(time.Duration(oldest.last - oldest.planned))
-	if oldest.nodes > 1 {
-		s.skew.Record(time.Duration(oldest.last - oldest.first))
+// joined are the distributions with what is pending, as far as it is known.
+func (s *Switches) joined() (toRunning, skew histogram.Histogram) {
+	toRunning, skew = s.toRunning, s.skew
+	for _, b := range s.arrivals {
+		b.addTo(&toRunning, &skew)
 	}
+	return toRunning, skew
 }
 
 // Response tells the distributions that were asked for: those of every node and
@@ -170,9 +227,10 @@ func (s *Switches) Response(request *scorev1.SwitchMetricsRequest) *scorev1.Swit
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settle(s.now().Add(-joinWindow))
+	toRunning, skew := s.joined()
 	response := &scorev1.SwitchMetricsResponse{
-		Skew:             stepTimes("skew", &s.skew),
-		ToRunning:        stepTimes("to_running", &s.toRunning),
+		Skew:             stepTimes("skew", &skew),
+		ToRunning:        stepTimes("to_running", &toRunning),
 		MissedBoundaries: s.missed,
 		LateFreezes:      s.late,
 	}

@@ -80,17 +80,28 @@ func TestBoundariesAreJoined(t *testing.T) {
 			{PlanVersion: 1, Round: 3, PlannedNanos: 3000 * us, RunningNanos: 3010 * us}, // nothing came on
 			boundaryAt(4, 4000*us, 3000*us),                                              // a clock that ran backwards
 		}})
+		check := func(when string, pending int) {
+			t.Helper()
+			r := s.Response(&scorev1.SwitchMetricsRequest{})
+			if got := r.GetToRunning(); got.GetCount() != 2 || got.GetMaxNanos() != 80*us || got.GetSumNanos() != 150*us {
+				t.Errorf("%s: to running %v", when, got)
+			}
+			if got := r.GetSkew(); got.GetCount() != 1 || got.GetMaxNanos() != 30*us {
+				t.Errorf("%s: skew %v", when, got)
+			}
+			if len(s.arrivals) != pending {
+				t.Errorf("%s: %d are pending, want %d", when, len(s.arrivals), pending)
+			}
+		}
+		if r := s.Response(&scorev1.SwitchMetricsRequest{}); r.GetToRunning().GetCount() != 2 || r.GetSkew().GetCount() != 0 || len(s.arrivals) != 2 {
+			t.Errorf("of one node: %v", r)
+		}
 		s.Add("n2", &scorev1.SwitchReport{Boundaries: []*scorev1.SwitchReport_Boundary{boundaryAt(1, 1000*us, 1080*us)}})
-		if r := s.Response(&scorev1.SwitchMetricsRequest{}); r.GetToRunning().GetCount() != 0 {
-			t.Errorf("counted at once: %v", r)
-		}
+		check("all have told of the first", 1)
 		time.Sleep(joinWindow + time.Second)
-		r := s.Response(&scorev1.SwitchMetricsRequest{})
-		if got := r.GetToRunning(); got.GetCount() != 2 || got.GetMaxNanos() != 80*us || got.GetSumNanos() != 150*us {
-			t.Errorf("to running %v", got)
-		}
-		if got := r.GetSkew(); got.GetCount() != 1 || got.GetMaxNanos() != 30*us {
-			t.Errorf("skew %v", got)
+		check("after the window", 0)
+		if len(s.reporters) != 0 {
+			t.Errorf("%d nodes are still waited for", len(s.reporters))
 		}
 		if len(s.pending)+len(s.arrivals) != 0 {
 			t.Errorf("%d are still pending", len(s.pending))
