@@ -3,12 +3,15 @@ package nodeagent_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent"
+	"score/nodeagent/cgroup"
 	"score/nodeagent/leadertest"
 	"score/scored/api/scorev1"
 )
@@ -51,23 +54,38 @@ func TestTimeSharingGoesOnWithoutLeader(t *testing.T) {
 	spinner(t, n, s, 1, 0)
 	spinner(t, n, s, 2, 0)
 	s.Send(planMessage(1, 1, 10*time.Millisecond, []uint64{1}, []uint64{2}))
-	launched(t, s, 1)
+	group := groupOf(t, int(launched(t, s, 1).GetPids()[0]))
 	launched(t, s, 2)
 	leader.Stop()
 	<-s.Gone()
-	group := n.groups()[0]
 	seen := map[bool]int{}
 	for limit := time.Now().Add(patience); seen[true] < 5 || seen[false] < 5; {
 		if time.Now().After(limit) {
 			t.Fatalf("job stood still %d times of %d", seen[true], seen[true]+seen[false])
 		}
-		text, err := os.ReadFile(group + "/s-0/cgroup.freeze")
+		text, err := os.ReadFile(filepath.Join(group, "cgroup.freeze"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen[text[0] == '1']++
 		time.Sleep(7 * time.Millisecond)
 	}
+}
+
+// groupOf finds the control group of a process.
+func groupOf(t testing.TB, pid int) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("/proc", itoa(pid), "cgroup"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return filepath.Join(cgroup.Probe().Mount, name)
+		}
+	}
+	t.Fatalf("process %d is in no control group", pid)
+	return ""
 }
 
 func TestUnknownJobsAreEnded(t *testing.T) {

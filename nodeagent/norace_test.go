@@ -1,0 +1,5 @@
+//go:build !race
+
+package nodeagent_test
+
+const raceDetector = false

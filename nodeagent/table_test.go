@@ -1,0 +1,109 @@
+package nodeagent
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+func TestTable(t *testing.T) {
+	table := newTable()
+	first, second := &job{id: 5}, &job{id: 5}
+	if table.get(5) != nil || table.forget(5) != nil || table.count() != 0 {
+		t.Fatal("not empty")
+	}
+	if !table.add(first) || table.add(second) {
+		t.Error("one number, two jobs")
+	}
+	table.add(&job{id: 2})
+	if all := table.all(); len(all) != 2 || all[0].id != 2 || all[1] != first {
+		t.Errorf("all: %v", all)
+	}
+	if table.forget(5) != first || table.get(5) != nil {
+		t.Error("not forgotten")
+	}
+	if table.await(t.Context(), 5) != first {
+		t.Error("a job that leaves still has output")
+	}
+	if !table.add(second) || table.await(t.Context(), 5) != second {
+		t.Error("the new job of that number has the output now")
+	}
+	table.left(first)
+	table.forget(5)
+	table.left(second)
+	if table.count() != 1 || len(table.leaving) != 0 {
+		t.Errorf("%d jobs, %d leaving", table.count(), len(table.leaving))
+	}
+}
+
+func TestAwaitWaits(t *testing.T) {
+	table := newTable()
+	found := make(chan *job)
+	go func() { found <- table.await(t.Context(), 7) }()
+	table.add(&job{id: 6})
+	want := &job{id: 7}
+	table.add(want)
+	if got := <-found; got != want {
+		t.Errorf("found %v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := table.await(ctx, 8); got != nil {
+		t.Errorf("found %v", got)
+	}
+}
+
+func TestStraysAreKilledByTheirMark(t *testing.T) {
+	start := func(environ ...string) (*exec.Cmd, <-chan error) {
+		command := exec.Command("sleep", "1000")
+		command.Env = environ
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- command.Wait() }()
+		t.Cleanup(func() { _ = command.Process.Kill() })
+		return command, ended
+	}
+	mark := markVariable + "=test-" + time.Now().Format(time.RFC3339Nano) + "-1"
+	_, ended := start("A=b", mark)
+	_, other := start(mark+"2", "B="+mark)
+	killStrays(t.Context(), mark)
+	<-ended
+	select {
+	case <-other:
+		t.Error("a process without the mark was killed")
+	default:
+	}
+	if hasMark("/proc/self/environ", mark) || hasMark("/proc/self/no-such-file", mark) {
+		t.Error("a mark where there is none")
+	}
+}
+
+func TestRunDirIsChecked(t *testing.T) {
+	dir := t.TempDir() + "/run"
+	unlock, err := takeRunDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := takeRunDir(dir); err == nil {
+		t.Error("taken twice")
+	}
+	unlock()
+	again, err := takeRunDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := takeRunDir(dir); err == nil {
+		t.Error("a directory open to others was taken")
+	}
+	if _, err := takeRunDir("/proc/no/such"); err == nil {
+		t.Error("a directory that cannot be made was taken")
+	}
+}
