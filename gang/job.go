@@ -12,7 +12,6 @@ type node struct {
 	Node
 	drained bool
 	pos     int32 // in Machine.nodes and in every per-node array
-	gone    bool  // removed; places that still name it belong to lost jobs
 }
 
 // seat is a gang's or a job's part of one node.

@@ -275,10 +275,9 @@ func TestBurst(t *testing.T) {
 	rot := Rotation{}
 	long := turn(0, testSlice, 1)
 	rng := rand.New(rand.NewPCG(1, 1))
-	rows := []RotationRow{long}
 	id := JobID(1)
 	for range 1000 {
-		rows = []RotationRow{long}
+		rows := []RotationRow{long}
 		for i := range 1 + rng.IntN(3) {
 			id++
 			rows = append(rows, turn(i+1, testSlice, id))

@@ -75,4 +75,3 @@ func launchAgainstSlurm(ctx context.Context, b *bench, c *cluster, s *slurm, n i
 }
 
 var errNaN = errors.New("nothing was measured")
-

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,12 +49,17 @@ func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Logf("scored dev did not end in %v", clusterStop)
 			ts.Logf("%s", output.String())
 		}
+		if groups := controlGroups(ts.Getenv("CLUSTER")); len(groups) > 0 {
+			ts.Fatalf("control groups left behind: %s", strings.Join(groups, " "))
+		}
 	})
 	ts.Setenv("SCORE_SOCKET", socket)
 	ts.Setenv("CLUSTER_PID", strconv.Itoa(cmd.Process.Pid))
-	if err := waitUp(socket, nodesOf(args), ended); err != nil {
+	name, err := waitUp(socket, nodesOf(args), ended)
+	if err != nil {
 		ts.Fatalf("%v\n%s", err, output.String())
 	}
+	ts.Setenv("CLUSTER", name)
 }
 
 func nodesOf(args []string) int {
@@ -70,7 +74,8 @@ func nodesOf(args []string) int {
 	return 1
 }
 
-func waitUp(socket string, nodes int, ended <-chan error) error {
+// waitUp waits until all nodes are up, and returns the cluster's name.
+func waitUp(socket string, nodes int, ended <-chan error) (string, error) {
 	c := client.New(socket)
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), clusterStart)
@@ -80,13 +85,14 @@ func waitUp(socket string, nodes int, ended <-chan error) error {
 	for {
 		reply, err := c.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
 		if err == nil && countUp(reply.Msg.GetNodes()) == nodes {
-			return nil
+			version, err := c.Cluster.GetVersion(ctx, connect.NewRequest(&scorev1.GetVersionRequest{}))
+			return version.Msg.GetCluster(), err
 		}
 		select {
 		case err := <-ended:
-			return fmt.Errorf("scored dev ended: %w", errors.Join(err, errEnded))
+			return "", fmt.Errorf("scored dev ended: %w", errors.Join(err, errEnded))
 		case <-ctx.Done():
-			return fmt.Errorf("%d nodes did not come up: %w", nodes, ctx.Err())
+			return "", fmt.Errorf("%d nodes did not come up: %w", nodes, ctx.Err())
 		case <-tick.C:
 		}
 	}
@@ -181,18 +187,16 @@ func leftovers(work string) (left []string) {
 	return left
 }
 
-// controlGroups lists the system's control groups on this machine.
-func controlGroups() (groups []string) {
+// controlGroups lists what there is of a cluster's control groups.
+func controlGroups(cluster string) (groups []string) {
+	if cluster == "" {
+		return nil
+	}
 	for _, root := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/memory"} {
-		_ = fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error { // unreadable means none
-			if err != nil || !d.IsDir() || path == "." {
-				return nil
-			}
-			if strings.HasPrefix(d.Name(), "score.") {
-				groups = append(groups, filepath.Join(root, path))
-			}
-			return fs.SkipDir
-		})
+		found, err := filepath.Glob(filepath.Join(root, "score."+cluster+".*"))
+		if err == nil {
+			groups = append(groups, found...)
+		}
 	}
 	return groups
 }
