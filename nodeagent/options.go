@@ -7,10 +7,11 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"go.uber.org/zap"
+
+	"score/scored/api"
 )
 
 const (
@@ -28,9 +29,6 @@ const (
 
 // ErrOptions is wrapped by every error of New that the configuration caused.
 var ErrOptions = errors.New("agent configuration")
-
-// namePattern is what may stand in a directory name and in a host name.
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
 // Options say what a node is and whom it serves. Zero values mean the default
 // that the field's comment names.
@@ -118,9 +116,9 @@ func (o Options) withDefaults() (Options, error) {
 
 func (o Options) check() error {
 	switch {
-	case !namePattern.MatchString(o.Name):
+	case !api.ValidName(o.Name):
 		return fmt.Errorf("the node name %q may have up to 63 letters, digits, - and _", o.Name)
-	case !namePattern.MatchString(o.Cluster):
+	case !api.ValidName(o.Cluster):
 		return fmt.Errorf("the cluster name %q may have up to 63 letters, digits, - and _", o.Cluster)
 	case !filepath.IsAbs(o.RunDir):
 		return fmt.Errorf("the run directory %q must be an absolute path", o.RunDir)

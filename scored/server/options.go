@@ -6,10 +6,10 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
-	"regexp"
 
 	"go.uber.org/zap"
 
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 )
@@ -23,9 +23,6 @@ const UnixPrefix = "unix:"
 // maxSocketPath is what fits in a Unix socket address of Linux, without the
 // closing NUL.
 const maxSocketPath = 107
-
-// namePattern is what may stand in a directory name and in a host name.
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
 // Options say what a server keeps, where it listens and what it is called.
 type Options struct {
@@ -70,7 +67,7 @@ func (o Options) withDefaults() (Options, error) {
 
 func (o Options) check() error {
 	switch {
-	case !namePattern.MatchString(o.ClusterName):
+	case !api.ValidName(o.ClusterName):
 		return fmt.Errorf("the cluster name %q may have up to 63 letters, digits, - and _", o.ClusterName)
 	case o.ClusterKey == "":
 		return errors.New("the cluster key is empty; give every daemon the same key_file")

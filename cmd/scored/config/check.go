@@ -6,12 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"score/cmd/scrun/options"
+	"score/scored/api"
 )
 
 const (
@@ -27,9 +27,6 @@ const (
 	// maxGrace is how long jobs may go on that nobody can reach.
 	maxGrace = 24 * time.Hour
 )
-
-// namePattern is what may stand in directory names and host names.
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
 // problem is a value that cannot be used.
 type problem struct {
@@ -93,7 +90,7 @@ func (l *Log) check() *problem {
 }
 
 func checkName(name string) error {
-	if !namePattern.MatchString(name) {
+	if !api.ValidName(name) {
 		return fmt.Errorf("%q may have up to 63 letters, digits, - and _", name)
 	}
 	return nil

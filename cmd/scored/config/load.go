@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -79,8 +80,11 @@ func decodeError(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// wrongType is how the library tells that a value has not the field's type.
-var wrongType = regexp.MustCompile(`^cannot (?:decode|store) (?:TOML|a toml) (\w+) (?:into|in) .*?(\S+)$`)
+// wrongType is how the library tells that a value has not the field's type. It
+// is made when there is such an error, not at the start of every process.
+var wrongType = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^cannot (?:decode|store) (?:TOML|a toml) (\w+) (?:into|in) .*?(\S+)$`)
+})
 
 // typeWords are the types of our fields in words.
 var typeWords = map[string]string{
@@ -93,7 +97,7 @@ var typeWords = map[string]string{
 
 // plainWords spares users the names of Go's types.
 func plainWords(message string) string {
-	parts := wrongType.FindStringSubmatch(message)
+	parts := wrongType().FindStringSubmatch(message)
 	if parts == nil || typeWords[parts[2]] == "" {
 		return message
 	}
