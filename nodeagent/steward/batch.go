@@ -69,7 +69,7 @@ func (b *batch) openInput(j *job, k int, c *childFDs) (err error) {
 		return err
 	}
 	b.sinks = append(b.sinks, sink)
-	return unix.SetNonblock(sink, true)
+	return notBlocking(sink)
 }
 
 // getsInput tells whether what the user types goes to a rank.
@@ -106,7 +106,15 @@ func (b *batch) outputPipe() (child int, err error) {
 		return -1, err
 	}
 	b.outputs = append(b.outputs, read)
-	return write, unix.SetNonblock(read, true)
+	return write, notBlocking(read)
+}
+
+// notBlocking is for the steward's end of what was just made for a rank, whose
+// own end must block. A new descriptor has no other flags to keep, so this is
+// one call where asking first makes two.
+func notBlocking(fd int) error {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_NONBLOCK)
+	return err
 }
 
 func pipe() (read, write int, err error) {
@@ -123,7 +131,7 @@ func (b *batch) openPMI(c *childFDs) error {
 		return err
 	}
 	b.ports, c.pmi = append(b.ports, pair[0]), pair[1]
-	return unix.SetNonblock(pair[0], true)
+	return notBlocking(pair[0])
 }
 
 // launchRanks are the batch's ranks as package launch wants them.

@@ -18,6 +18,7 @@ import (
 	"score/cmd/scored/embedded"
 	"score/cmd/scored/lifeline"
 	"score/cmd/scored/rundir"
+	"score/scored/api"
 	"score/scored/client"
 	"score/scored/server"
 )
@@ -172,6 +173,7 @@ func (c *devCluster) runNodes(ctx context.Context, control *server.Server) error
 	if err := c.startAgents(ctx); err != nil {
 		return quietIfStopped(ctx, err)
 	}
+	api.Warm() // the server's messages, before the first user comes
 	c.tell()
 	<-ctx.Done()
 	return nil

@@ -53,6 +53,7 @@ func runServer(ctx context.Context, c config.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	api.Warm() // here, not on the first user's way
 	return s.Run(ctx)
 }
 
