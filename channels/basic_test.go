@@ -70,8 +70,8 @@ func TestEveryLengthArrives(t *testing.T) {
 						t.Fatalf("length %d, message %d: %v", length, i, err)
 					}
 					m := mustPoll(t, in)
-					if m.Rank != 1 || m.Len() != length || !bytes.Equal(m.Head(), want) {
-						t.Fatalf("length %d, message %d: rank %d, %d bytes", length, i, m.Rank, m.Len())
+					if m.Rank() != 1 || m.Len() != length || !bytes.Equal(m.Head(), want) {
+						t.Fatalf("length %d, message %d: rank %d, %d bytes", length, i, m.Rank(), m.Len())
 					}
 					if err := in.Release(m); err != nil {
 						t.Fatal(err)

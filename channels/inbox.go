@@ -11,6 +11,8 @@ import (
 const (
 	// burst is how many messages in a row come from one sender when others wait as well.
 	burst = 16
+	// idleEvery keeps an empty poll to the loads that find a message.
+	idleEvery = 16
 	// stuckAfter is how long a record may stay unfinished before the reader
 	// looks whether its writer lives: far longer than the longest copy takes.
 	stuckAfter = time.Millisecond
@@ -19,8 +21,10 @@ const (
 // Inbox is the receiving side of a context. One goroutine of the owning process uses it.
 type Inbox struct {
 	img     *Image
+	most    uint64    // longest message
 	rings   []*reader // those to poll: shared ring, network lane, opened lanes
-	at      int       // where the next poll begins
+	hot     *reader   // where the last message was, and where the next poll begins
+	at      int       // its place
 	burst   int
 	overlap bool
 	taken   uint64 // messages
@@ -29,6 +33,7 @@ type Inbox struct {
 	gone    uint32 // Status.Gone as last looked at
 	told    []bool // by local index: death was reported
 	stuck   bool   // a record is unfinished
+	looks   uint32 // empty polls since the last message
 	freed   uint64 // lines given back since senders were last woken
 	wake    func(rank uint32)
 	damage  error
@@ -38,15 +43,17 @@ type Inbox struct {
 // sleeps until there is space in it; it may be nil if none ever does.
 func (img *Image) Inbox(wake func(rank uint32)) (*Inbox, error) {
 	l := &img.layout
-	in := &Inbox{img: img, overlap: true, wake: wake, told: make([]bool, len(img.local))}
-	shared := newReader(img.mem.ring(l.SharedRing, l.SharedBytes), img.mem.u64(l.SharedControl))
+	in := &Inbox{img: img, most: uint64(l.MaxMessage), overlap: true, wake: wake, told: make([]bool, len(img.local))}
+	shared := newReader(img.mem.ring(l.SharedRing, l.SharedBytes), img.mem.u64(l.SharedControl), 0, l.Ranks)
 	shared.shared = true
 	in.rings = append(make([]*reader, 0, l.Lanes+1), shared)
+	in.hot = shared
 	if l.Ranks > l.LocalRanks {
 		if err := img.ensure(l.LaneRing(0), uint64(l.LaneBytes)); err != nil {
 			return nil, err
 		}
-		in.rings = append(in.rings, newReader(img.mem.ring(l.LaneRing(0), l.LaneBytes), img.mem.u64(l.Lane(0))))
+		network := newReader(img.mem.ring(l.LaneRing(0), l.LaneBytes), img.mem.u64(l.Lane(0)), 0, l.Ranks)
+		in.rings = append(in.rings, network)
 	}
 	return in, nil
 }
@@ -58,18 +65,36 @@ func (in *Inbox) SetOverlap(on bool) { in.overlap = on }
 // Poll takes the next message, if there is one. Messages of one sender come in
 // order.
 func (in *Inbox) Poll() (Message, bool) {
+	r := in.hot
+	word := atomic.LoadUint64(r.next)
+	if word == 0 || uint8(word>>24) != abi.KindData || in.burst == burst || !in.sound(r, word) {
+		return in.search()
+	}
+	return in.hand(r, word), true
+}
+
+// search looks into all rings, the one after the last first.
+func (in *Inbox) search() (Message, bool) {
 	for range in.rings {
-		r := in.rings[in.at]
-		if word := atomic.LoadUint64(r.next); word != 0 {
-			if m, ok := in.take(r, word); ok {
+		in.turn()
+		if word := atomic.LoadUint64(in.hot.next); word != 0 {
+			if m, ok := in.take(in.hot, word); ok {
 				return m, true
 			}
 		}
-		in.turn()
 	}
-	in.idle()
+	if in.looks++; in.Due() {
+		in.idle()
+	}
 	return Message{}, false
 }
+
+// Due says that this empty Poll was one of those after which the owner should look for
+// other things than messages, too: the first after a message and then every idleEvery.
+func (in *Inbox) Due() bool { return in.looks%idleEvery == 1 }
+
+// Heed makes the next empty Poll a due one.
+func (in *Inbox) Heed() { in.looks = 0 }
 
 // turn goes on to the next ring.
 func (in *Inbox) turn() {
@@ -77,30 +102,34 @@ func (in *Inbox) turn() {
 	if in.at++; in.at >= len(in.rings) {
 		in.at = 0
 	}
+	in.hot = in.rings[in.at]
 }
 
 // take takes the record at the reader's cursor, whose commit word is word.
 func (in *Inbox) take(r *reader, word uint64) (Message, bool) {
-	length, kind, rank := abi.Uncommit(word)
-	if kind != abi.KindData {
+	if uint8(word>>24) != abi.KindData {
 		return in.takeOther(r, word)
 	}
-	n := abi.Lines(length)
-	if length > int(in.img.layout.MaxMessage) || n > r.left(r.cursor) || !in.mayWrite(r, rank) {
+	if !in.sound(r, word) {
 		return in.giveUp(r, word)
 	}
-	return in.hand(r, length, n, rank, false), true
+	return in.hand(r, word), true
+}
+
+// sound says whether the word of a message makes sense at the cursor.
+func (in *Inbox) sound(r *reader, word uint64) bool {
+	length := word & abi.MaxLength
+	return length <= in.most && abi.Lines(int(length)) <= r.left(r.cursor) && uint32(word>>32)-r.writer < r.writers
 }
 
 // hand makes the message at the cursor the caller's.
-func (in *Inbox) hand(r *reader, length int, n uint64, rank uint32, growing bool) Message {
-	m := Message{Rank: rank, growing: growing, data: r.bytes(r.cursor, length), from: r, pos: r.cursor}
-	r.pass(n)
+func (in *Inbox) hand(r *reader, word uint64) Message {
+	m := Message{from: r, pos: r.cursor, word: word}
+	r.pass(m.lines())
+	in.looks = 0
+	in.burst++
 	in.taken++
-	in.bytes += uint64(length)
-	if in.burst++; in.burst == burst {
-		in.turn()
-	}
+	in.bytes += word & abi.MaxLength
 	if in.taken-in.shown >= abi.PublishEvery {
 		in.publish()
 	}
@@ -115,10 +144,10 @@ func (in *Inbox) takeOther(r *reader, word uint64) (Message, bool) {
 	}
 	switch kind {
 	case abi.KindGrowing:
-		if !r.fits(length, in.img.layout.MaxMessage) || !in.mayWrite(r, rank) {
+		if !in.sound(r, word) {
 			return in.giveUp(r, word)
 		}
-		return in.takeGrowing(r, length, rank)
+		return in.takeGrowing(r, word)
 	case abi.KindPad:
 		r.drop(r.left(r.cursor))
 		if next := atomic.LoadUint64(r.next); next != 0 && !isPad(next) {
@@ -128,7 +157,7 @@ func (in *Inbox) takeOther(r *reader, word uint64) (Message, bool) {
 	case abi.KindLane:
 		return in.openLane(r, rank, word)
 	case abi.KindReserved:
-		if !r.shared || !r.fits(length, in.img.layout.MaxMessage) {
+		if !r.shared || !in.sound(r, word) {
 			return in.giveUp(r, word)
 		}
 		if in.writerLost(r, rank) {
@@ -148,15 +177,15 @@ func isPad(word uint64) bool {
 
 // takeGrowing takes a message whose tail is still being written, if that is wanted or it
 // is complete by now.
-func (in *Inbox) takeGrowing(r *reader, length int, rank uint32) (Message, bool) {
-	there := int(atomic.LoadUint32(r.progress(r.cursor)))
-	if !in.overlap && there < length {
+func (in *Inbox) takeGrowing(r *reader, word uint64) (Message, bool) {
+	length, _, rank := abi.Uncommit(word)
+	if !in.overlap && int(atomic.LoadUint32(r.progress(r.cursor))) < length {
 		if in.writerLost(r, rank) {
 			in.void(r, length)
 		}
 		return Message{}, false
 	}
-	return in.hand(r, length, abi.Lines(length), rank, there < length), true
+	return in.hand(r, word), true
 }
 
 // void drops a message that nobody will finish.
@@ -184,22 +213,6 @@ func (in *Inbox) writerLost(r *reader, rank uint32) bool {
 	return true
 }
 
-// mayWrite says whether the rank may be the sender of a record in the ring.
-func (in *Inbox) mayWrite(r *reader, rank uint32) bool {
-	if r.shared || len(in.rings) > 1 && r == in.network() {
-		return rank < in.img.layout.Ranks
-	}
-	return rank == r.writer
-}
-
-// network is the reader of lane 0, or nil.
-func (in *Inbox) network() *reader {
-	if in.img.layout.Ranks > in.img.layout.LocalRanks {
-		return in.rings[1]
-	}
-	return nil
-}
-
 // giveUp stops reading a ring that says impossible things.
 func (in *Inbox) giveUp(r *reader, word uint64) (Message, bool) {
 	in.img.count(abi.Damaged, 1)
@@ -221,9 +234,8 @@ func (in *Inbox) openLane(r *reader, rank uint32, word uint64) (Message, bool) {
 		return Message{}, false
 	}
 	r.drop(1)
-	lr := newReader(in.img.mem.ring(l.LaneRing(lane), l.LaneBytes), in.img.mem.u64(l.Lane(lane)))
-	lr.writer = rank
-	in.rings = append(in.rings, lr)
+	own := newReader(in.img.mem.ring(l.LaneRing(lane), l.LaneBytes), in.img.mem.u64(l.Lane(lane)), rank, 1)
+	in.rings = append(in.rings, own)
 	in.img.count(abi.LanesOpened, 1)
 	return Message{}, false
 }
@@ -236,10 +248,10 @@ func (in *Inbox) Release(m Message) error {
 	if m.from == nil {
 		return ErrNotReserved
 	}
-	if m.growing && m.Available() < m.Len() && !in.writerLost(m.from, m.Rank) {
+	if m.growing() && m.Available() < m.Len() && !in.writerLost(m.from, m.Rank()) {
 		return ErrFull
 	}
-	n := abi.Lines(len(m.data))
+	n := m.lines()
 	if !m.from.release(m.pos, n) {
 		return ErrNotReserved
 	}
@@ -251,11 +263,11 @@ func (in *Inbox) Release(m Message) error {
 }
 
 // Lost says, of a message whose tail does not come, that its writer died.
-func (in *Inbox) Lost(m *Message) bool {
-	return m.growing && m.Available() < m.Len() && in.writerLost(m.from, m.Rank) && m.Available() < m.Len()
+func (in *Inbox) Lost(m Message) bool {
+	return m.growing() && m.Available() < m.Len() && in.writerLost(m.from, m.Rank()) && m.Available() < m.Len()
 }
 
-// idle is what a poll does that finds nothing.
+// idle is what a due poll does that finds nothing.
 func (in *Inbox) idle() {
 	if in.taken != in.shown {
 		in.publish()

@@ -2,31 +2,41 @@ package channels
 
 import (
 	"sync/atomic"
+
+	"score/channels/abi"
 )
 
 // Message is a received message, in place. It is valid until it is given back.
+// It has three words, since the compiler keeps at most four in registers.
 type Message struct {
-	Rank    uint32 // the sender
-	growing bool
-	data    []byte
-	from    *reader
-	pos     uint64
+	from *reader
+	pos  uint64
+	word uint64 // commit word, as checked
 }
 
+// Rank is the sender's.
+func (m Message) Rank() uint32 { return uint32(m.word >> 32) }
+
 // Len is the message's length in bytes, also while its tail is being written.
-func (m *Message) Len() int { return len(m.data) }
+func (m Message) Len() int { return int(m.word & abi.MaxLength) }
+
+func (m Message) growing() bool { return uint8(m.word>>24) == abi.KindGrowing }
 
 // Available is how many leading bytes are there.
-func (m *Message) Available() int {
-	if !m.growing {
-		return len(m.data)
+func (m Message) Available() int {
+	if !m.growing() {
+		return m.Len()
 	}
-	there := min(int(atomic.LoadUint32(m.from.progress(m.pos))), len(m.data))
-	if there == len(m.data) {
-		m.growing = false
-	}
-	return there
+	return min(int(atomic.LoadUint32(m.from.progress(m.pos))), m.Len())
 }
 
 // Head are the bytes that are there.
-func (m *Message) Head() []byte { return m.data[:m.Available()] }
+func (m Message) Head() []byte {
+	if m.from == nil {
+		return nil
+	}
+	return m.from.bytes(m.pos, m.Available())
+}
+
+// lines is what the message takes in its ring.
+func (m Message) lines() uint64 { return abi.Lines(m.Len()) }

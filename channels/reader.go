@@ -14,14 +14,15 @@ type reader struct {
 	headWord *uint64
 	cursor   uint64 // lines met, ever
 	head     uint64 // lines given back, ever
-	writer   uint32 // rank that owns the lane; meaningless in the shared ring
+	writer   uint32 // lowest rank that may write here
+	writers  uint32 // how many ranks from there may
 	shared   bool
 	since    time.Time // when the record at the cursor was first found unfinished
 }
 
-func newReader(r ring, headWord *uint64) *reader {
+func newReader(r ring, headWord *uint64, writer, writers uint32) *reader {
 	head := atomic.LoadUint64(headWord)
-	return &reader{ring: r, headWord: headWord, cursor: head, head: head, next: r.commit(head)}
+	return &reader{ring: r, headWord: headWord, cursor: head, head: head, next: r.commit(head), writer: writer, writers: writers}
 }
 
 // pass moves the cursor over a record of n lines.
@@ -70,9 +71,4 @@ func (r *reader) linesAt(pos uint64) uint64 {
 		n = r.left(pos)
 	}
 	return min(n, r.cursor-pos)
-}
-
-// fits says whether a record of the length can lie at the cursor.
-func (r *reader) fits(length int, most uint32) bool {
-	return length <= int(most) && abi.Lines(length) <= r.left(r.cursor)
 }

@@ -14,20 +14,20 @@ type Message struct {
 }
 
 // Source is the sender's rank.
-func (m *Message) Source() int { return int(m.in.Rank) }
+func (m Message) Source() int { return int(m.in.Rank()) }
 
 // Len is the length in bytes, also while the tail is still arriving.
-func (m *Message) Len() int { return m.in.Len() }
+func (m Message) Len() int { return m.in.Len() }
 
 // Available is how many leading bytes have arrived.
-func (m *Message) Available() int { return m.in.Available() }
+func (m Message) Available() int { return m.in.Available() }
 
 // Head are the bytes that have arrived.
-func (m *Message) Head() []byte { return m.in.Head() }
+func (m Message) Head() []byte { return m.in.Head() }
 
 // Bytes are all bytes of the message; it waits for the tail. The error is
 // ErrPeerGone if the sender died while it was writing.
-func (m *Message) Bytes() ([]byte, error) {
+func (m Message) Bytes() ([]byte, error) {
 	if err := m.WaitFor(m.Len()); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (m *Message) Bytes() ([]byte, error) {
 
 // WaitFor waits until so many bytes have arrived. The error is ErrPeerGone if the
 // sender died before.
-func (m *Message) WaitFor(length int) error {
+func (m Message) WaitFor(length int) error {
 	if m.in.Available() >= length {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (m *Message) WaitFor(length int) error {
 		if length > m.Len() {
 			return fmt.Errorf("%w: the message has %d bytes", ErrTooLarge, m.Len())
 		}
-		if m.c.in.Lost(&m.in) {
+		if m.c.in.Lost(m.in) {
 			return &PeerGoneError{Rank: m.Source()}
 		}
 		p.pause()
@@ -55,7 +55,7 @@ func (m *Message) WaitFor(length int) error {
 
 // CopyTo copies the message while it arrives, as much of it as dst has room for, and
 // returns how much that was.
-func (m *Message) CopyTo(dst []byte) (int, error) {
+func (m Message) CopyTo(dst []byte) (int, error) {
 	dst = dst[:min(len(dst), m.Len())]
 	for done := 0; done < len(dst); {
 		there := min(m.in.Available(), len(dst))
@@ -107,6 +107,9 @@ func (c *Channel) Receive() (Message, error) {
 
 // news looks, when there is no message, for what else Receive has to say.
 func (c *Channel) news() bool {
+	if !c.in.Due() {
+		return len(c.gone) > 0
+	}
 	if c.tally.Sent != c.tally.Shown() {
 		c.showTally()
 	}

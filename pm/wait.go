@@ -100,7 +100,8 @@ func (c *Channel) sleepUntil(ctx context.Context, look func() bool, announce fun
 		announce()
 		c.tally.Sleeps++
 		c.showTally()
-		c.img.Sleep(most, func() bool { return look() || ctx.Err() != nil })
+		c.img.Sleep(most, func() bool { c.in.Heed(); return look() || ctx.Err() != nil })
+		c.in.Heed()
 		if look() {
 			return nil
 		}
