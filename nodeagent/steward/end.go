@@ -158,7 +158,7 @@ func (s *steward) signal(sig unix.Signal) {
 	case life.Preparing, life.Ready, life.Starting:
 		s.pending |= 1 << sig
 		return
-	case life.Free, life.Running, life.Sweeping, life.Over, life.Gone:
+	case life.Free, life.Running, life.Sweeping, life.Over, life.Renewing, life.Gone:
 	}
 	for k := range s.job.ranks {
 		if p := s.job.ranks[k].process; p != nil {

@@ -79,7 +79,6 @@ type Pool struct {
 	closed    bool
 	used      map[int]bool // slot numbers
 	warm      []*Steward   // the one that waits longest first
-	starting  int
 	launching int
 	busyUntil time.Time  // when the last launch is quiet
 	shortage  time.Time  // since when one is missing; zero: none is

@@ -224,7 +224,7 @@ func (s *Steward) next() *Steward {
 	if err != nil && !errors.Is(err, cgroup.ErrNoMemoryControl) {
 		return nil
 	}
-	return &Steward{Conn: s.Conn.Next(), host: s.host}
+	return &Steward{Conn: s.Next(), host: s.host}
 }
 
 // destroy ends what there is of a steward, without asking it. What the error
