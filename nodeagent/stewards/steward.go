@@ -52,7 +52,7 @@ func start(ctx context.Context, o *Options, number int, unused func()) (_ *Stewa
 	s := &Steward{host: &host{Number: number, unused: unused}}
 	defer func() {
 		if err != nil {
-			s.destroy(time.Now().Add(closeWait))
+			_ = s.destroy(time.Now().Add(closeWait)) // the next agent sweeps away what is left
 		}
 	}()
 	if o.Root != nil {
@@ -234,7 +234,7 @@ func (s *Steward) destroy(deadline time.Time) error {
 		s.process.Kill()
 	}
 	if s.Conn != nil {
-		s.Conn.Close()
+		s.Close()
 	}
 	if s.Container == nil {
 		return nil

@@ -73,8 +73,8 @@ func discardOutput(ctx context.Context, socket string) {
 	if err != nil {
 		return
 	}
-	defer output.Close()
-	stop := context.AfterFunc(ctx, func() { output.Close() })
+	defer func() { _ = output.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = output.Close() })
 	defer stop()
 	for {
 		if _, drained, err := output.Receive(); drained || err != nil {
