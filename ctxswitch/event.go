@@ -20,6 +20,7 @@ const (
 type Event struct {
 	Kind     EventKind
 	Frozen   bool
+	Awaited  bool
 	Step     Step
 	Contexts int
 	Job      JobID
@@ -49,6 +50,14 @@ func OffsetLearnt(term uint64, offset int64) Event {
 // network; a job with none has no part in revoke, flush, save and load.
 func JobAdded(job JobID, contexts int) Event {
 	return Event{Kind: EventJobAdded, Job: job, Contexts: contexts}
+}
+
+// StopAwaited adds to JobAdded or JobAdopted that other jobs must not go before
+// this one is known to stand still, since it may run on for long after the
+// order: signals, other than a cgroup, reach its threads one by one.
+func (e Event) StopAwaited() Event {
+	e.Awaited = true
+	return e
 }
 
 // JobLaunched tells that all processes of the job exist; it answers

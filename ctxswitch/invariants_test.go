@@ -88,7 +88,7 @@ func checkProgress(t fataler, m *Machine) {
 		if m.state >= Stop && j.phase == PhaseRunning && !j.want {
 			t.Fatalf("in %v job %d runs against the row", m.state, j.id)
 		}
-		if m.state > Stop && j.phase == PhaseStopping && !j.late && !j.want && (m.state < Go || j.waiting != Stop || j.contexts > 0) {
+		if m.state > Stop && j.phase == PhaseStopping && !j.late && !j.want && (m.state < Go || j.waiting != Stop || j.contexts > 0 || j.awaited) {
 			t.Fatalf("in %v job %d was not waited for", m.state, j.id)
 		}
 		if m.state > Load && j.phase == PhaseRunning && !j.connected() {

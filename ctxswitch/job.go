@@ -56,6 +56,7 @@ const (
 type job struct {
 	id       JobID
 	contexts int  // > 0 gives it part in the steps of the network
+	awaited  bool // others wait until it stands still, though it has no contexts
 	launched bool // all its processes exist; until then some may still be born
 	phase    Phase
 	bound    binding

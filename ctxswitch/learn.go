@@ -12,7 +12,7 @@ func (m *Machine) learn(now int64, ev *Event) {
 	case EventOffset:
 		m.learnOffset(now, ev.Term, ev.Offset)
 	case EventJobAdded:
-		m.add(job{id: ev.Job, contexts: ev.Contexts, phase: PhasePrepared, want: m.wants(ev.Job)})
+		m.add(job{id: ev.Job, contexts: ev.Contexts, awaited: ev.Awaited, phase: PhasePrepared, want: m.wants(ev.Job)})
 	case EventJobAdopted:
 		m.learnAdopted(now, ev)
 	case EventJobLaunched:
@@ -68,7 +68,7 @@ func (m *Machine) learnOffset(now int64, term uint64, offset int64) {
 
 // learnAdopted takes in a job that has processes already.
 func (m *Machine) learnAdopted(now int64, ev *Event) {
-	j := job{id: ev.Job, contexts: ev.Contexts, launched: true, phase: PhaseRunning, since: now}
+	j := job{id: ev.Job, contexts: ev.Contexts, awaited: ev.Awaited, launched: true, phase: PhaseRunning, since: now}
 	if ev.Contexts > 0 {
 		j.bound = live
 	}

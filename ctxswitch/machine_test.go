@@ -99,6 +99,27 @@ func TestUserIsWarnedOnce(t *testing.T) {
 	}
 }
 
+// TestStopBySignalsIsAwaited: no thaw before the answer.
+func TestStopBySignalsIsAwaited(t *testing.T) {
+	now := int64(time.Second)
+	m := New()
+	m.Handle(now, OffsetLearnt(1, 0))
+	m.Handle(now, JobAdopted(1, 0, false).StopAwaited())
+	m.Handle(now, JobAdopted(2, 0, true).StopAwaited())
+	m.Handle(now, PlanArrived(&Plan{Term: 1, Origin: now, Rows: []Row{
+		{Slice: 10 * time.Millisecond, Jobs: []JobID{1}}, {Slice: 10 * time.Millisecond, Jobs: []JobID{2}},
+	}}))
+	now = m.Deadline()
+	effects := append([]Effect(nil), m.Handle(now, Tick())...)
+	if len(effects) != 1 || effects[0].Kind != EffectFreeze || effects[0].By != now+int64(StopTimeout) || m.State() != Stop {
+		t.Fatalf("at the boundary %v, state %v", effects, m.State())
+	}
+	effects = m.Handle(now+10, Done(effects[0]))
+	if len(effects) != 1 || effects[0].Kind != EffectThaw {
+		t.Errorf("after the answer %v", effects)
+	}
+}
+
 func TestUnknownJobsAreNoMatter(t *testing.T) {
 	m := twoJobs(ms)
 	for _, ev := range []Event{JobLaunched(9), JobRemoved(9), {Kind: EventDone, Job: 9, Step: Stop}, PlanArrived(nil)} {

@@ -27,6 +27,7 @@ type world struct {
 // proc is a job's processes.
 type proc struct {
 	contexts   int
+	awaited    bool  // nobody goes before it stands still
 	born       bool  // launch ordered, or adopted
 	launched   bool  // confirmed
 	frozen     bool  // stands still
@@ -111,9 +112,9 @@ var (
 func (w *world) add(t *rapid.T) {
 	id := anyJob.Draw(t, "id")
 	if w.jobs[id] == nil {
-		w.jobs[id] = &proc{contexts: contexts.Draw(t, "contexts")}
+		w.jobs[id] = &proc{contexts: contexts.Draw(t, "contexts"), awaited: rapid.Bool().Draw(t, "awaited")}
 	}
-	w.tell(JobAdded(id, w.jobs[id].contexts))
+	w.tell(w.jobs[id].kind(JobAdded(id, w.jobs[id].contexts)))
 }
 
 func (w *world) adopt(t *rapid.T) {
@@ -122,10 +123,18 @@ func (w *world) adopt(t *rapid.T) {
 		t.Skip("known")
 	}
 	frozen := rapid.Bool().Draw(t, "frozen")
-	p := &proc{contexts: contexts.Draw(t, "contexts"), born: true, launched: true, frozen: frozen}
+	p := &proc{contexts: contexts.Draw(t, "contexts"), awaited: rapid.Bool().Draw(t, "awaited"), born: true, launched: true, frozen: frozen}
 	p.onNetwork = p.contexts > 0
 	w.jobs[id] = p
-	w.tell(JobAdopted(id, p.contexts, frozen))
+	w.tell(p.kind(JobAdopted(id, p.contexts, frozen)))
+}
+
+// kind completes the event with which the job comes.
+func (p *proc) kind(ev Event) Event {
+	if p.awaited {
+		return ev.StopAwaited()
+	}
+	return ev
 }
 
 // launched ends a launch. Without cgroups its last process may not have been
@@ -257,8 +266,9 @@ func (w *world) mayRun(e Effect, on bool) {
 		if slices.Contains(row, id) || !p.born || p.frozen {
 			continue
 		}
+		other := w.jobs[e.Job]
 		inTime := w.now < p.frozenFrom+int64(StopTimeout)
-		if !p.freezing || inTime && p.contexts+w.jobs[e.Job].contexts > 0 {
+		if !p.freezing || inTime && (p.contexts+other.contexts > 0 || p.awaited || other.awaited) {
 			w.t.Fatalf("%v for job %d, but job %d of another row runs (freeze ordered: %v)",
 				e.Kind, e.Job, id, p.freezing)
 		}

@@ -1,9 +1,6 @@
 package ctxswitch
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // decide draws the conclusions from what is known at the instant now. It holds
 // every transition of the machine; DESIGN.md draws them. Each step orders its
@@ -262,12 +259,15 @@ func (m *Machine) timeout(s Step) time.Duration {
 }
 
 // together says that going need not wait for the stop: no job that has part in
-// the switch has contexts, which could be given away too early.
+// the switch has contexts, which could be given away too early, or may run on
+// for long.
 func (m *Machine) together() bool {
-	if m.networked == 0 {
-		return true
+	for i := range m.jobs {
+		if j := &m.jobs[i]; (j.contexts > 0 || j.awaited) && !j.settled() {
+			return false
+		}
 	}
-	return !slices.ContainsFunc(m.jobs, func(j job) bool { return j.contexts > 0 && !j.settled() })
+	return true
 }
 
 // await makes step s wait for the job, until by at the latest.

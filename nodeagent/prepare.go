@@ -128,6 +128,7 @@ func (j *job) take(steward *stewards.Steward) bool {
 		ID:        ctxswitch.JobID(j.id),
 		Container: steward.Container,
 		Launch:    steward.Launch,
+		Signals:   steward.Container.FD() < 0,
 		TimeLimit: j.timeLimit(),
 	})
 	return true

@@ -26,6 +26,9 @@ type Job struct {
 	// Launch starts the job's processes for the first time. It runs on the
 	// switching thread: it must not block, and needs not wait for them.
 	Launch func() error
+	// Signals says that the container stops processes by signals, so that the
+	// next job must wait until they stand still.
+	Signals bool
 	// TimeLimit makes a NoticeTimeUp when the job has been on for so long;
 	// 0: none.
 	TimeLimit time.Duration

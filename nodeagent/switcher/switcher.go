@@ -98,7 +98,11 @@ func (s *Switcher) Offset(term uint64, offset int64) {
 // Add tells of a job that is prepared and has no process yet.
 func (s *Switcher) Add(j Job) *Handle {
 	added := newJob(j)
-	s.post(&letter{event: ctxswitch.JobAdded(j.ID, 0), job: added})
+	event := ctxswitch.JobAdded(j.ID, 0)
+	if j.Signals {
+		event = event.StopAwaited()
+	}
+	s.post(&letter{event: event, job: added})
 	return &added.handle
 }
 
