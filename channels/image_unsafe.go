@@ -1,7 +1,6 @@
 package channels
 
 import (
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -110,15 +109,6 @@ func futex(word *uint32, op, value uint32, most time.Duration) {
 		p = nil
 	}
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), uintptr(op), uintptr(value), uintptr(p), 0, 0)
-}
-
-// sliceOf gives tests an image in ordinary memory, aligned like a mapping,
-// so that the race detector sees it.
-func sliceOf(size uint64) []byte {
-	words := make([]atomic.Uint64, size/8+abi.LineBytes/8)
-	b := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)
-	skip := -uintptr(unsafe.Pointer(&b[0])) & (abi.LineBytes - 1)
-	return b[skip : uint64(skip)+size]
 }
 
 // setProgress stores the Progress word and a Mark of zero at once: the reader

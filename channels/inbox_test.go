@@ -1,0 +1,284 @@
+package channels
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+
+	"score/channels/abi"
+
+	"pgregory.net/rapid"
+)
+
+// small rings make every history meet their ends.
+var small = abi.Geometry{Lanes: 4, LaneBytes: 4096, SharedBytes: 4096, SendBytes: 4096, MaxMessage: 1900}
+
+// TestModel compares an inbox with a queue per sender: what is sent comes, once and in
+// order, whatever the order of giving back; a refusal changes nothing.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		ranks := rapid.SampledFrom([]uint32{3, 9}).Draw(r, "ranks")
+		img := heapImage(t, ranks, small)
+		in, err := img.Inbox(nil)
+		if err != nil {
+			r.Fatal(err)
+		}
+		senders := make([]*Sender, ranks)
+		queues := make([][][]byte, ranks)
+		type held struct {
+			m    Message
+			want []byte
+		}
+		var out []held
+		serial := 0
+		check := func() {
+			for _, h := range out {
+				if !bytes.Equal(h.m.Head(), h.want) {
+					r.Fatalf("a message changed while it was held")
+				}
+			}
+			if in.Damage() != nil {
+				r.Fatal(in.Damage())
+			}
+		}
+		r.Repeat(map[string]func(*rapid.T){
+			"send": func(r *rapid.T) {
+				rank := rapid.Uint32Range(0, ranks-1).Draw(r, "rank")
+				if senders[rank] == nil {
+					if senders[rank], err = img.Sender(rank); err != nil {
+						r.Fatal(err)
+					}
+				}
+				s := senders[rank]
+				length := rapid.OneOf(rapid.IntRange(0, 60), rapid.IntRange(0, 1900)).Draw(r, "length")
+				serial++
+				data := text(serial, length)
+				room, ready := s.Room(), s.Ready(length)
+				if rapid.Bool().Draw(r, "copy") {
+					err = s.Send(data)
+				} else {
+					var buf []byte
+					if buf, err = s.Reserve(length); err == nil {
+						copy(buf, data)
+						err = s.Commit()
+					}
+				}
+				if (err == nil) != (ready == nil) || err != nil && !errors.Is(err, ErrFull) {
+					r.Fatalf("Ready said %v, sending said %v", ready, err)
+				}
+				if err != nil && s.open && length <= room {
+					r.Fatalf("%d bytes refused, room was %d", length, room)
+				}
+				if err == nil {
+					queues[rank] = append(queues[rank], data)
+				}
+			},
+			"poll": func(r *rapid.T) {
+				m, ok := in.Poll()
+				if !ok {
+					return
+				}
+				q := queues[m.Rank()]
+				if len(q) == 0 || !bytes.Equal(m.Head(), q[0]) || m.Len() != len(q[0]) {
+					r.Fatalf("rank %d: %d bytes that are not the next", m.Rank(), m.Len())
+				}
+				queues[m.Rank()] = q[1:]
+				out = append(out, held{m, q[0]})
+			},
+			"release": func(r *rapid.T) {
+				if len(out) == 0 {
+					return
+				}
+				i := rapid.IntRange(0, len(out)-1).Draw(r, "which")
+				if err := in.Release(out[i].m); err != nil {
+					r.Fatal(err)
+				}
+				out = append(out[:i], out[i+1:]...)
+			},
+			"": func(*rapid.T) { check() },
+		})
+		for misses := 0; misses < 8; {
+			for _, h := range out {
+				if err := in.Release(h.m); err != nil {
+					r.Fatal(err)
+				}
+			}
+			out = nil
+			m, ok := in.Poll()
+			if !ok {
+				misses++
+				continue
+			}
+			if !bytes.Equal(m.Head(), queues[m.Rank()][0]) {
+				r.Fatal("not the next message")
+			}
+			queues[m.Rank()] = queues[m.Rank()][1:]
+			out = append(out, held{m, m.Head()})
+		}
+		for rank, q := range queues {
+			if len(q) > 0 {
+				r.Fatalf("%d messages of rank %d never came", len(q), rank)
+			}
+		}
+	})
+}
+
+// TestManySenders has goroutines send at once, some in lanes and some in the
+// shared ring; in ordinary memory, so that the race detector watches.
+func TestManySenders(t *testing.T) {
+	const ranks, each = 6, 3000
+	img := heapImage(t, ranks, small) // three lanes for six senders
+	in, err := img.Inbox(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for rank := range uint32(ranks) {
+		s, err := img.Sender(rank)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			for i := range uint32(each) {
+				data := make([]byte, 8+i%300)
+				binary.LittleEndian.PutUint32(data, i)
+				for s.Send(data) != nil {
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	var next [ranks]uint32
+	for got := 0; got < ranks*each; {
+		m, ok := in.Poll()
+		if !ok {
+			runtime.Gosched()
+			continue
+		}
+		i := binary.LittleEndian.Uint32(m.Head())
+		if i != next[m.Rank()] || m.Len() != int(8+i%300) {
+			t.Fatalf("rank %d: message %d, want %d; %d bytes", m.Rank(), i, next[m.Rank()], m.Len())
+		}
+		next[m.Rank()]++
+		got++
+		if err := in.Release(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all.Wait()
+	if img.Counter(abi.LanesOpened) != 3 {
+		t.Errorf("%d lanes, want 3", img.Counter(abi.LanesOpened))
+	}
+}
+
+// TestGrowing reads the head of a message before its tail is there.
+func TestGrowing(t *testing.T) {
+	in, out := newPair(t, 2, abi.Geometry{})
+	if err := out.Send(nil); err != nil { // opens the lane
+		t.Fatal(err)
+	}
+	if err := in.Release(mustPoll(t, in)); err != nil {
+		t.Fatal(err)
+	}
+	pos := out.lane.tail
+	data := text(3, 20000)
+	if !out.lane.fits(abi.Lines(len(data))) {
+		t.Fatal("no space")
+	}
+	copy(out.lane.payload(len(data)), data[:5000])
+	out.commitAt(pos, len(data), abi.KindGrowing, 5000)
+	in.SetOverlap(false)
+	if _, ok := in.Poll(); ok {
+		t.Fatal("without overlap, half a message was returned")
+	}
+	in.SetOverlap(true)
+	m := mustPoll(t, in)
+	if m.Len() != 20000 || m.Available() != 5000 || !bytes.Equal(m.Head(), data[:5000]) {
+		t.Fatalf("%d of %d bytes", m.Available(), m.Len())
+	}
+	if err := in.Release(m); !errors.Is(err, ErrFull) {
+		t.Fatalf("gave a message back that is still being written: %v", err)
+	}
+	copy(out.lane.bytes(pos, len(data)), data)
+	out.lane.setProgress(pos, 20000)
+	if !bytes.Equal(m.Head(), data) {
+		t.Fatal("the tail differs")
+	}
+	if err := in.Release(m); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Release(m); !errors.Is(err, ErrNotReserved) {
+		t.Fatalf("given back twice: %v", err)
+	}
+}
+
+// TestImmediateSwitch sends the same with and without becoming visible early.
+func TestImmediateSwitch(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		in, out := newPair(t, 2, abi.Geometry{})
+		out.SetImmediate(on)
+		for i := range 20 {
+			data := text(i, 60000)
+			if err := out.Send(data); err != nil {
+				t.Fatal(err)
+			}
+			m := mustPoll(t, in)
+			if m.growing() != on || !bytes.Equal(m.Head(), data) {
+				t.Fatalf("immediate %v: growing %v", on, m.growing())
+			}
+			if err := in.Release(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestStates(t *testing.T) {
+	in, out := newPair(t, 2, abi.Geometry{})
+	if err := out.Send([]byte("last")); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	if err := out.Send(nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+	out.img.SetState(abi.StateGone)
+	if _, err := out.Reserve(1); !errors.Is(err, ErrGone) {
+		t.Errorf("gone: %v", err)
+	}
+	if err := out.Commit(); !errors.Is(err, ErrNotReserved) {
+		t.Errorf("commit: %v", err)
+	}
+	if _, err := out.img.Sender(2); !errors.Is(err, ErrRank) {
+		t.Errorf("rank: %v", err)
+	}
+}
+
+// TestCounters looks at what an outsider sees.
+func TestCounters(t *testing.T) {
+	in, out := newPair(t, 2, abi.Geometry{})
+	for range 100 {
+		if err := out.Send(make([]byte, 10)); err != nil {
+			t.Fatal(err)
+		}
+		if err := in.Release(mustPoll(t, in)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := in.img.Counter(abi.Received); n < 100-abi.PublishEvery {
+		t.Errorf("%d received without a pause", n)
+	}
+	in.Poll()
+	if n, b := in.img.Counter(abi.Received), in.img.Counter(abi.ReceivedBytes); n != 100 || b != 1000 {
+		t.Errorf("%d messages, %d bytes received", n, b)
+	}
+	in.img.Show(&Tally{Sent: 3, SentBytes: 5, Refused: 7, Sleeps: 9, Wakes: 11})
+	for c, want := range map[abi.Counter]uint64{abi.Sent: 3, abi.SentBytes: 5, abi.Refused: 7, abi.Sleeps: 9, abi.Wakes: 11, 9999: 0} {
+		if got := in.img.Counter(c); got != want {
+			t.Errorf("counter %d is %d, want %d", c, got, want)
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package channels
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+
+	"score/channels/abi"
+)
+
+// SendBuffer keeps messages for ranks on other nodes until they are
+// acknowledged. Space is given out in granules of one line, noted in a map of
+// one bit each; the messages of a peer are a list in the order of sending, whose ends
+// are in the peer's entry. A slow peer so holds only its own messages back.
+//
+// Whoever has the driver lock uses it. All it reads from the image may be
+// nonsense; then it says ErrDamaged, and no walk is longer than the buffer has granules.
+type SendBuffer struct {
+	img   *Image
+	hint  uint32 // word of the map where the last search ended
+	words uint32
+}
+
+// Kept names a message in the send buffer: index of its first granule + 1; 0 is none.
+type Kept uint32
+
+// SendBuffer gives access to the image's send buffer.
+func (img *Image) SendBuffer() *SendBuffer {
+	return &SendBuffer{img: img, words: img.layout.SendBytes / abi.LineBytes / 64}
+}
+
+func (b *SendBuffer) granules() uint32 { return b.words * 64 }
+
+func (b *SendBuffer) word(i uint32) *uint64 { return b.img.mem.u64(b.img.layout.Granules + uint64(i)*8) }
+
+// granulesFor is how many granules a message takes.
+func granulesFor(length int) uint32 {
+	return uint32((length + abi.KeptBytes + abi.LineBytes - 1) / abi.LineBytes)
+}
+
+// Reserve takes space for a message, to be filled and then appended, or freed.
+// ErrFull if there is none, ErrTooLarge, ErrMemory.
+func (b *SendBuffer) Reserve(length int) (Kept, []byte, error) {
+	if length < 0 || length > int(b.img.layout.MaxMessage) {
+		return 0, nil, ErrTooLarge
+	}
+	n := granulesFor(length)
+	first, ok := b.find(n)
+	if !ok {
+		return 0, nil, ErrFull
+	}
+	at := b.img.layout.Send + uint64(first)*abi.LineBytes
+	if err := b.img.ensure(at, uint64(n)*abi.LineBytes); err != nil {
+		return 0, nil, err
+	}
+	b.setBits(first, n, true)
+	atomic.StoreUint32(b.img.mem.u32(at), 0)
+	atomic.StoreUint32(b.img.mem.u32(at+4), uint32(length))
+	from := at + abi.KeptBytes
+	return Kept(first + 1), b.img.mem[from : from+uint64(length) : from+uint64(length)], nil
+}
+
+// find looks for n free granules in a row, from where the last search ended.
+func (b *SendBuffer) find(n uint32) (first uint32, ok bool) {
+	if n <= 64 {
+		if first, ok = b.findShort(n); ok {
+			return first, true
+		}
+	}
+	run := uint32(0)
+	for g := uint32(0); g < b.granules(); {
+		word := atomic.LoadUint64(b.word(g / 64))
+		switch {
+		case word == 0 && g%64 == 0:
+			run, g = run+64, g+64
+		case word == ^uint64(0) && g%64 == 0:
+			run, g = 0, g+64
+		case word&(1<<(g%64)) == 0:
+			run, g = run+1, g+1
+		default:
+			run, g = 0, g+1
+		}
+		if run >= n {
+			return g - run, true
+		}
+	}
+	return 0, false
+}
+
+// findShort looks for n granules within one word of the map.
+func (b *SendBuffer) findShort(n uint32) (first uint32, ok bool) {
+	for i := range b.words {
+		at := (b.hint + i) % b.words
+		free := ^atomic.LoadUint64(b.word(at))
+		// A bit stays where it and the n-1 above it are set.
+		for have := uint32(1); have < n && free != 0; {
+			step := min(have, n-have)
+			free &= free >> step
+			have += step
+		}
+		if free != 0 {
+			b.hint = at
+			return at*64 + uint32(bits.TrailingZeros64(free)), true
+		}
+	}
+	return 0, false
+}
+
+// setBits marks granules as used or free; the range lies in the buffer.
+func (b *SendBuffer) setBits(first, n uint32, used bool) {
+	for n > 0 {
+		bit := first % 64
+		k := min(64-bit, n)
+		mask := ^uint64(0) >> (64 - k) << bit
+		if used {
+			atomic.OrUint64(b.word(first/64), mask)
+		} else {
+			atomic.AndUint64(b.word(first/64), ^mask)
+		}
+		first, n = first+k, n-k
+	}
+}
+
+// place checks a name and returns the offset of the message and its length.
+func (b *SendBuffer) place(k Kept) (at uint64, length int, err error) {
+	if k == 0 || uint32(k) > b.granules() {
+		return 0, 0, fmt.Errorf("%w: message %d of the send buffer", ErrDamaged, k)
+	}
+	at = b.img.layout.Send + uint64(k-1)*abi.LineBytes
+	if err := b.img.ensure(at, abi.LineBytes); err != nil {
+		return 0, 0, err
+	}
+	length = int(atomic.LoadUint32(b.img.mem.u32(at + 4)))
+	if length > int(b.img.layout.MaxMessage) || uint32(k)-1+granulesFor(length) > b.granules() {
+		return 0, 0, fmt.Errorf("%w: message of %d bytes in the send buffer", ErrDamaged, length)
+	}
+	return at, length, nil
+}
+
+// Bytes are the message's.
+func (b *SendBuffer) Bytes(k Kept) ([]byte, error) {
+	at, length, err := b.place(k)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.img.ensure(at, uint64(length)+abi.KeptBytes); err != nil {
+		return nil, err
+	}
+	from := at + abi.KeptBytes
+	return b.img.mem[from : from+uint64(length) : from+uint64(length)], nil
+}
+
+// Free gives the space of a message that is in no list back.
+func (b *SendBuffer) Free(k Kept) error {
+	_, length, err := b.place(k)
+	if err != nil {
+		return err
+	}
+	b.setBits(uint32(k)-1, granulesFor(length), false)
+	return nil
+}
+
+// Append puts a reserved message at the end of the peer's list. first is the
+// sequence number of its first frame, frames how many it is.
+func (b *SendBuffer) Append(rank uint32, k Kept, first, frames uint32) error {
+	at, _, err := b.place(k)
+	if err != nil {
+		return err
+	}
+	entry, err := b.entry(rank)
+	if err != nil {
+		return err
+	}
+	for i, v := range [...]uint32{rank, first, frames} {
+		atomic.StoreUint32(b.img.mem.u32(at+8+uint64(i)*4), v)
+	}
+	last := Kept(atomic.LoadUint32(b.img.mem.u32(entry + 124)))
+	if last == 0 {
+		atomic.StoreUint32(b.img.mem.u32(entry+120), uint32(k))
+	} else {
+		before, _, err := b.place(last)
+		if err != nil {
+			return err
+		}
+		atomic.StoreUint32(b.img.mem.u32(before), uint32(k))
+	}
+	atomic.StoreUint32(b.img.mem.u32(entry+124), uint32(k))
+	return nil
+}
+
+// entry is where the peer's entry is.
+func (b *SendBuffer) entry(rank uint32) (uint64, error) {
+	if rank >= b.img.layout.Ranks {
+		return 0, fmt.Errorf("%w: %d", ErrRank, rank)
+	}
+	at := b.img.layout.Peer(rank)
+	return at, b.img.ensure(at, abi.PeerBytes)
+}
+
+// Oldest is the first message of the peer's list, or 0.
+func (b *SendBuffer) Oldest(rank uint32) (Kept, error) {
+	entry, err := b.entry(rank)
+	if err != nil {
+		return 0, err
+	}
+	return Kept(atomic.LoadUint32(b.img.mem.u32(entry + 120))), nil
+}
+
+// Next is the message after k in its list, or 0.
+func (b *SendBuffer) Next(k Kept) (Kept, error) {
+	at, _, err := b.place(k)
+	if err != nil {
+		return 0, err
+	}
+	return Kept(atomic.LoadUint32(b.img.mem.u32(at))), nil
+}
+
+// Frames are the sequence number of the message's first frame, and how many it is.
+func (b *SendBuffer) Frames(k Kept) (first, frames uint32, err error) {
+	at, _, err := b.place(k)
+	if err != nil {
+		return 0, 0, err
+	}
+	return atomic.LoadUint32(b.img.mem.u32(at + 12)), atomic.LoadUint32(b.img.mem.u32(at + 16)), nil
+}
+
+// Drop frees the oldest message of the peer's list: it was acknowledged. It is false if
+// there is none.
+func (b *SendBuffer) Drop(rank uint32) (bool, error) {
+	k, err := b.Oldest(rank)
+	if err != nil || k == 0 {
+		return false, err
+	}
+	next, err := b.Next(k)
+	if err != nil {
+		return false, err
+	}
+	entry, err := b.entry(rank)
+	if err != nil {
+		return false, err
+	}
+	atomic.StoreUint32(b.img.mem.u32(entry+120), uint32(next))
+	if next == 0 {
+		atomic.StoreUint32(b.img.mem.u32(entry+124), 0)
+	}
+	return true, b.Free(k)
+}
+
+// Acknowledged frees all messages of the peer whose frames lie before the
+// sequence number, and returns how many these were. Numbers wrap.
+func (b *SendBuffer) Acknowledged(rank, upTo uint32) (int, error) {
+	for n := 0; ; n++ {
+		k, err := b.Oldest(rank)
+		if err != nil || k == 0 || n > int(b.granules()) {
+			return n, err
+		}
+		first, frames, err := b.Frames(k)
+		if err != nil || int32(upTo-(first+frames)) < 0 {
+			return n, err
+		}
+		if _, err := b.Drop(rank); err != nil {
+			return n, err
+		}
+	}
+}
