@@ -5,7 +5,7 @@ BIN := bin
 TOOLS := $(BIN)/tools
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X score/scored/api.version=$(VERSION)"
-FUZZTIME ?= 5s
+FUZZTIME ?= 3s
 ONLY ?=
 
 .PHONY: help
