@@ -6,8 +6,8 @@ const (
 	// maxLead bounds how much too early the thread has itself woken. It is above
 	// what a timer takes in a virtual machine.
 	maxLead = 50 * time.Microsecond
-	// leadPart bounds it by the length of the sleep as well: the job that is on
-	// loses at most a two-hundredth of it, 0.5 %, and usually a fifth of that.
+	// leadPart bounds it by the time since the last instant as well: the job that
+	// is on loses at most a two-hundredth of it, 0.5 %, and usually a fifth of that.
 	leadPart = 200
 	// leadStep is by how much the lead changes with one wake-up.
 	leadStep = 500 * time.Nanosecond
@@ -23,9 +23,10 @@ type lead struct {
 	time.Duration
 }
 
-// before is to which instant the timer is to be set.
-func (l *lead) before(now, instant int64) int64 {
-	return instant - max(0, min(l.Nanoseconds(), (instant-now)/leadPart))
+// before is to which instant the timer is to be set, when the thread was last
+// punctual at the instant last.
+func (l *lead) before(last, instant int64) int64 {
+	return instant - max(0, min(l.Nanoseconds(), (instant-last)/leadPart))
 }
 
 // woke learns from a wake-up that came late after the instant the timer was set

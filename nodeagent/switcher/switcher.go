@@ -49,6 +49,7 @@ type Switcher struct {
 	todo        []ctxswitch.Effect // in order; done up to done
 	done        int
 	lead        lead
+	ticked      int64 // when the machine's last deadline came
 	freezing    []freezing
 	lookAt      int64         // when they are looked at next
 	pause       time.Duration // from that look to the one after
@@ -185,7 +186,7 @@ func (s *Switcher) sleep(instant int64) {
 // and spins for the rest. There is such an instant only while several jobs take
 // turns, so that a lone one never pays for it.
 func (s *Switcher) sleepPunctually(instant int64) error {
-	late, woken, err := s.sleeper.Until(s.lead.before(s.clock.now(), instant))
+	late, woken, err := s.sleeper.Until(s.lead.before(s.ticked, instant))
 	if err != nil || woken {
 		return err
 	}
@@ -235,7 +236,8 @@ func (s *Switcher) tick() {
 	if len(s.freezing) > 0 {
 		s.look()
 	}
-	s.handle(s.clock.now(), ctxswitch.Tick())
+	s.ticked = s.clock.now()
+	s.handle(s.ticked, ctxswitch.Tick())
 }
 
 // read acts on one letter.
