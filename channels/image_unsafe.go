@@ -19,13 +19,13 @@ type memory []byte
 
 // u64 is a word of the image. The offset must come from the checked layout.
 func (m memory) u64(at uint64) *uint64 {
-	_ = m[at+7]
-	return (*uint64)(unsafe.Pointer(&m[at&^7]))
+	word := m[at : at+8]
+	return (*uint64)(unsafe.Pointer(&word[0]))
 }
 
 func (m memory) u32(at uint64) *uint32 {
-	_ = m[at+3]
-	return (*uint32)(unsafe.Pointer(&m[at&^3]))
+	word := m[at : at+4]
+	return (*uint32)(unsafe.Pointer(&word[0]))
 }
 
 // header copies the header once.

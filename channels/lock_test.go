@@ -3,6 +3,7 @@ package channels
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 
 func lockImage(t *testing.T) *Image {
 	t.Helper()
-	img := newImage(t, 2, abi.Geometry{})
+	img := heapImage(t, 2, abi.Geometry{}) // so that the race detector watches
 	me, err := Self()
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func TestLockRevokedDuringSection(t *testing.T) {
 			t.Error(got, err)
 		}
 	})
-	for *img.wanted() == 0 && img.Counter(abi.LockTaken) == 0 {
+	for atomic.LoadUint32(img.wanted()) == 0 && img.Counter(abi.LockTaken) == 0 {
 		time.Sleep(time.Microsecond)
 	}
 	img.Leave()

@@ -1,0 +1,153 @@
+package handover
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"testing"
+
+	"score/channels"
+	"score/channels/abi"
+)
+
+// serve runs a server and returns the client's end.
+func serve(t *testing.T, source Source) *net.UnixConn {
+	t.Helper()
+	server, file, err := Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := Conn(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done sync.WaitGroup
+	done.Go(func() { Serve(server, source) })
+	t.Cleanup(func() {
+		conn.Close()
+		done.Wait()
+	})
+	return conn
+}
+
+func image(t *testing.T, rank, channel uint32) *channels.Image {
+	t.Helper()
+	img, err := channels.Create(channels.Identity{Job: 1, Rank: rank, Channel: channel}, abi.Geometry{Ranks: 2, LocalRanks: 2}, []uint32{0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { img.Close() })
+	return img
+}
+
+func TestImage(t *testing.T) {
+	img := image(t, 1, 3)
+	var asked []Request
+	client := NewClient(serve(t, func(r Request) (*os.File, Status) {
+		asked = append(asked, r)
+		return img.File(), StatusOK
+	}))
+	for _, rank := range []uint32{1, Own} {
+		got, err := client.Image(3, rank)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Identity != img.Identity {
+			t.Errorf("%+v", got.Identity)
+		}
+		got.Close()
+	}
+	if len(asked) != 2 || asked[0] != (Request{3, 1}) || asked[1] != (Request{3, Own}) {
+		t.Errorf("asked %v", asked)
+	}
+	for _, wrong := range []Request{{3, 0}, {2, 1}} {
+		if _, err := client.Image(wrong.Channel, wrong.Rank); !errors.Is(err, channels.ErrDamaged) {
+			t.Errorf("%v: got another context than asked for: %v", wrong, err)
+		}
+	}
+}
+
+func TestStatuses(t *testing.T) {
+	status := StatusOK
+	client := NewClient(serve(t, func(Request) (*os.File, Status) { return nil, status }))
+	for s, want := range map[Status]error{StatusRank: ErrRank, StatusChannel: ErrChannel, StatusGone: ErrGone, StatusExhausted: ErrExhausted, 99: errPacket} {
+		status = s
+		if _, err := client.Image(1, 1); !errors.Is(err, want) {
+			t.Errorf("status %d: %v, want %v", s, err, want)
+		}
+	}
+	client.Close()
+	if _, err := client.Image(1, 1); !errors.Is(err, ErrLost) {
+		t.Errorf("hung up: %v", err)
+	}
+}
+
+// TestServerHangsUp: whoever sends something else is not listened to any more.
+func TestServerHangsUp(t *testing.T) {
+	good := Request{1, 2}.encode()
+	for _, packet := range [][]byte{good[:11], append(good[:], 0), []byte("GET / HTTP/1"), make([]byte, 4000)} {
+		conn := serve(t, func(Request) (*os.File, Status) {
+			t.Error("answered")
+			return nil, StatusRank
+		})
+		if _, err := conn.Write(packet); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := conn.Read(make([]byte, 100)); n != 0 || err == nil {
+			t.Errorf("%d bytes in answer, %v", n, err)
+		}
+	}
+}
+
+// TestClientDistrusts: an answer without descriptor, of a wrong size, or with a
+// descriptor that is no image.
+func TestClientDistrusts(t *testing.T) {
+	ok := StatusOK.encode()
+	for name, answer := range map[string][]byte{"no descriptor": ok[:], "short": ok[:7], "long": append(ok[:], 1), "other": make([]byte, 8)} {
+		server, file, err := Pair()
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := Conn(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := server.Write(answer); err != nil {
+			t.Fatal(err)
+		}
+		client := NewClient(conn)
+		if _, err := client.Image(1, 1); !errors.Is(err, errPacket) {
+			t.Errorf("%s: %v", name, err)
+		}
+		client.Close()
+		server.Close()
+	}
+	plain, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	client := NewClient(serve(t, func(Request) (*os.File, Status) { return plain, StatusOK }))
+	if _, err := client.Image(1, 1); !errors.Is(err, channels.ErrSeals) {
+		t.Errorf("a plain file: %v", err)
+	}
+}
+
+func FuzzPackets(f *testing.F) {
+	request, status := Request{1, 2}.encode(), StatusGone.encode()
+	f.Add(request[:])
+	f.Add(status[:])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if r, err := decodeRequest(data); err == nil {
+			if again := r.encode(); string(again[:]) != string(data) {
+				t.Errorf("%x became %x", data, again)
+			}
+		}
+		if s, err := decodeStatus(data); err == nil {
+			if again := s.encode(); string(again[:]) != string(data) {
+				t.Errorf("%x became %x", data, again)
+			}
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package channels
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"score/channels/abi"
+
+	"pgregory.net/rapid"
+)
+
+func TestSendBufferModel(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		b := heapImage(t, 5, abi.Geometry{SendBytes: 8192, MaxMessage: 5000}).SendBuffer()
+		type message struct {
+			k    Kept
+			data []byte
+			end  uint32
+		}
+		var lists [5][]message
+		var seq [5]uint32
+		for i := range seq {
+			seq[i] = ^uint32(0) - 5 // wraps soon
+		}
+		used := func() (n uint32) {
+			for _, l := range lists {
+				for _, m := range l {
+					n += granulesFor(len(m.data))
+				}
+			}
+			return n
+		}
+		serial := 0
+		r.Repeat(map[string]func(*rapid.T){
+			"append": func(r *rapid.T) {
+				rank := rapid.IntRange(0, 4).Draw(r, "rank")
+				length := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(0, 5000)).Draw(r, "length")
+				k, buf, err := b.Reserve(length)
+				if errors.Is(err, ErrFull) {
+					if used() == 0 {
+						r.Fatalf("%d bytes do not fit into an empty buffer", length)
+					}
+					return
+				}
+				if err != nil || len(buf) != length {
+					r.Fatal(err, len(buf))
+				}
+				if rapid.IntRange(0, 5).Draw(r, "drop") == 0 {
+					if err := b.Free(k); err != nil {
+						r.Fatal(err)
+					}
+					return
+				}
+				serial++
+				data := text(serial, length)
+				copy(buf, data)
+				frames := uint32(1 + length/1400)
+				if err := b.Append(uint32(rank), k, seq[rank], frames); err != nil {
+					r.Fatal(err)
+				}
+				seq[rank] += frames
+				lists[rank] = append(lists[rank], message{k, data, seq[rank]})
+			},
+			"acknowledge": func(r *rapid.T) {
+				rank := rapid.IntRange(0, 4).Draw(r, "rank")
+				keep := rapid.IntRange(0, len(lists[rank])).Draw(r, "keep")
+				gone := len(lists[rank]) - keep
+				upTo := seq[rank]
+				if keep > 0 {
+					upTo = lists[rank][gone].end - 1 // one frame of it is missing
+				}
+				n, err := b.Acknowledged(uint32(rank), upTo)
+				if err != nil || n != gone {
+					r.Fatalf("%d messages freed, want %d; %v", n, gone, err)
+				}
+				lists[rank] = lists[rank][gone:]
+			},
+			"": func(r *rapid.T) {
+				for rank, list := range lists {
+					k, err := b.Oldest(uint32(rank))
+					for _, m := range list {
+						if err != nil || k != m.k {
+							r.Fatalf("list of rank %d: %d, want %d; %v", rank, k, m.k, err)
+						}
+						data, err := b.Bytes(k)
+						if err != nil || !bytes.Equal(data, m.data) {
+							r.Fatalf("a kept message changed: %v", err)
+						}
+						if k, err = b.Next(k); err != nil {
+							r.Fatal(err)
+						}
+					}
+					if k != 0 {
+						r.Fatalf("list of rank %d goes on with %d", rank, k)
+					}
+				}
+			},
+		})
+	})
+}
+
+func TestSendBufferEdges(t *testing.T) {
+	img := newImage(t, 2, abi.Geometry{})
+	b := img.SendBuffer()
+	if _, _, err := b.Reserve(65537); !errors.Is(err, ErrTooLarge) {
+		t.Error(err)
+	}
+	n := 0
+	for ; ; n++ {
+		if _, _, err := b.Reserve(65536); err != nil {
+			if !errors.Is(err, ErrFull) {
+				t.Error(err)
+			}
+			break
+		}
+	}
+	if n != 15 {
+		t.Errorf("%d of the longest messages fit into 1 MiB, want 15", n)
+	}
+	for _, k := range []Kept{0, Kept(b.granules() + 1), ^Kept(0)} {
+		if err := b.Free(k); !errors.Is(err, ErrDamaged) {
+			t.Errorf("free %d: %v", k, err)
+		}
+	}
+	if err := b.Append(2, 1, 0, 1); !errors.Is(err, ErrRank) {
+		t.Error(err)
+	}
+	if ok, err := b.Drop(1); ok || err != nil {
+		t.Error(ok, err)
+	}
+}
+
+// TestSendBufferLoop: a list that a hostile process closed to a ring ends the walk.
+func TestSendBufferLoop(t *testing.T) {
+	img := heapImage(t, 2, small)
+	b := img.SendBuffer()
+	k, _, err := b.Reserve(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Append(1, k, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	at, _, _ := b.place(k)
+	*img.mem.u32(at) = uint32(k)
+	if n, err := b.Acknowledged(1, 5); err != nil || n > int(b.granules())+1 {
+		t.Errorf("%d messages, %v", n, err)
+	}
+}
+
+func BenchmarkSendBuffer(b *testing.B) {
+	buf := newImage(b, 2, abi.Geometry{}).SendBuffer()
+	random := rand.New(rand.NewPCG(1, 1))
+	seq := uint32(0)
+	for b.Loop() {
+		k, _, err := buf.Reserve(8 + random.IntN(100))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := buf.Append(1, k, seq, 1); err != nil {
+			b.Fatal(err)
+		}
+		seq++
+		if seq%64 == 0 {
+			if _, err := buf.Acknowledged(1, seq); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
