@@ -23,7 +23,7 @@ func printTables(w io.Writer, alone, gang, plain []result, m *scorev1.SwitchMetr
 	for _, r := range plain {
 		fmt.Fprintf(t, "%s\tplain Linux\t%s\t-\t-\t%s\t\n", r.name, seconds(r.elapsed), seconds(r.cpu))
 	}
-	t.Flush()
+	_ = t.Flush() // it only writes to w
 	printSwitches(w, m)
 	fmt.Fprintf(w, "\nBoth programs, relative to one after the other (%s):\n", seconds(sequence))
 	fmt.Fprintf(w, "  gang-scheduled  %s  %.2f times as long\n", seconds(longest(gang)), longest(gang).Seconds()/sequence.Seconds())
@@ -50,7 +50,7 @@ func printSwitches(w io.Writer, m *scorev1.SwitchMetricsResponse) {
 	}
 	printStep(t, "all", "skew", m.GetSkew())
 	printStep(t, "all", "planned to running", m.GetToRunning())
-	t.Flush()
+	_ = t.Flush() // it only writes to w
 }
 
 func printStep(w io.Writer, node, step string, s *scorev1.StepTimes) {
