@@ -125,9 +125,9 @@ func TestMillionMessagesBetweenProcesses(t *testing.T) {
 		{"whole", pm.EnvOverlap + "=0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n := 500_000
+			n := messages
 			if testing.Short() || c.name != "immediate" {
-				n = 50_000
+				n /= 10
 			}
 			g := startRanks(t, 2, "exchange", nil, "PM_TEST_N="+strconv.Itoa(n), c.env)
 			if err := g.Wait(); err != nil {
