@@ -12,12 +12,17 @@ import (
 // newImage makes the image of rank 0 among ranks on one node.
 func newImage(t testing.TB, ranks uint32, g abi.Geometry) *Image {
 	t.Helper()
+	return rankImage(t, 0, ranks, g)
+}
+
+func rankImage(t testing.TB, rank, ranks uint32, g abi.Geometry) *Image {
+	t.Helper()
 	g.Ranks, g.LocalRanks = ranks, ranks
 	local := make([]uint32, ranks)
 	for i := range local {
 		local[i] = uint32(i)
 	}
-	img, err := Create(Identity{Job: 7, Rank: 0, Channel: 1}, g, local)
+	img, err := Create(Identity{Job: 7, Rank: rank, Channel: 1}, g, local)
 	if err != nil {
 		t.Fatal(err)
 	}

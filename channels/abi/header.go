@@ -146,7 +146,6 @@ const (
 	KindPad      uint8 = 3 // nothing up to the end of the ring
 	KindLane     uint8 = 4 // the writer goes on in the lane named by Progress
 	KindReserved uint8 = 5 // shared ring: space of a message to come
-	KindVoid     uint8 = 6 // shared ring: its writer died
 )
 
 // Record is the head of a message in a ring. It starts a line, and the bytes of

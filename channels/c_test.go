@@ -1,0 +1,73 @@
+package channels
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"score/channels/abi"
+)
+
+// TestProgramInC exchanges messages with a rank that knows nothing but the C header.
+func TestProgramInC(t *testing.T) {
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler")
+	}
+	program := filepath.Join(t.TempDir(), "echo")
+	if text, err := exec.Command(cc, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, "testdata/echo.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	mine, its := newImage(t, 2, abi.Geometry{}), rankImage(t, 1, 2, abi.Geometry{})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Stderr = os.Stderr
+	cmd.ExtraFiles = []*os.File{its.File(), mine.File()}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in, _ := mine.Inbox(nil)
+	out, err := its.Sender(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2000 {
+		length := 1 + i*37%3000
+		if i%100 == 0 {
+			length = 1 + i*311%65536
+		}
+		echoed(t, in, out, text(i, length))
+	}
+	echoed(t, in, out, nil) // its sign to end
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// echoed sends a message and expects it back.
+func echoed(t *testing.T, in *Inbox, out *Sender, want []byte) {
+	t.Helper()
+	if err := out.Send(want); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); ; {
+		if m, ok := in.Poll(); ok {
+			if m.Rank() != 1 || !bytes.Equal(m.Head(), want) {
+				t.Fatalf("rank %d: %d bytes, want %d", m.Rank(), m.Len(), len(want))
+			}
+			if err := in.Release(m); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		Yield()
+		if time.Now().After(end) {
+			t.Fatal("no answer")
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package channels
+
+//go:generate go run ./cheader score_channel.h
