@@ -44,7 +44,7 @@ func processOf(t *testing.T, pid int) Process {
 	return Process{Pid: uint32(pid), Start: start, Space: me.Space}
 }
 
-// posess makes a process the writer for a rank.
+// possess makes a process the writer for a rank.
 func possess(img *Image, rank uint32, p Process) {
 	at := img.layout.Peer(rank)
 	atomic.StoreUint64(img.mem.u64(at+8), p.Start)

@@ -31,7 +31,9 @@ func (img *Image) SendBuffer() *SendBuffer {
 
 func (b *SendBuffer) granules() uint32 { return b.words * 64 }
 
-func (b *SendBuffer) word(i uint32) *uint64 { return b.img.mem.u64(b.img.layout.Granules + uint64(i)*8) }
+func (b *SendBuffer) word(i uint32) *uint64 {
+	return b.img.mem.u64(b.img.layout.Granules + uint64(i)*8)
+}
 
 // granulesFor is how many granules a message takes.
 func granulesFor(length int) uint32 {

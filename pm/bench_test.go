@@ -76,7 +76,7 @@ func bounce(ch *pm.Channel, data []byte) error {
 func spinReceive(ch *pm.Channel) (pm.Message, error) {
 	for {
 		m, err := ch.Receive()
-		if err != pm.ErrEmpty {
+		if err != pm.ErrEmpty { //nolint:errorlint // Receive returns this very value
 			return m, err
 		}
 	}
@@ -137,7 +137,7 @@ func stream(ch *pm.Channel) error {
 func sendAll(ch *pm.Channel, to int, data []byte) error {
 	for {
 		err := ch.SendBytes(to, data)
-		if err != pm.ErrFull {
+		if err != pm.ErrFull { //nolint:errorlint // SendBytes returns this very value
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func newChannel(p *Process, number uint32) (*Channel, error) {
 	c.images = make([]*channels.Image, len(c.local))
 	c.spin = p.settings.spin(len(c.local))
 	if err := c.start(); err != nil {
-		img.Close()
+		_ = img.Close()
 		return nil, fmt.Errorf("pm: %w", err)
 	}
 	return c, nil
@@ -140,7 +140,7 @@ func (c *Channel) image(place int) (*channels.Image, error) {
 			return nil, err
 		}
 		if img.Job != c.img.Job {
-			img.Close()
+			_ = img.Close()
 			return nil, channels.ErrDamaged
 		}
 		c.images[place] = img
@@ -172,7 +172,7 @@ func (c *Channel) Close() error {
 	for i, img := range c.images {
 		c.senders[i] = nil
 		if img != nil {
-			img.Close()
+			_ = img.Close()
 		}
 	}
 	clear(c.senders)

@@ -9,7 +9,8 @@ import (
 	"score/channels/handover"
 )
 
-// Errors of the package; compare with errors.Is.
+// Errors of the package; compare with errors.Is. ErrFull and ErrEmpty are never
+// wrapped, so a loop that polls may compare them with ==.
 var (
 	// ErrFull: no space for the message now. Nothing was sent. Receive what waits,
 	// or WaitSpace, and try again.

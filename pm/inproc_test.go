@@ -120,7 +120,7 @@ func BenchmarkEmptyPoll(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := ranks[1].Receive(); err != pm.ErrEmpty {
+		if _, err := ranks[1].Receive(); err != pm.ErrEmpty { //nolint:errorlint // Receive returns this very value
 			b.Fatal(err)
 		}
 	}
@@ -148,7 +148,7 @@ func lonelyRank(t *testing.T) *pm.Channel {
 	t.Cleanup(func() {
 		p.Close()
 		serving.Wait()
-		img.Close()
+		_ = img.Close()
 	})
 	ch, err := p.Open(1)
 	if err != nil {

@@ -49,7 +49,7 @@ func (c *Client) Image(channel, rank uint32) (*channels.Image, error) {
 		return nil, err
 	}
 	if img.Channel != channel || rank != Own && img.Rank != rank {
-		img.Close()
+		_ = img.Close()
 		return nil, channels.ErrDamaged
 	}
 	return img, nil

@@ -14,7 +14,7 @@ type Source func(Request) (*os.File, Status)
 // Serve answers the requests of one rank until it hangs up or sends something
 // else, and then closes the connection. Closing the connection ends it.
 func Serve(conn *net.UnixConn, source Source) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	var buf [requestBytes + 1]byte
 	for {
 		n, err := conn.Read(buf[:])

@@ -68,7 +68,7 @@ func (h *Hub) Connect(rank int) (*os.File, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		conn.Close()
+		_ = conn.Close()
 		file.Close()
 		return nil, ErrClosed
 	}
@@ -163,7 +163,7 @@ func (h *Hub) Close() error {
 	h.mu.Lock()
 	h.closed = true
 	for conn := range h.conns {
-		conn.Close()
+		_ = conn.Close()
 	}
 	h.mu.Unlock()
 	h.serves.Wait()
