@@ -87,9 +87,18 @@ func (in *input) write(i int) {
 }
 
 func (in *input) drop(s *sink) {
+	in.shut(s)
+	in.settled(s)
+}
+
+// shut closes the way to one rank; see relay.unnest for why it is unwatched.
+func (in *input) shut(s *sink) {
+	if s.fd < 0 {
+		return
+	}
+	in.loop.unwatch(s.fd)
 	closeFD(s.fd)
 	s.fd = -1
-	in.settled(s)
 }
 
 // settled notes that s needs no more of the chunk.
@@ -107,8 +116,7 @@ func (in *input) closeAtEOF() {
 
 func (in *input) close() {
 	for i := range in.sinks {
-		closeFD(in.sinks[i].fd)
-		in.sinks[i].fd = -1
+		in.shut(&in.sinks[i])
 	}
 }
 

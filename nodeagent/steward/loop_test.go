@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"score/nodeagent/stdio"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 )
@@ -198,5 +199,41 @@ func TestAPeerHangsUp(t *testing.T) {
 	}
 	if err := p.flush(); err == nil { // and no SIGPIPE
 		t.Error("could be written to")
+	}
+}
+
+// A rank between fork and exec has a copy of every descriptor, so that a closed
+// pipe goes on being reported: its end must count once.
+func TestAnEndedStreamWithACopyEndsOnce(t *testing.T) {
+	r, err := newRelay(relayEvents{reader: func(bool) {}, drained: func() {}, note: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.release)
+	r.begin([]output{{fd: -1, rank: 0, stream: 1}, {fd: -1, rank: 1, stream: 1}}, &files{set: stdio.NewFiles(nil)})
+	var writers []int
+	var readers []int
+	for range 2 {
+		var p [2]int
+		if err := unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+			t.Fatal(err)
+		}
+		readers, writers = append(readers, p[0]), append(writers, p[1])
+	}
+	held, err := unix.Dup(readers[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(held)
+	defer unix.Close(writers[1])
+	if err := r.add(readers, nil); err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(writers[0])
+	for range 3 {
+		r.readOutputs()
+	}
+	if r.open != 1 {
+		t.Errorf("%d streams are open, one has not ended", r.open)
 	}
 }

@@ -88,6 +88,14 @@ func (r *relay) readOutputs() {
 	}
 }
 
+// unnest takes a pipe out of the nested set. Closing it does not: while a rank
+// is between fork and exec it has a copy of every descriptor, and the kernel
+// keeps what is watched until the last copy is gone.
+func (r *relay) unnest(fd int) {
+	// It fails only for what is not watched, which is what was wanted.
+	_ = unix.EpollCtl(r.nested, unix.EPOLL_CTL_DEL, fd, nil)
+}
+
 func (r *relay) readOutput(o *output) {
 	n, err := unix.Read(o.fd, r.buffer[:])
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
@@ -96,7 +104,8 @@ func (r *relay) readOutput(o *output) {
 	ended := err != nil || n == 0 // any other error of a pipe will not go away
 	if ended {
 		n = 0
-		closeFD(o.fd) // leaves the nested set by itself
+		r.unnest(o.fd)
+		closeFD(o.fd)
 		o.fd, o.ended = -1, true
 		r.open--
 	}
