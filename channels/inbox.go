@@ -29,12 +29,13 @@ type Inbox struct {
 	overlap bool
 	taken   uint64 // messages
 	bytes   uint64
-	shown   uint64 // taken, as last published
-	gone    uint32 // Status.Gone as last looked at
-	told    []bool // by local index: death was reported
-	stuck   bool   // a record is unfinished
-	looks   uint32 // empty polls since the last message
-	freed   uint64 // lines given back since senders were last woken
+	shown   uint64  // taken, as last published
+	gone    uint32  // Status.Gone as last looked at
+	told    []bool  // by local index: death was reported
+	stuck   bool    // a record is unfinished
+	looks   uint32  // empty polls since the last message
+	waiters *uint64 // not zero if senders sleep until there is space
+	freed   uint64  // lines given back since senders were last woken
 	wake    func(rank uint32)
 	damage  error
 }
@@ -43,7 +44,7 @@ type Inbox struct {
 // sleeps until there is space in it; it may be nil if none ever does.
 func (img *Image) Inbox(wake func(rank uint32)) (*Inbox, error) {
 	l := &img.layout
-	in := &Inbox{img: img, most: uint64(l.MaxMessage), overlap: true, wake: wake, told: make([]bool, len(img.local))}
+	in := &Inbox{img: img, most: uint64(l.MaxMessage), overlap: true, wake: wake, waiters: img.waiterAny(), told: make([]bool, len(img.local))}
 	shared := newReader(img.mem.ring(l.SharedRing, l.SharedBytes), img.mem.u64(l.SharedControl), 0, l.Ranks)
 	shared.shared = true
 	in.rings = append(make([]*reader, 0, l.Lanes+1), shared)
@@ -75,10 +76,15 @@ func (in *Inbox) Poll() (Message, bool) {
 
 // search looks into all rings, the one after the last first.
 func (in *Inbox) search() (Message, bool) {
+	at := in.at
 	for range in.rings {
-		in.turn()
-		if word := atomic.LoadUint64(in.hot.next); word != 0 {
-			if m, ok := in.take(in.hot, word); ok {
+		if at++; at >= len(in.rings) {
+			at = 0
+		}
+		r := in.rings[at]
+		if word := atomic.LoadUint64(r.next); word != 0 {
+			in.at, in.hot, in.burst = at, r, 0
+			if m, ok := in.take(r, word); ok {
 				return m, true
 			}
 		}
@@ -95,15 +101,6 @@ func (in *Inbox) Due() bool { return in.looks%idleEvery == 1 }
 
 // Heed makes the next empty Poll a due one.
 func (in *Inbox) Heed() { in.looks = 0 }
-
-// turn goes on to the next ring.
-func (in *Inbox) turn() {
-	in.burst = 0
-	if in.at++; in.at >= len(in.rings) {
-		in.at = 0
-	}
-	in.hot = in.rings[in.at]
-}
 
 // take takes the record at the reader's cursor, whose commit word is word.
 func (in *Inbox) take(r *reader, word uint64) (Message, bool) {
@@ -256,7 +253,7 @@ func (in *Inbox) Release(m Message) error {
 		return ErrNotReserved
 	}
 	in.freed += n
-	if atomic.LoadUint64(in.img.waiterAny()) != 0 {
+	if atomic.LoadUint64(in.waiters) != 0 {
 		in.wakeSome()
 	}
 	return nil
@@ -272,7 +269,7 @@ func (in *Inbox) idle() {
 	if in.taken != in.shown {
 		in.publish()
 	}
-	if atomic.LoadUint64(in.img.waiterAny()) != 0 {
+	if atomic.LoadUint64(in.waiters) != 0 {
 		in.wakeAll()
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"score/channels/abi"
 	"score/pm"
 )
 
@@ -32,8 +33,13 @@ func pingPong(ch *pm.Channel) error {
 		return err
 	}
 	data := make([]byte, 65536)
+	for range n { // until sending is at its full speed: see channels.SpeedUp
+		if err := bounce(ch, data[:8]); err != nil {
+			return err
+		}
+	}
 	for _, size := range sizes() {
-		for range n / 10 { // warm up
+		for range n / 10 {
 			if err := bounce(ch, data[:size]); err != nil {
 				return err
 			}
@@ -157,7 +163,7 @@ func sizes() []int {
 
 // runCurve runs a role on two pinned processes several times and returns
 // the median of each size.
-func runCurve(b *testing.B, role string, n int) map[int]float64 {
+func runCurve(b *testing.B, geometry abi.Geometry, role string, n int) map[int]float64 {
 	all := map[int][]float64{}
 	for range *rounds {
 		out, err := os.CreateTemp(b.TempDir(), "curve")
@@ -166,7 +172,7 @@ func runCurve(b *testing.B, role string, n int) map[int]float64 {
 		}
 		stdout := os.Stdout
 		os.Stdout = out
-		g := startRanks(b, 2, role, []int{0, 1}, "PM_BENCH_N="+strconv.Itoa(n))
+		g := startShaped(b, geometry, 2, role, []int{0, 1}, "PM_BENCH_N="+strconv.Itoa(n))
 		os.Stdout = stdout
 		if err := g.Wait(); err != nil {
 			b.Fatal(err)
@@ -194,16 +200,23 @@ func runCurve(b *testing.B, role string, n int) map[int]float64 {
 }
 
 func BenchmarkLatency(b *testing.B) {
-	for size, ns := range runCurve(b, "pingpong", 20000) {
+	for size, ns := range runCurve(b, abi.Geometry{}, "pingpong", 50000) {
 		b.ReportMetric(ns, fmt.Sprintf("ns/%dB", size))
 	}
 }
 
 func BenchmarkStream(b *testing.B) {
-	for size, ns := range runCurve(b, "stream", 500000) {
+	for size, ns := range runCurve(b, abi.Geometry{}, "stream", 500000) {
 		if size == 8 {
 			b.ReportMetric(1e3/ns, "M/s")
 		}
 		b.ReportMetric(float64(size)/ns, fmt.Sprintf("GB/s/%dB", size))
 	}
+}
+
+// BenchmarkShared is the way of senders that have no lane: all write one ring.
+func BenchmarkShared(b *testing.B) {
+	shared := abi.Geometry{Lanes: 1}
+	b.ReportMetric(runCurve(b, shared, "pingpong", 20000)[8], "ns/8B")
+	b.ReportMetric(1e3/runCurve(b, shared, "stream", 200000)[8], "M/s")
 }

@@ -42,7 +42,12 @@ func TestMain(m *testing.M) {
 // startRanks starts ranks that play a role.
 func startRanks(t testing.TB, ranks int, role string, cpus []int, env ...string) *local.Group {
 	t.Helper()
-	g, err := local.Start(local.Config{Ranks: ranks, CPUs: cpus, Geometry: abi.Geometry{}, Command: func(int) *exec.Cmd {
+	return startShaped(t, abi.Geometry{}, ranks, role, cpus, env...)
+}
+
+func startShaped(t testing.TB, g abi.Geometry, ranks int, role string, cpus []int, env ...string) *local.Group {
+	t.Helper()
+	group, err := local.Start(local.Config{Ranks: ranks, CPUs: cpus, Geometry: g, Command: func(int) *exec.Cmd {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append(os.Environ(), roleEnv+"="+role)
 		cmd.Env = append(cmd.Env, env...)
@@ -53,11 +58,11 @@ func startRanks(t testing.TB, ranks int, role string, cpus []int, env ...string)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
+		if err := group.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return g
+	return group
 }
 
 // patience ends a test that hangs.

@@ -56,6 +56,9 @@ func (m Message) WaitFor(length int) error {
 // CopyTo copies the message while it arrives, as much of it as dst has room for, and
 // returns how much that was.
 func (m Message) CopyTo(dst []byte) (int, error) {
+	if m.Available() == m.Len() {
+		return copy(dst, m.in.Head()), nil
+	}
 	dst = dst[:min(len(dst), m.Len())]
 	for done := 0; done < len(dst); {
 		there := min(m.in.Available(), len(dst))
@@ -101,6 +104,9 @@ func (c *Channel) Receive() (Message, error) {
 	}
 	if m, ok := c.in.Poll(); ok {
 		return Message{m, c}, nil
+	}
+	if !c.in.Due() && len(c.gone) == 0 {
+		return Message{}, ErrEmpty
 	}
 	return Message{}, c.emptyError()
 }
