@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,7 +85,10 @@ func runDev(ctx context.Context, o devOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
+	defer func() {
+		sweepDev(parent, dir.Name()) // what agents that were killed have left
+		err = errors.Join(err, dir.Close())
+	}()
 	c := &devCluster{devOptions: o, dir: dir, plan: divide(o.nodes, cpus, memory)}
 	if err := c.configure(); err != nil {
 		return err
@@ -95,7 +99,8 @@ func runDev(ctx context.Context, o devOptions) (err error) {
 // agentsDir holds a directory for each agent, named like the node.
 func agentsDir(dir string) string { return filepath.Join(dir, "agents") }
 
-// sweepDev removes the control groups of a development cluster that was killed.
+// sweepDev removes the control groups of a development cluster whose agents are
+// all gone, some of them perhaps by force.
 func sweepDev(parent, name string) {
 	nodes, err := os.ReadDir(agentsDir(filepath.Join(parent, name)))
 	if err != nil {
@@ -175,8 +180,25 @@ func (c *devCluster) runNodes(ctx context.Context, control *server.Server) error
 	}
 	api.Warm() // the server's messages, before the first user comes
 	c.tell()
-	<-ctx.Done()
+	c.awaitEnd(ctx)
 	return nil
+}
+
+// awaitEnd returns when ctx ends. It tells the user of nodes that are lost
+// meanwhile: nobody starts their agents again.
+func (c *devCluster) awaitEnd(ctx context.Context) {
+	var watches sync.WaitGroup
+	defer watches.Wait()
+	for i, agent := range c.agents {
+		watches.Go(func() {
+			select {
+			case <-agent.Exited():
+				fmt.Fprintf(c.out, "The agent of node %s has ended, and its jobs with it; start the cluster again to have the node back.\n", c.plan[i].name)
+			case <-ctx.Done():
+			}
+		})
+	}
+	<-ctx.Done()
 }
 
 // quietIfStopped forgets an error that ^C during the start has caused.
