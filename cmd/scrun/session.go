@@ -140,7 +140,10 @@ func (s *session) receive(stream *attachment, mute chan<- struct{}) outcome {
 				mute <- struct{}{} // display fails once
 			}
 		case *scorev1.AttachEvent_State:
-			s.display.Place(event.State.GetPlaces())
+			if err := s.display.Place(event.State.GetPlaces()); err != nil {
+				how.trouble = err
+				mute <- struct{}{}
+			}
 			s.tellState(event.State)
 		case *scorev1.AttachEvent_Warning:
 			s.voice.warn(event.Warning)

@@ -13,6 +13,7 @@ type output struct {
 	rank   uint32
 	stream uint32
 	ended  bool
+	said   bool        // something has come from it; the end of one that was silent is not told
 	file   *fileStream // nil: none, or given up
 }
 
@@ -41,11 +42,7 @@ func (r *relay) complete() {
 	r.whole = true
 	r.input.begin()
 	for i := r.added; i < len(r.outputs); i++ {
-		o := &r.outputs[i]
-		o.ended = true
-		if r.reader != nil {
-			r.send(o, nil, true)
-		}
+		r.outputs[i].ended = true
 	}
 	r.closeFiles()
 }
@@ -109,8 +106,9 @@ func (r *relay) readOutput(o *output) {
 		o.fd, o.ended = -1, true
 		r.open--
 	}
+	o.said = o.said || n > 0
 	r.store(o, r.buffer[:n], ended)
-	if r.reader != nil {
+	if r.reader != nil && o.said {
 		r.send(o, r.buffer[:n], ended)
 	}
 }

@@ -121,7 +121,7 @@ func (r *relay) attach(p *peer) {
 	r.reader, r.last, r.drained = p, false, false
 	r.events.reader(true)
 	for i := range r.outputs {
-		if o := &r.outputs[i]; o.ended && !r.send(o, nil, true) {
+		if o := &r.outputs[i]; o.ended && o.said && !r.send(o, nil, true) {
 			return
 		}
 	}

@@ -90,13 +90,35 @@ func openFile(path string) (io.WriteCloser, error) {
 // SetJob tells the job's number, for %j.
 func (d *Display) SetJob(id uint64) { d.jobID = id }
 
-// Place learns where the ranks run, for %N.
-func (d *Display) Place(places []*scorev1.NodePlace) {
+// Place learns where the ranks run, for %N, and makes the files of all of them:
+// of a rank that never says anything no output comes. After an error everything
+// is dropped.
+func (d *Display) Place(places []*scorev1.NodePlace) error {
+	if d.broken {
+		return nil
+	}
 	for _, place := range places {
 		for _, rank := range place.GetRanks() {
 			d.nodes[rank] = place.GetNode()
+			if err := d.makeFiles(rank); err != nil {
+				d.broken = true
+				return err
+			}
 		}
 	}
+	return nil
+}
+
+func (d *Display) makeFiles(rank uint32) error {
+	for number, route := range d.routes {
+		if route.Kind != stdio.File || int(rank) >= d.format.Tasks {
+			continue
+		}
+		if _, err := d.stream(streamKey{rank, uint32(number)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Show takes one piece of output. After an error everything is dropped.
@@ -126,8 +148,7 @@ func (d *Display) pass(key streamKey, output *scorev1.Output) error {
 	return s.lines.End(s.emit)
 }
 
-// stream finds or opens a rank's stream; its file is made even if nothing is
-// ever written.
+// stream finds or opens a rank's stream.
 func (d *Display) stream(key streamKey) (*stream, error) {
 	if s := d.open[key]; s != nil {
 		return s, nil

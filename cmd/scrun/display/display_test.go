@@ -141,8 +141,30 @@ func TestBadNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Place([]*scorev1.NodePlace{{Node: "../escape", Ranks: []uint32{0}}})
-	if err := d.Show(&scorev1.Output{Stream: 1, Data: []byte("x\n")}); err == nil {
+	if err := d.Place([]*scorev1.NodePlace{{Node: "../escape", Ranks: []uint32{0}}}); err == nil {
 		t.Error("a node's name led out of the directory")
+	}
+	if err := d.Show(&scorev1.Output{Stream: 1, Data: []byte("x\n")}); err != nil {
+		t.Errorf("what is broken was told twice: %v", err)
+	}
+}
+
+// A rank that says nothing has its file all the same.
+func TestSilentRanksHaveFiles(t *testing.T) {
+	dir := t.TempDir()
+	d, err := New(Config{Tasks: 2, Output: target(t, filepath.Join(dir, "out.%t"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Place([]*scorev1.NodePlace{{Node: "n1", Ranks: []uint32{0, 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"out.0", "out.1"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
 	}
 }
