@@ -66,7 +66,7 @@ func TestAttachRefuses(t *testing.T) {
 		"max message":   {64, 1 << 20, abi.ErrHeader},
 		"reserved":      {68, 1, abi.ErrHeader},
 		"status offset": {72, 520, abi.ErrHeader},
-		"ring offset":   {168, 0, abi.ErrHeader},
+		"ring offset":   {176, 0, abi.ErrHeader},
 	} {
 		t.Run(name, func(t *testing.T) {
 			img := newImage(t, 3, abi.Geometry{})

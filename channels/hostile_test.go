@@ -24,7 +24,9 @@ func scribble(img *Image, random *rand.Rand) {
 		return abi.Commit(int(random.Uint32N(1<<random.IntN(25))), uint8(random.IntN(9)), random.Uint32N(1<<random.IntN(20)))
 	}
 	put := func(at, v uint64) { atomic.StoreUint64(img.mem.u64(at), v) }
-	switch random.IntN(8) {
+	switch random.IntN(9) {
+	case 8:
+		put(l.Arrivals+8*random.Uint64N(uint64(l.Ranks)), random.Uint64()>>random.IntN(64))
 	case 0:
 		put(line(l.SharedRing, l.SharedBytes), record())
 	case 1:
@@ -75,6 +77,12 @@ func useAll(img *Image, in *Inbox, s *Sender, b *SendBuffer, random *rand.Rand) 
 	}
 	_, _ = b.Acknowledged(rank, random.Uint32())
 	_ = b.Free(Kept(random.Uint32N(100)))
+	if d, err := img.Delivery(); err == nil {
+		_ = d.Whole(rank, make([]byte, random.IntN(1900)))
+		_ = d.Begin(rank, random.IntN(1900), make([]byte, random.IntN(100)))
+		_, _ = d.More(rank, make([]byte, random.IntN(100)))
+		_ = d.Lose(random.Uint32N(16))
+	}
 	if img.Enter() == nil {
 		img.Leave()
 	}

@@ -176,10 +176,12 @@ func isPad(word uint64) bool {
 // is complete by now.
 func (in *Inbox) takeGrowing(r *reader, word uint64) (Message, bool) {
 	length, _, rank := abi.Uncommit(word)
-	if !in.overlap && int(atomic.LoadUint32(r.progress(r.cursor))) < length {
-		if in.writerLost(r, rank) {
-			in.void(r, length)
-		}
+	there := atomic.LoadUint32(r.progress(r.cursor))
+	if there == abi.ProgressLost || !in.overlap && int(there) < length && in.writerLost(r, rank) {
+		in.void(r, length)
+		return Message{}, false
+	}
+	if !in.overlap && int(there) < length {
 		return Message{}, false
 	}
 	return in.hand(r, word), true
@@ -245,7 +247,7 @@ func (in *Inbox) Release(m Message) error {
 	if m.from == nil {
 		return ErrNotReserved
 	}
-	if m.growing() && m.Available() < m.Len() && !in.writerLost(m.from, m.Rank()) {
+	if m.growing() && m.Available() < m.Len() && !in.lost(m) {
 		return ErrFull
 	}
 	n := m.lines()
@@ -259,9 +261,14 @@ func (in *Inbox) Release(m Message) error {
 	return nil
 }
 
-// Lost says, of a message whose tail does not come, that its writer died.
+// Lost says, of a message whose tail does not come, that it never will: its writer
+// died. Its head, too, is no longer to be used.
 func (in *Inbox) Lost(m Message) bool {
-	return m.growing() && m.Available() < m.Len() && in.writerLost(m.from, m.Rank()) && m.Available() < m.Len()
+	return m.growing() && m.Available() < m.Len() && in.lost(m) && m.Available() < m.Len()
+}
+
+func (in *Inbox) lost(m Message) bool {
+	return m.progress() == abi.ProgressLost || in.writerLost(m.from, m.Rank())
 }
 
 // idle is what a due poll does that finds nothing.

@@ -27,8 +27,14 @@ func (m Message) Available() int {
 	if !m.growing() {
 		return m.Len()
 	}
-	return min(int(atomic.LoadUint32(m.from.progress(m.pos))), m.Len())
+	there := m.progress()
+	if there == abi.ProgressLost {
+		return 0
+	}
+	return min(int(there), m.Len())
 }
+
+func (m Message) progress() uint32 { return atomic.LoadUint32(m.from.progress(m.pos)) }
 
 // Head are the bytes that are there.
 func (m Message) Head() []byte {

@@ -3,8 +3,6 @@ package channels
 import (
 	"sync/atomic"
 	"time"
-
-	"score/channels/abi"
 )
 
 // reader is the reading end of a ring. Only the process that owns the context reads.
@@ -65,10 +63,6 @@ func (r *reader) giveBack(pos, n uint64) {
 // linesAt is the size of a record that was passed before. The words are read
 // again, so they may have become anything; the answer stays below the cursor.
 func (r *reader) linesAt(pos uint64) uint64 {
-	length, kind, _ := abi.Uncommit(atomic.LoadUint64(r.commit(pos)))
-	n := abi.Lines(length)
-	if kind == abi.KindPad {
-		n = r.left(pos)
-	}
+	n := linesOf(r.ring, pos, atomic.LoadUint64(r.commit(pos)))
 	return min(n, r.cursor-pos)
 }

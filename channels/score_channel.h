@@ -22,6 +22,7 @@
 #define SCORE_STATE_GONE         2
 #define SCORE_ROLE_PROCESS       1
 #define SCORE_ROLE_AGENT         2
+#define SCORE_PROGRESS_LOST      UINT32_C(0xffffffff)
 #define SCORE_KIND_DATA          1
 #define SCORE_KIND_GROWING       2
 #define SCORE_KIND_PAD           3
@@ -54,12 +55,13 @@ struct score_header {
 	uint64_t shared_at;
 	uint64_t local_at;
 	uint64_t peers_at;
+	uint64_t arrivals_at;
 	uint64_t granules_at;
 	uint64_t send_at;
 	uint64_t shared_ring;
 	uint64_t lane_rings;
 };
-_Static_assert(sizeof(struct score_header) == 176, "score_header");
+_Static_assert(sizeof(struct score_header) == 184, "score_header");
 _Static_assert(offsetof(struct score_header, magic) == 0, "magic");
 _Static_assert(offsetof(struct score_header, version) == 8, "version");
 _Static_assert(offsetof(struct score_header, header_bytes) == 12, "header_bytes");
@@ -84,10 +86,11 @@ _Static_assert(offsetof(struct score_header, lanes_at) == 112, "lanes_at");
 _Static_assert(offsetof(struct score_header, shared_at) == 120, "shared_at");
 _Static_assert(offsetof(struct score_header, local_at) == 128, "local_at");
 _Static_assert(offsetof(struct score_header, peers_at) == 136, "peers_at");
-_Static_assert(offsetof(struct score_header, granules_at) == 144, "granules_at");
-_Static_assert(offsetof(struct score_header, send_at) == 152, "send_at");
-_Static_assert(offsetof(struct score_header, shared_ring) == 160, "shared_ring");
-_Static_assert(offsetof(struct score_header, lane_rings) == 168, "lane_rings");
+_Static_assert(offsetof(struct score_header, arrivals_at) == 144, "arrivals_at");
+_Static_assert(offsetof(struct score_header, granules_at) == 152, "granules_at");
+_Static_assert(offsetof(struct score_header, send_at) == 160, "send_at");
+_Static_assert(offsetof(struct score_header, shared_ring) == 168, "shared_ring");
+_Static_assert(offsetof(struct score_header, lane_rings) == 176, "lane_rings");
 
 /* What senders look at before and after each message. */
 struct score_status {
@@ -183,6 +186,15 @@ _Static_assert(offsetof(struct score_local_peer, pid) == 0, "pid");
 _Static_assert(offsetof(struct score_local_peer, gone) == 4, "gone");
 _Static_assert(offsetof(struct score_local_peer, start) == 8, "start");
 _Static_assert(offsetof(struct score_local_peer, space) == 16, "space");
+
+/* A message of several frames that is being put together in the network lane. */
+struct score_arrival {
+	uint32_t position;
+	uint32_t got;
+};
+_Static_assert(sizeof(struct score_arrival) == 8, "score_arrival");
+_Static_assert(offsetof(struct score_arrival, position) == 0, "position");
+_Static_assert(offsetof(struct score_arrival, got) == 4, "got");
 
 /* Head of a message in a ring; its bytes follow. */
 struct score_record {

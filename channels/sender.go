@@ -36,6 +36,7 @@ type Sender struct {
 
 	staged  []byte // buffer of Reserve without a lane
 	pending int    // length of the reserved message, -1 if none
+	at      uint64 // the lane's tail when it was reserved
 }
 
 // Sender registers this process as the writer for the rank.
@@ -146,9 +147,8 @@ func (s *Sender) commitAt(pos uint64, length int, kind uint8, progress uint32) {
 }
 
 // Reserve returns the place of a message of the length, to be filled and then
-// committed: with a lane, that is the receiver's inbox itself. Another Reserve, or
-// Abandon, gives up what was reserved; nothing else may be sent to the rank
-// in between.
+// committed: with a lane, that is the receiver's inbox itself. Another Reserve,
+// Abandon, or Send gives up what was reserved.
 func (s *Sender) Reserve(length int) ([]byte, error) {
 	s.pending = -1
 	if err := s.ready(length); err != nil {
@@ -164,7 +164,7 @@ func (s *Sender) Reserve(length int) ([]byte, error) {
 	if !s.lane.fits(abi.Lines(length)) {
 		return nil, ErrFull
 	}
-	s.pending = length
+	s.pending, s.at = length, s.lane.tail
 	return s.lane.payload(length), nil
 }
 
@@ -175,7 +175,7 @@ func (s *Sender) Abandon() { s.pending = -1 }
 // message then stays reserved.
 func (s *Sender) Commit() error {
 	length := s.pending
-	if length < 0 {
+	if length < 0 || s.open && s.at != s.lane.tail {
 		return ErrNotReserved
 	}
 	if !s.open {

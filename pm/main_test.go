@@ -49,7 +49,7 @@ func startShaped(t testing.TB, g abi.Geometry, ranks int, role string, cpus []in
 	t.Helper()
 	group, err := local.Start(local.Config{Ranks: ranks, CPUs: cpus, Geometry: g, Command: func(int) *exec.Cmd {
 		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), roleEnv+"="+role)
+		cmd.Env = append(os.Environ(), roleEnv+"="+role, "GORACE=atexit_sleep_ms=0")
 		cmd.Env = append(cmd.Env, env...)
 		cmd.Stderr, cmd.Stdout = os.Stderr, os.Stdout
 		return cmd

@@ -16,7 +16,7 @@ func TestSizes(t *testing.T) {
 	}{
 		{Header{}, HeaderBytes}, {Status{}, 64}, {Lock{}, 64}, {Owner{}, 64}, {Waiters{}, 128},
 		{Lane{}, 128}, {Shared{}, 128}, {Peer{}, PeerBytes}, {LocalPeer{}, PeerBytes},
-		{Record{}, RecordBytes}, {Kept{}, KeptBytes},
+		{Record{}, RecordBytes}, {Arrival{}, ArrivalBytes}, {Kept{}, KeptBytes},
 	} {
 		if got := reflect.TypeOf(c.v).Size(); got != c.size {
 			t.Errorf("%T has %d bytes, want %d", c.v, got, c.size)
@@ -75,7 +75,7 @@ func TestLayout(t *testing.T) {
 			{l.Counters, uint64(len(Counters)) * 8}, {l.LaneControl, uint64(g.Lanes) * 128},
 			{l.Local, uint64(g.LocalRanks) * 4}, {l.Granules, uint64(g.SendBytes) / 512},
 			{l.SharedRing, uint64(g.SharedBytes)}, {l.Peers, uint64(g.Ranks) * PeerBytes},
-			{l.Send, uint64(g.SendBytes)}, {l.LaneRings, uint64(g.Lanes) * uint64(g.LaneBytes)},
+			{l.Arrivals, uint64(g.Ranks) * ArrivalBytes}, {l.Send, uint64(g.SendBytes)}, {l.LaneRings, uint64(g.Lanes) * uint64(g.LaneBytes)},
 		}
 		end := uint64(0)
 		for i, region := range regions {
@@ -84,7 +84,7 @@ func TestLayout(t *testing.T) {
 			}
 			end = region.at + region.size
 		}
-		if end > l.Total || l.Total%PageBytes != 0 || l.Peer(g.Ranks-1)+PeerBytes > l.Send ||
+		if end > l.Total || l.Total%PageBytes != 0 || l.Arrival(g.Ranks-1)+ArrivalBytes > l.Send ||
 			l.LaneRing(g.Lanes-1)+uint64(g.LaneBytes) > l.Total || l.Lane(g.Lanes-1)+128 > l.Local {
 			r.Fatalf("ends at %d of %d", end, l.Total)
 		}

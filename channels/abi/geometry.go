@@ -93,11 +93,11 @@ func ringFits(ring, message uint32) bool {
 // Layout says where everything is. Offsets are bytes from the image's start.
 type Layout struct {
 	Geometry
-	Status, Lock, Owners, Waiters uint64
-	Counters, LaneControl         uint64
-	SharedControl, Local          uint64
-	Peers, Granules, Send         uint64
-	SharedRing, LaneRings, Total  uint64
+	Status, Lock, Owners, Waiters   uint64
+	Counters, LaneControl           uint64
+	SharedControl, Local            uint64
+	Peers, Arrivals, Granules, Send uint64
+	SharedRing, LaneRings, Total    uint64
 }
 
 // fixed parts, all in the first page
@@ -127,6 +127,7 @@ func (g Geometry) Layout() (Layout, error) {
 	l.Granules = region(uint64(g.SendBytes) / LineBytes / 8)
 	l.SharedRing = region(uint64(g.SharedBytes))
 	l.Peers = region(uint64(g.Ranks) * PeerBytes)
+	l.Arrivals = region(uint64(g.Ranks) * ArrivalBytes)
 	l.Send = region(uint64(g.SendBytes))
 	l.LaneRings = region(uint64(g.Lanes) * uint64(g.LaneBytes))
 	l.Total = at
@@ -135,6 +136,9 @@ func (g Geometry) Layout() (Layout, error) {
 
 // Peer is where the rank's entry of the peer table is.
 func (l *Layout) Peer(rank uint32) uint64 { return l.Peers + uint64(rank)*PeerBytes }
+
+// Arrival is where the rank's Arrival entry is.
+func (l *Layout) Arrival(rank uint32) uint64 { return l.Arrivals + uint64(rank)*ArrivalBytes }
 
 // Lane is where a lane's control is.
 func (l *Layout) Lane(lane uint32) uint64 { return l.LaneControl + uint64(lane)*128 }
@@ -155,7 +159,7 @@ func (l *Layout) Header(job uint64, rank, channel uint32) Header {
 		MaxMessage: l.MaxMessage,
 		StatusAt:   l.Status, LockAt: l.Lock, OwnersAt: l.Owners, WaitersAt: l.Waiters,
 		CountersAt: l.Counters, LanesAt: l.LaneControl, SharedAt: l.SharedControl, LocalAt: l.Local,
-		PeersAt: l.Peers, GranulesAt: l.Granules, SendAt: l.Send,
+		PeersAt: l.Peers, ArrivalsAt: l.Arrivals, GranulesAt: l.Granules, SendAt: l.Send,
 		SharedRing: l.SharedRing, LaneRings: l.LaneRings,
 	}
 }

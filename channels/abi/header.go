@@ -17,7 +17,7 @@ const (
 	// PeerBytes is what a peer may cost.
 	PeerBytes = 128
 	// HeaderBytes is the size of Header.
-	HeaderBytes = 176
+	HeaderBytes = 184
 )
 
 // Header opens the image. The maker writes it once, before any other process
@@ -47,6 +47,7 @@ type Header struct {
 	SharedAt    uint64 // offset of Shared
 	LocalAt     uint64 // offset of the local table: ranks of this node, 4 bytes each, ascending
 	PeersAt     uint64 // offset of the peer table, PeerBytes each
+	ArrivalsAt  uint64 // offset of the Arrival entries, one per rank
 	GranulesAt  uint64 // offset of the send buffer's map, one bit per 64 bytes
 	SendAt      uint64 // offset of the send buffer
 	SharedRing  uint64 // offset of the shared ring
@@ -130,6 +131,16 @@ type Peer struct {
 	Last  uint32    // youngest
 }
 
+// Arrival says where in the network lane a message of several frames is being put
+// together; a rank whose messages are one frame each never touches its entry.
+type Arrival struct {
+	Position uint32 // lines written before it, modulo 2^32
+	Got      uint32 // 0: none; else 1 + its bytes so far
+}
+
+// ArrivalBytes is the size of Arrival.
+const ArrivalBytes = 8
+
 // LocalPeer lies in place of Peer for a rank on the same node.
 type LocalPeer struct {
 	Pid   uint32 // who writes here as this rank; 0 before it does
@@ -152,9 +163,12 @@ const (
 // the message follow it, so a message of up to 48 bytes is one line.
 type Record struct {
 	Commit   uint64 // written last: bits 0-23 length, 24-31 kind, 32-63 sender's rank; 0: nothing here yet
-	Progress uint32 // KindGrowing: bytes that are there
+	Progress uint32 // KindGrowing: bytes that are there, or ProgressLost
 	Mark     uint32 // 1: given back by the reader before older ones were
 }
+
+// ProgressLost says that the rest of a growing message will not come.
+const ProgressLost = ^uint32(0)
 
 // RecordBytes is the size of Record.
 const RecordBytes = 16

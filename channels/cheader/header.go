@@ -39,6 +39,7 @@ var structs = []struct {
 	{abi.Shared{}, "Control of the ring with many writers."},
 	{abi.Peer{}, "A rank on another node."},
 	{abi.LocalPeer{}, "A rank on the same node, in place of score_peer."},
+	{abi.Arrival{}, "A message of several frames that is being put together in the network lane."},
 	{abi.Record{}, "Head of a message in a ring; its bytes follow."},
 	{abi.Kept{}, "Head of a message in the send buffer; its bytes follow."},
 }
@@ -72,6 +73,7 @@ var constants = []struct{ name, value string }{
 	{"SCORE_STATE_GONE", fmt.Sprint(abi.StateGone)},
 	{"SCORE_ROLE_PROCESS", fmt.Sprint(abi.RoleProcess)},
 	{"SCORE_ROLE_AGENT", fmt.Sprint(abi.RoleAgent)},
+	{"SCORE_PROGRESS_LOST", fmt.Sprintf("UINT32_C(%#x)", abi.ProgressLost)},
 	{"SCORE_KIND_DATA", fmt.Sprint(abi.KindData)},
 	{"SCORE_KIND_GROWING", fmt.Sprint(abi.KindGrowing)},
 	{"SCORE_KIND_PAD", fmt.Sprint(abi.KindPad)},

@@ -43,9 +43,9 @@ func image(t *testing.T, rank, channel uint32) *channels.Image {
 
 func TestImage(t *testing.T) {
 	img := image(t, 1, 3)
-	var asked []Request
+	asked := make(chan Request, 4)
 	client := NewClient(serve(t, func(r Request) (*os.File, Status) {
-		asked = append(asked, r)
+		asked <- r
 		return img.File(), StatusOK
 	}))
 	for _, rank := range []uint32{1, Own} {
@@ -58,8 +58,8 @@ func TestImage(t *testing.T) {
 		}
 		got.Close()
 	}
-	if len(asked) != 2 || asked[0] != (Request{3, 1}) || asked[1] != (Request{3, Own}) {
-		t.Errorf("asked %v", asked)
+	if first, second := <-asked, <-asked; first != (Request{3, 1}) || second != (Request{3, Own}) {
+		t.Errorf("asked for %v, then %v", first, second)
 	}
 	for _, wrong := range []Request{{3, 0}, {2, 1}} {
 		if _, err := client.Image(wrong.Channel, wrong.Rank); !errors.Is(err, channels.ErrDamaged) {
@@ -69,11 +69,9 @@ func TestImage(t *testing.T) {
 }
 
 func TestStatuses(t *testing.T) {
-	status := StatusOK
-	client := NewClient(serve(t, func(Request) (*os.File, Status) { return nil, status }))
+	client := NewClient(serve(t, func(r Request) (*os.File, Status) { return nil, Status(r.Channel) }))
 	for s, want := range map[Status]error{StatusRank: ErrRank, StatusChannel: ErrChannel, StatusGone: ErrGone, StatusExhausted: ErrExhausted, 99: errPacket} {
-		status = s
-		if _, err := client.Image(1, 1); !errors.Is(err, want) {
+		if _, err := client.Image(uint32(s), 1); !errors.Is(err, want) {
 			t.Errorf("status %d: %v, want %v", s, err, want)
 		}
 	}
@@ -127,7 +125,7 @@ func TestClientDistrusts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer plain.Close()
+	t.Cleanup(func() { plain.Close() }) // after the server ended
 	client := NewClient(serve(t, func(Request) (*os.File, Status) { return plain, StatusOK }))
 	if _, err := client.Image(1, 1); !errors.Is(err, channels.ErrSeals) {
 		t.Errorf("a plain file: %v", err)

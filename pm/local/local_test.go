@@ -67,7 +67,7 @@ func start(t *testing.T, ranks int, cpus []int, role func(rank int) string) *loc
 	t.Helper()
 	g, err := local.Start(local.Config{Ranks: ranks, CPUs: cpus, Command: func(rank int) *exec.Cmd {
 		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), roleEnv+"="+role(rank))
+		cmd.Env = append(os.Environ(), roleEnv+"="+role(rank), "GORACE=atexit_sleep_ms=0")
 		if cpus != nil {
 			cmd.Env = append(cmd.Env, "PINNED=1")
 		}

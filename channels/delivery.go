@@ -1,0 +1,186 @@
+package channels
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"score/channels/abi"
+)
+
+// Delivery puts messages from other nodes into the inbox, through lane 0. Its state
+// is in the image, so whoever has the driver lock can go on where the last driver
+// stopped; making a Delivery costs nothing worth keeping one over a section.
+// All it reads from the image may be nonsense; then it says ErrDamaged.
+type Delivery struct {
+	img  *Image
+	lane laneWriter
+	tail *uint64
+}
+
+// Delivery begins a section. The caller has the driver lock.
+func (img *Image) Delivery() (Delivery, error) {
+	l := &img.layout
+	if err := img.ensure(l.LaneRing(0), uint64(l.LaneBytes)); err != nil {
+		return Delivery{}, err
+	}
+	control := l.Lane(0)
+	d := Delivery{img: img, tail: img.mem.u64(control + 72)}
+	ring := img.mem.ring(l.LaneRing(0), l.LaneBytes)
+	tail := atomic.LoadUint64(d.tail)
+	if word := atomic.LoadUint64(ring.commit(tail)); word != 0 {
+		tail += linesOf(ring, tail, word) // the last driver died before it noted this record
+		atomic.StoreUint64(d.tail, tail)
+	}
+	d.lane = newLaneWriter(ring, img.mem.u64(control), tail, 0)
+	return d, nil
+}
+
+// linesOf is the size of a record, at most up to the end of the memory.
+func linesOf(r ring, pos, word uint64) uint64 {
+	length, kind, _ := abi.Uncommit(word)
+	if kind == abi.KindPad {
+		return r.left(pos)
+	}
+	return min(abi.Lines(length), r.left(pos))
+}
+
+// commit makes the record at the tail visible, and wakes the owner.
+func (d *Delivery) commit(rank uint32, length int, kind uint8, progress uint32) {
+	d.lane.commitRecord(abi.Commit(length, kind, rank), abi.Lines(length), progress)
+	atomic.StoreUint64(d.tail, d.lane.tail)
+	d.img.Rouse()
+}
+
+// fits looks for space for a message of the length.
+func (d *Delivery) fits(rank uint32, length int) error {
+	if rank >= d.img.layout.Ranks {
+		return fmt.Errorf("%w: %d", ErrRank, rank)
+	}
+	if length < 0 || length > int(d.img.layout.MaxMessage) {
+		return ErrTooLarge
+	}
+	fits := d.lane.fits(abi.Lines(length))
+	atomic.StoreUint64(d.tail, d.lane.tail) // a pad may have moved it
+	if !fits {
+		return ErrFull
+	}
+	return nil
+}
+
+// Whole delivers a message that came in one frame. The error is ErrFull, ErrRank or
+// ErrTooLarge, and then nothing was delivered.
+func (d *Delivery) Whole(rank uint32, data []byte) error {
+	if err := d.fits(rank, len(data)); err != nil {
+		return err
+	}
+	copy(d.lane.payload(len(data)), data)
+	d.commit(rank, len(data), abi.KindData, 0)
+	return nil
+}
+
+// Begin delivers the first frame of a longer message; space for all of it is
+// taken now, and the reader sees what is there. Errors are those of Whole, and ErrHeld
+// if another message of the rank is not complete.
+func (d *Delivery) Begin(rank uint32, length int, data []byte) error {
+	if len(data) > length {
+		return ErrTooLarge
+	}
+	if err := d.fits(rank, length); err != nil {
+		return err
+	}
+	entry, err := d.entry(rank)
+	if err != nil {
+		return err
+	}
+	got := d.img.mem.u32(entry + 4)
+	if atomic.LoadUint32(got) != 0 {
+		return ErrHeld
+	}
+	if len(data) == length {
+		return d.Whole(rank, data)
+	}
+	pos := d.lane.tail
+	copy(d.lane.payload(length), data)
+	atomic.StoreUint32(d.img.mem.u32(entry), uint32(pos))
+	atomic.StoreUint32(got, uint32(len(data))+1)
+	d.commit(rank, length, abi.KindGrowing, uint32(len(data)))
+	return nil
+}
+
+func (d *Delivery) entry(rank uint32) (uint64, error) {
+	if rank >= d.img.layout.Ranks {
+		return 0, fmt.Errorf("%w: %d", ErrRank, rank)
+	}
+	at := d.img.layout.Arrival(rank)
+	return at, d.img.ensure(at, abi.ArrivalBytes)
+}
+
+// arriving is the rank's incomplete message.
+type arriving struct {
+	entry  uint64
+	pos    uint64
+	length int
+	got    int
+}
+
+// find looks up the rank's incomplete message; ErrNotReserved if it has none.
+func (d *Delivery) find(rank uint32) (a arriving, err error) {
+	if a.entry, err = d.entry(rank); err != nil {
+		return a, err
+	}
+	got := atomic.LoadUint32(d.img.mem.u32(a.entry + 4))
+	if got == 0 {
+		return a, ErrNotReserved
+	}
+	a.got = int(got - 1)
+	// The entry has the lower half of the position, which lies behind the tail.
+	back := uint32(d.lane.tail) - atomic.LoadUint32(d.img.mem.u32(a.entry))
+	a.pos = d.lane.tail - uint64(back)
+	length, kind, sender := abi.Uncommit(atomic.LoadUint64(d.lane.commit(a.pos)))
+	a.length = length
+	if uint64(back) > d.lane.lines() || kind != abi.KindGrowing || sender != rank || a.got > length ||
+		d.lane.bytes(a.pos, length) == nil {
+		return a, fmt.Errorf("%w: the incomplete message of rank %d", ErrDamaged, rank)
+	}
+	return a, nil
+}
+
+// More delivers the next frame of the message that Begin began, and says whether
+// it is complete now.
+func (d *Delivery) More(rank uint32, data []byte) (complete bool, err error) {
+	a, err := d.find(rank)
+	if err != nil {
+		return false, err
+	}
+	if a.got+len(data) > a.length {
+		return false, ErrTooLarge
+	}
+	copy(d.lane.bytes(a.pos, a.length)[a.got:], data)
+	a.got += len(data)
+	complete = a.got == a.length
+	left := uint32(a.got + 1)
+	if complete {
+		left = 0
+	}
+	atomic.StoreUint32(d.img.mem.u32(a.entry+4), left)
+	d.lane.setProgress(a.pos, uint32(a.got))
+	d.img.Rouse()
+	return complete, nil
+}
+
+// Lose says that the rest of the rank's incomplete message will not come, because the rank
+// or its node died. It is no error if the rank has none.
+func (d *Delivery) Lose(rank uint32) error {
+	a, err := d.find(rank)
+	if a.entry != 0 {
+		atomic.StoreUint32(d.img.mem.u32(a.entry+4), 0)
+	}
+	if err == nil {
+		d.lane.setProgress(a.pos, abi.ProgressLost)
+		d.img.Rouse()
+	}
+	if err == ErrNotReserved { //nolint:errorlint // find returns this very value
+		return nil
+	}
+	return err
+}

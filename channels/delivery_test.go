@@ -1,0 +1,237 @@
+package channels
+
+import (
+	"bytes"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"score/channels/abi"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+)
+
+// apartImage is the image of rank 0, alone on its node.
+func apartImage(t testing.TB, ranks uint32, g abi.Geometry) (*Image, *Inbox) {
+	t.Helper()
+	g.Ranks, g.LocalRanks = ranks, 1
+	img, err := Create(Identity{Job: 1}, g, []uint32{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { img.Close() })
+	in, err := img.Inbox(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img, in
+}
+
+func deliver(t testing.TB, img *Image) *Delivery {
+	t.Helper()
+	d, err := img.Delivery()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &d
+}
+
+// TestDeliveryModel delivers messages of one and of several frames from ranks of other
+// nodes, with a new driver for each frame.
+func TestDeliveryModel(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		img, in := apartImage(t, 6, small)
+		defer img.Close()
+		type coming struct {
+			data []byte
+			got  int
+		}
+		partial := map[uint32]*coming{}
+		queues := map[uint32][][]byte{}
+		var held []Message
+		serial := 0
+		r.Repeat(map[string]func(*rapid.T){
+			"frame": func(r *rapid.T) {
+				d := deliver(t, img)
+				rank := rapid.Uint32Range(1, 5).Draw(r, "rank")
+				if p := partial[rank]; p != nil {
+					n := rapid.IntRange(1, len(p.data)-p.got).Draw(r, "frame")
+					complete, err := d.More(rank, p.data[p.got:p.got+n])
+					p.got += n
+					if err != nil || complete != (p.got == len(p.data)) {
+						r.Fatal(complete, err)
+					}
+					if complete {
+						delete(partial, rank)
+					}
+					return
+				}
+				serial++
+				data := text(serial, rapid.IntRange(0, 1900).Draw(r, "length"))
+				first := rapid.IntRange(0, len(data)).Draw(r, "first")
+				err := d.Begin(rank, len(data), data[:first])
+				if errors.Is(err, ErrFull) {
+					return
+				}
+				if err != nil {
+					r.Fatal(err)
+				}
+				queues[rank] = append(queues[rank], data)
+				if first < len(data) {
+					partial[rank] = &coming{data, first}
+				}
+			},
+			"receive": func(r *rapid.T) {
+				if m, ok := in.Poll(); ok {
+					held = append(held, m)
+				}
+			},
+			"release": func(r *rapid.T) {
+				if len(held) == 0 {
+					return
+				}
+				m := held[0]
+				want := queues[m.Rank()][0]
+				if !bytes.Equal(m.Head(), want[:m.Available()]) || m.Len() != len(want) {
+					r.Fatal("not the message that was sent")
+				}
+				switch err := in.Release(m); {
+				case err == nil:
+					held, queues[m.Rank()] = held[1:], queues[m.Rank()][1:]
+				case !errors.Is(err, ErrFull) || m.Available() == m.Len():
+					r.Fatal(err)
+				}
+			},
+		})
+		if in.Damage() != nil {
+			r.Fatal(in.Damage())
+		}
+	})
+}
+
+func TestDeliveryRefuses(t *testing.T) {
+	img, _ := apartImage(t, 3, small)
+	d := deliver(t, img)
+	if err := d.Begin(1, 1000, make([]byte, 400)); err != nil {
+		t.Fatal(err)
+	}
+	_, noMessage := d.More(2, nil)
+	_, tooMuch := d.More(1, make([]byte, 601))
+	for name, c := range map[string]struct{ got, want error }{
+		"two at once":  {d.Begin(1, 500, nil), ErrHeld},
+		"rank":         {d.Whole(3, nil), ErrRank},
+		"too large":    {d.Whole(1, make([]byte, 1901)), ErrTooLarge},
+		"first":        {d.Begin(2, 5, make([]byte, 6)), ErrTooLarge},
+		"no message":   {noMessage, ErrNotReserved},
+		"too much":     {tooMuch, ErrTooLarge},
+		"nothing lost": {d.Lose(2), nil},
+		"lost rank":    {d.Lose(7), ErrRank},
+	} {
+		if !errors.Is(c.got, c.want) {
+			t.Errorf("%s: %v, want %v", name, c.got, c.want)
+		}
+	}
+}
+
+// TestDeliveryLost: the sender's node died between two frames.
+func TestDeliveryLost(t *testing.T) {
+	for _, overlap := range []bool{true, false} {
+		img, in := apartImage(t, 3, small)
+		in.SetOverlap(overlap)
+		d := deliver(t, img)
+		if err := d.Begin(1, 1000, make([]byte, 400)); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Whole(2, []byte("behind")); err != nil {
+			t.Fatal(err)
+		}
+		if overlap {
+			m := mustPoll(t, in)
+			if in.Lost(m) {
+				t.Fatal("lost too early")
+			}
+			if err := d.Lose(1); err != nil {
+				t.Fatal(err)
+			}
+			if !in.Lost(m) || in.Release(m) != nil {
+				t.Fatal("not lost, or cannot be given back")
+			}
+		} else {
+			if _, ok := in.Poll(); ok {
+				t.Fatal("half a message")
+			}
+			if err := d.Lose(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if m := mustPoll(t, in); m.Rank() != 2 || string(m.Head()) != "behind" {
+			t.Fatalf("rank %d: %q", m.Rank(), m.Head())
+		}
+	}
+}
+
+// TestDriverDiedInDelivery: the record is there, but the tail was not noted.
+func TestDriverDiedInDelivery(t *testing.T) {
+	img, in := apartImage(t, 3, small)
+	d := deliver(t, img)
+	if err := d.Whole(1, []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	atomic.StoreUint64(d.tail, 0)
+	if err := deliver(t, img).Whole(2, []byte("two")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"one", "two"} {
+		if m := mustPoll(t, in); string(m.Head()) != want {
+			t.Fatalf("%q, want %q", m.Head(), want)
+		}
+	}
+}
+
+// TestDeliveryWakes: a sleeping owner is woken.
+func TestDeliveryWakes(t *testing.T) {
+	img, in := apartImage(t, 2, small)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
+			img.Sleep(time.Minute, func() bool { return atomic.LoadUint64(in.rings[1].next) != 0 })
+			if _, ok := in.Poll(); ok {
+				return
+			}
+		}
+		t.Error("never woken")
+	}()
+	for !img.Sleeping() {
+		Yield()
+	}
+	if err := deliver(t, img).Whole(1, nil); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+}
+
+// TestGuard: a fault in an image is an error, anything else is what it was.
+func TestGuard(t *testing.T) {
+	img, in := apartImage(t, 2, abi.Geometry{})
+	if err := unix.Mprotect(img.mem, unix.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	if err := Guard(func() { in.Poll() }); !errors.Is(err, ErrDamaged) {
+		t.Errorf("reading: %v", err)
+	}
+	if err := Guard(func() { release64(img.counter(0), 1) }); !errors.Is(err, ErrDamaged) {
+		t.Errorf("writing: %v", err)
+	}
+	if err := Guard(func() {}); err != nil {
+		t.Error(err)
+	}
+	defer func() {
+		if p := recover(); p != "other" {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	_ = Guard(func() { panic("other") })
+}
