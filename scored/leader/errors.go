@@ -17,6 +17,8 @@ var (
 	// ErrLost: the server lost the leadership or could not write to its disk;
 	// whether the change was made is not known.
 	ErrLost = errors.New("the server could not commit the change")
+	// ErrNoLeader: no server leads, and nothing was changed.
+	ErrNoLeader = errors.New("the server cannot decide anything now: it does not lead, or cannot write to its disk; look at its log, and try again")
 	// ErrStopped: the server is going down.
 	ErrStopped = errors.New("the server is stopping")
 )

@@ -57,7 +57,8 @@ type Options struct {
 }
 
 // Leader runs the brain while this server leads. Its methods may be called at
-// once; they wait while no server leads, or until their context ends.
+// once; they wait while no server leads, for leaderWait at most, or until their
+// context ends.
 type Leader struct {
 	options Options
 	logger  *zap.Logger

@@ -301,6 +301,28 @@ func TestCallersWaitWhileNobodyLeads(t *testing.T) {
 	})
 }
 
+// A caller who was told that nobody leads can rely on it that nothing is done.
+func TestCallersDoNotWaitForEver(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		join(t, l, "n1")
+		r.leadership <- replica.Leadership{}
+		synctest.Wait()
+		start := time.Now()
+		if _, err := l.Submit(t.Context(), jobSpec(1), ada); !errors.Is(err, ErrNoLeader) {
+			t.Errorf("Submit without a leader: %v", err)
+		}
+		if waited := time.Since(start); waited != leaderWait {
+			t.Errorf("Submit waited %v", waited)
+		}
+		r.leadership <- replica.Leadership{Leader: true, Term: 2}
+		synctest.Wait()
+		jobs, err := l.Jobs(t.Context(), true, "")
+		if err != nil || len(jobs) != 0 {
+			t.Errorf("jobs %v, %v", jobs, err)
+		}
+	})
+}
+
 func TestStaleEntryWaitsForTheNextTerm(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		r.failNext(replica.ErrStale)

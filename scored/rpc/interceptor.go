@@ -77,6 +77,7 @@ var codes = []struct {
 	{leader.ErrImpossible, connect.CodeResourceExhausted},
 	{leader.ErrDenied, connect.CodePermissionDenied},
 	{leader.ErrLost, connect.CodeUnavailable},
+	{leader.ErrNoLeader, connect.CodeUnavailable},
 	{leader.ErrStopped, connect.CodeUnavailable},
 	{context.Canceled, connect.CodeCanceled},
 	{context.DeadlineExceeded, connect.CodeDeadlineExceeded},
