@@ -18,7 +18,8 @@ type Channel struct {
 	local   []uint32           // ranks of this node
 	senders []*channels.Sender // by place in local; nil before the first message
 	images  []*channels.Image  // of those ranks
-	spin    time.Duration
+	spin    time.Duration      // how long to spin while waiting
+	yield   time.Duration      // how long to yield after that
 	most    int
 
 	out    *channels.Sender // whose buffer GetSendBuffer returned
@@ -42,7 +43,7 @@ func newChannel(p *Process, number uint32) (*Channel, error) {
 	c := &Channel{process: p, img: img, local: img.Local(), most: int(img.Geometry().MaxMessage)}
 	c.senders = make([]*channels.Sender, len(c.local))
 	c.images = make([]*channels.Image, len(c.local))
-	c.spin = p.settings.spin(len(c.local))
+	c.spin, c.yield = p.settings.spin(len(c.local)), p.settings.yield()
 	if err := c.start(); err != nil {
 		_ = img.Close()
 		return nil, fmt.Errorf("pm: %w", err)

@@ -22,6 +22,8 @@ const (
 	// EnvSpin: how long Wait looks for a message before it lets others run, as
 	// Go writes durations ("20us").
 	EnvSpin = "PM_SPIN"
+	// EnvYield: how long Wait then lets others run between looks, before it sleeps.
+	EnvYield = "PM_YIELD"
 )
 
 // Settings of a process.
@@ -29,14 +31,18 @@ type Settings struct {
 	Immediate bool          // long messages become visible while they are written; default true
 	Overlap   bool          // long messages are received while they are written; default true
 	Spin      time.Duration // how long Wait spins; negative: DefaultSpin, or not at all with more ranks than CPUs
+	Yield     time.Duration // how long Wait yields before it sleeps; negative: DefaultYield
 }
 
 // DefaultSpin is how long a waiting rank keeps its processor to itself: some
 // tens of one-way times inside a node, and less than a sleep and a wake-up cost.
 const DefaultSpin = 20 * time.Microsecond
 
+// DefaultYield is about what falling asleep and being woken costs both sides.
+const DefaultYield = 50 * time.Microsecond
+
 // DefaultSettings are those of a process without environment.
-func DefaultSettings() Settings { return Settings{Immediate: true, Overlap: true, Spin: -1} }
+func DefaultSettings() Settings { return Settings{Immediate: true, Overlap: true, Spin: -1, Yield: -1} }
 
 // SettingsFromEnvironment reads the PM_ variables. The error wraps
 // ErrEnvironment and names the variable.
@@ -48,14 +54,23 @@ func SettingsFromEnvironment() (Settings, error) {
 	if err := readSwitch(EnvOverlap, &s.Overlap); err != nil {
 		return s, err
 	}
-	if text := os.Getenv(EnvSpin); text != "" {
-		spin, err := time.ParseDuration(text)
-		if err != nil || spin < 0 {
-			return s, fmt.Errorf("%w: %s=%s is not a duration like 20us", ErrEnvironment, EnvSpin, text)
-		}
-		s.Spin = spin
+	if err := readDuration(EnvSpin, &s.Spin); err != nil {
+		return s, err
 	}
-	return s, nil
+	return s, readDuration(EnvYield, &s.Yield)
+}
+
+func readDuration(name string, value *time.Duration) error {
+	text := os.Getenv(name)
+	if text == "" {
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("%w: %s=%s is not a duration like 20us", ErrEnvironment, name, text)
+	}
+	*value = d
+	return nil
 }
 
 func readSwitch(name string, value *bool) error {
@@ -69,6 +84,14 @@ func readSwitch(name string, value *bool) error {
 	}
 	*value = on
 	return nil
+}
+
+// yield is the time to yield.
+func (s Settings) yield() time.Duration {
+	if s.Yield >= 0 {
+		return s.Yield
+	}
+	return DefaultYield
 }
 
 // spin is the time to spin with so many ranks of the job on this node.

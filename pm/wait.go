@@ -11,9 +11,6 @@ import (
 const (
 	// pollsPerLook is how often a waiting rank polls between two looks at the clock.
 	pollsPerLook = 32
-	// yieldFor is how long a rank then lets others run between polls before it
-	// sleeps: about what falling asleep and being woken costs both sides.
-	yieldFor = 50 * time.Microsecond
 	// stuckSleep bounds a sleep while a message is half written: if its writer
 	// dies, nobody wakes the reader.
 	stuckSleep = time.Millisecond
@@ -78,7 +75,7 @@ func (c *Channel) waitSleeping(ctx context.Context, look func() bool, announce f
 			}
 		}
 		if waited := time.Since(start); waited >= c.spin {
-			if waited >= c.spin+yieldFor {
+			if waited >= c.spin+c.yield {
 				break
 			}
 			yield()

@@ -1,0 +1,63 @@
+package pm_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"score/channels/abi"
+	"score/pm"
+)
+
+func init() {
+	roles["doze"] = doze
+}
+
+// doze bounces a message between ranks that fall asleep at once, after pauses of about
+// the time that this takes, so that messages meet them in every step of it.
+func doze(ch *pm.Channel) error {
+	const rounds, late = 5000, 900 * time.Millisecond
+	other := 1 - ch.Rank()
+	random := rand.New(rand.NewPCG(uint64(ch.Rank()), 1))
+	for i := range rounds {
+		for end := time.Now().Add(time.Duration(random.IntN(20)) * time.Microsecond); time.Now().Before(end); {
+		}
+		if ch.Rank() == 0 {
+			if err := ch.SendBytes(other, nil); err != nil {
+				return err
+			}
+		}
+		start := time.Now()
+		m, err := receive(ch)
+		if err != nil {
+			return err
+		}
+		if took := time.Since(start); took > late {
+			return fmt.Errorf("round %d: the message came after %v: a wake-up was lost", i, took)
+		}
+		if err := ch.ReleaseReceiveBuffer(m); err != nil {
+			return err
+		}
+		if ch.Rank() == 1 {
+			if err := ch.SendBytes(other, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func TestNoWakeUpIsLost(t *testing.T) {
+	g := startRanks(t, 2, "doze", nil, pm.EnvSpin+"=0", pm.EnvYield+"=0")
+	img, err := g.Hub().Image(1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n := img.Counter(abi.Sleeps); n < 1000 {
+		t.Errorf("%d sleeps in 5,000 rounds: this test tested little", n)
+	}
+}
