@@ -22,6 +22,7 @@ func TestDevLosesAnAgent(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	said, saying := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
