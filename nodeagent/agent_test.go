@@ -89,6 +89,43 @@ func TestKillOfAFrozenJob(t *testing.T) {
 	})
 }
 
+// A steward that can do nothing, as while a rank is frozen that it is forking,
+// does not hold a kill back.
+func TestKillWithoutTheSteward(t *testing.T) {
+	inBothModes(t, func(t *testing.T, n *node, s *leadertest.Session) {
+		mustPrepare(t, s, n.order(1, "sleep", "1000"))
+		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
+		l := launched(t, s, 1)
+		rank := int(l.GetPids()[0])
+		steward := parentOf(t, rank)
+		if err := unix.Kill(steward, unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		pidfd, err := unix.PidfdOpen(rank, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(pidfd)
+		s.Send(killMessage(1))
+		ended := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
+		for {
+			ready, err := unix.Poll(ended, int((2 * time.Second).Milliseconds()))
+			if errors.Is(err, unix.EINTR) {
+				continue
+			}
+			if err != nil || ready != 1 {
+				t.Errorf("the rank lives on: %v", err)
+			}
+			break
+		}
+		if err := unix.Kill(steward, unix.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		done(t, s, 1)
+		s.Send(forgetMessage(1))
+	})
+}
+
 // frozen waits until the job's rank stands still.
 func frozen(t testing.TB, s *leadertest.Session, job uint64) {
 	t.Helper()

@@ -14,9 +14,12 @@ import (
 )
 
 const (
-	// killPatience is how long a steward may take to report the end of a job
-	// that it was told to kill, before the agent does it itself: the kernel takes
-	// milliseconds.
+	// killAlone is how long a steward has for a kill before the agent kills,
+	// too: the kernel takes milliseconds. A steward whose rank was frozen while it
+	// was being forked can do nothing until that rank goes on, or ends.
+	killAlone = 50 * time.Millisecond
+	// killPatience is how long a steward may take after that to report the end
+	// of the job, before it is ended itself.
 	killPatience = 3 * time.Second
 	// killAttempt bounds one attempt to end all processes of a container.
 	killAttempt = 2 * time.Second
@@ -51,6 +54,12 @@ func (j *job) kill(reason string) {
 
 // escalate ends the job without its steward's help when that takes too long.
 func (j *job) escalate() {
+	if j.overWithin(killAlone) {
+		return
+	}
+	if steward := j.stewardOf(); steward != nil {
+		_ = steward.Container.Kill(time.Now().Add(killAttempt)) // once more below
+	}
 	if j.overWithin(killPatience) {
 		return
 	}
