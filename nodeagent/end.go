@@ -15,11 +15,12 @@ import (
 
 const (
 	// killAlone is how long a steward has for a kill before the agent kills,
-	// too: the kernel takes milliseconds. A steward whose rank was frozen while it
-	// was being forked can do nothing until that rank goes on, or ends.
+	// too, and again: the kernel takes milliseconds. A steward whose rank was
+	// frozen while it was being forked can do nothing until that rank goes on, or
+	// ends; on a busy machine the rank may be forked late.
 	killAlone = 50 * time.Millisecond
-	// killPatience is how long a steward may take after that to report the end
-	// of the job, before it is ended itself.
+	// killPatience is how long a steward may take to report the end of the job,
+	// before it is ended itself.
 	killPatience = 3 * time.Second
 	// killAttempt bounds one attempt to end all processes of a container.
 	killAttempt = 2 * time.Second
@@ -54,14 +55,13 @@ func (j *job) kill(reason string) {
 
 // escalate ends the job without its steward's help when that takes too long.
 func (j *job) escalate() {
-	if j.overWithin(killAlone) {
-		return
-	}
-	if steward := j.stewardOf(); steward != nil {
-		_ = steward.Container.Kill(time.Now().Add(killAttempt)) // once more below
-	}
-	if j.overWithin(killPatience) {
-		return
+	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
+		if j.overWithin(killAlone) {
+			return
+		}
+		if steward := j.stewardOf(); steward != nil {
+			_ = steward.Container.Kill(time.Now().Add(killAlone)) // what is left is next time's
+		}
 	}
 	steward := j.stewardOf()
 	if steward == nil {
