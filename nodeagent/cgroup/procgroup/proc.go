@@ -49,6 +49,9 @@ func parseStat(text []byte) (stat, error) {
 			return stat{}, errStat
 		}
 		if field == 3 {
+			if len(word) != 1 || word[0] < 'A' || word[0] > 'z' {
+				return stat{}, errStat
+			}
 			s.state = word[0]
 			continue
 		}

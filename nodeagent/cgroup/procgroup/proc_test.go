@@ -33,6 +33,7 @@ func TestParseStat(t *testing.T) {
 func FuzzParseStat(f *testing.F) {
 	f.Add([]byte(line("sh")))
 	f.Add([]byte(") ) )"))
+	f.Add([]byte(")\x00 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := parseStat(text)
 		if err == nil && s.state == 0 {
