@@ -139,6 +139,21 @@ func TestKillBeforeLaunch(t *testing.T) {
 	}
 }
 
+// A reader that waits for output when the job is ended before its ranks start is
+// told that there will be none, or nobody would ever forget the job.
+func TestKillBeforeLaunchWithAReader(t *testing.T) {
+	a := start(t)
+	a.ready(a.order(4, []string{"/bin/true"}))
+	reader := a.stdio()
+	a.do(a.conn.Kill())
+	a.done()
+	if out := readAll(t, reader); len(out) != 0 {
+		t.Errorf("output of ranks that never ran: %v", out)
+	}
+	a.do(a.conn.Forget())
+	a.left()
+}
+
 func TestSignals(t *testing.T) {
 	a := start(t)
 	fifo := makeFIFO(t)

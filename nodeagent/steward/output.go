@@ -39,6 +39,9 @@ func (r *relay) add(fds, sinks []int) error {
 // complete tells that no more pipes will come. Streams that have none, of ranks
 // that were never forked, have ended.
 func (r *relay) complete() {
+	if r.whole {
+		return
+	}
 	r.whole = true
 	r.input.begin()
 	for i := r.added; i < len(r.outputs); i++ {
