@@ -213,7 +213,7 @@ func TestOthersMayLookButNotTouch(t *testing.T) {
 func TestAsNobody(t *testing.T) {
 	socket := os.Getenv("RPC_TEST_SOCKET")
 	if socket == "" {
-		t.Skip("run by TestOthersMayLookButNotTouch")
+		return // it has a part only in its parent's process
 	}
 	c := &cluster{t: t, socket: socket}
 	client := &http.Client{Transport: h2cTransport(c.dial)}

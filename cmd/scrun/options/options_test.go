@@ -253,7 +253,7 @@ func TestFileLimit(t *testing.T) {
 // TestPrintFileLimit is TestFileLimit's child.
 func TestPrintFileLimit(t *testing.T) {
 	if os.Getenv("SCORE_TEST_PRINT_LIMIT") == "" {
-		t.Skip("only as a child of TestFileLimit")
+		return // it has a part only in its parent's process
 	}
 	for _, limit := range Here().Limits {
 		if limit.GetResource() == unix.RLIMIT_NOFILE {
