@@ -3,9 +3,7 @@ package nodeagent
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"path/filepath"
 	"time"
 
@@ -165,15 +163,8 @@ func checkCPUs(cpus []int) error {
 // daemons authenticate each other by certificates, none may listen there. The
 // key names the configuration key in the error.
 func CheckLoopback(key, address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("%s = %q is not host:port", key, address)
+	if err := api.CheckLoopback(address, "127.0.0.1 or ::1"); err != nil {
+		return fmt.Errorf("%s = %w", key, err)
 	}
-	if host == "localhost" {
-		return nil
-	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("%s = %q can be reached from other hosts, and connections are not encrypted yet; use 127.0.0.1 or ::1", key, address)
+	return nil
 }

@@ -3,8 +3,6 @@ package server
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"path/filepath"
 
 	"go.uber.org/zap"
@@ -115,15 +113,8 @@ func checkSocket(key, path string) error {
 // checkLoopback refuses an address that other hosts could reach: until the
 // daemons authenticate each other by certificates, none may listen there.
 func checkLoopback(key, address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("%s = %q is not host:port", key, address)
+	if err := api.CheckLoopback(address, "127.0.0.1 or ::1"); err != nil {
+		return fmt.Errorf("%s = %w", key, err)
 	}
-	if host == "localhost" {
-		return nil
-	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("%s = %q can be reached from other hosts, and connections are not encrypted yet; use 127.0.0.1 or ::1", key, address)
+	return nil
 }

@@ -3,8 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -112,17 +110,7 @@ func checkPath(path string) error {
 
 // checkLoopback refuses what other hosts could reach.
 func checkLoopback(address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("%q is not host:port", address)
-	}
-	if host == "localhost" {
-		return nil
-	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("%q can be reached from other hosts, and connections are not encrypted yet; use 127.0.0.1 or another address of loopback", address)
+	return api.CheckLoopback(address, "127.0.0.1 or another address of loopback")
 }
 
 func checkOptionalLoopback(address string) error {
