@@ -1,6 +1,7 @@
 package nodeagent_test
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"testing"
@@ -91,9 +92,26 @@ func overlaps(one, other []span, origin int64) []time.Duration {
 	return all
 }
 
+// gangAttempts: what other programs on the machine do to a rank is not what is
+// tested, and a machine busy for three runs in a row cannot tell.
+const gangAttempts = 3
+
 // TestGangsRunWholeAndApart asks the ranks themselves: those of a gang run in the
 // same instants on both nodes, and not while the other gang runs on either.
 func TestGangsRunWholeAndApart(t *testing.T) {
+	var failures []string
+	for range gangAttempts {
+		if failures = gangFailures(t); len(failures) == 0 {
+			return
+		}
+		t.Log(failures)
+	}
+	t.Errorf("in the last of %d runs: %v", gangAttempts, failures)
+}
+
+// gangFailures runs two gangs once and says what was wrong.
+func gangFailures(t *testing.T) (failures []string) {
+	t.Helper()
 	spans, origin := runGangs(t)
 	for job := range spans {
 		var apart []time.Duration
@@ -104,7 +122,7 @@ func TestGangsRunWholeAndApart(t *testing.T) {
 			}
 		}
 		if len(apart) < 15 {
-			t.Fatalf("job %d: only %d slices in which both ranks ran", job+1, len(apart))
+			return append(failures, fmt.Sprintf("job %d: only %d slices in which both ranks ran", job+1, len(apart)))
 		}
 		slices.Sort(apart)
 		t.Logf("job %d: its ranks begin within: quarter %v, median %v, max %v of %d",
@@ -113,14 +131,15 @@ func TestGangsRunWholeAndApart(t *testing.T) {
 		// after the thaw, and not the same time on both. A quarter of the slices
 		// are quiet enough on any machine that can run this test.
 		if apart[len(apart)/4] > time.Millisecond {
-			t.Errorf("job %d: the ranks begin %v apart", job+1, apart[len(apart)/4])
+			failures = append(failures, fmt.Sprintf("job %d: the ranks begin %v apart", job+1, apart[len(apart)/4]))
 		}
 	}
 	for i := range 2 {
 		both := overlaps(spans[0][i], spans[1][1-i], origin)
 		t.Logf("job 1 on one node beside job 2 on the other: median %v, max %v of %d", both[len(both)/2], both[len(both)-1], len(both))
 		if median := both[len(both)/2]; median > time.Millisecond {
-			t.Errorf("two gangs run at once for %v in each round", median)
+			failures = append(failures, fmt.Sprintf("two gangs run at once for %v in each round", median))
 		}
 	}
+	return failures
 }
