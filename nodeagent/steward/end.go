@@ -20,6 +20,10 @@ const (
 	killWait = 2 * time.Second
 	// sweepPause is the time between two attempts.
 	sweepPause = 500 * time.Millisecond
+	// storeWait is how long the end of a detached job waits, once its processes are
+	// gone, for its output files. What is left of the pipes is written in
+	// milliseconds; a network file system that hangs must not hold the job's CPUs.
+	storeWait = 10 * time.Second
 )
 
 // onExit takes the end of a rank from the reaper's goroutine.
@@ -92,9 +96,10 @@ func (s *steward) kill() {
 
 // sweep ends what the ranks have left behind. It tries for as long as it takes:
 // a job with a process is not over. The way out of a process that the kernel
-// holds is the kernel's; the user is told of it.
+// holds is the kernel's; the user is told of it. A job with output files is not
+// over before they are complete, since who waits for its end reads them next.
 func (s *steward) sweep() {
-	container, last := s.job.container, s.life.Killed()
+	container, last, stored := s.job.container, s.life.Killed(), s.job.stored
 	s.helpers.Add(1)
 	go func() {
 		defer s.helpers.Done()
@@ -111,8 +116,25 @@ func (s *steward) sweep() {
 		if last { // of this steward's jobs
 			s.forker.Close() // its thread leaves the memory group, which can then be removed
 		}
+		if !awaitFiles(stored) {
+			s.loop.post(func() { s.note("output files may lack their end: they could not be completed in time") })
+		}
 		s.loop.post(func() { s.life.Swept(s.now()) })
 	}()
+}
+
+// awaitFiles waits for the files of a detached job and tells whether they have
+// everything.
+func awaitFiles(stored <-chan struct{}) bool {
+	if stored == nil {
+		return true
+	}
+	select {
+	case <-stored:
+		return true
+	case <-time.After(storeWait):
+		return false
+	}
 }
 
 func (s *steward) noteStuck(err error) {

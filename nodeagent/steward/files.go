@@ -18,6 +18,11 @@ import (
 type files struct {
 	set    *stdio.Files
 	closed bool
+	stored chan struct{} // closed once the files are: all that was written is in them
+}
+
+func newFiles(open stdio.Opener) *files {
+	return &files{set: stdio.NewFiles(open), stored: make(chan struct{})}
 }
 
 // fileStream is one stream's way into its file. Whole lines are appended by one
@@ -38,10 +43,10 @@ func (j *job) together() bool {
 // anything runs: what is wrong with them is wrong with the job. An empty pattern
 // has no file; a reader that is attached sees the stream all the same.
 func openFiles(j *job) (*files, error) {
-	f := &files{set: stdio.NewFiles(func(path string) (io.WriteCloser, error) {
+	f := newFiles(func(path string) (io.WriteCloser, error) {
 		mode := os.FileMode(0o666 &^ j.spec.GetUmask())
 		return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND|unix.O_NOCTTY, mode)
-	})}
+	})
 	err := launch.AsUser(j.user, func() error {
 		for i := range j.outputs {
 			if err := f.open(j, &j.outputs[i]); err != nil {
@@ -110,6 +115,7 @@ func (f *files) close() error {
 		return nil
 	}
 	f.closed = true
+	defer close(f.stored)
 	return f.set.Close()
 }
 

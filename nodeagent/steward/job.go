@@ -35,8 +35,9 @@ type job struct {
 	container cgroup.Container
 	cpuBefore time.Duration // of the container, when it was empty
 
-	outputs []output // streams to come, in the order of the ranks; the relay's from Prepared on
-	files   *files   // the relay's from Prepared on
+	outputs []output        // streams to come, in the order of the ranks; the relay's from Prepared on
+	files   *files          // the relay's from Prepared on
+	stored  <-chan struct{} // closed once a detached job's files have everything; nil: there are none
 }
 
 // localRank is one rank on this node.

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"score/nodeagent/stdio"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 )
@@ -210,7 +209,7 @@ func TestAnEndedStreamWithACopyEndsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.release)
-	r.begin([]output{{fd: -1, rank: 0, stream: 1}, {fd: -1, rank: 1, stream: 1}}, &files{set: stdio.NewFiles(nil)})
+	r.begin([]output{{fd: -1, rank: 0, stream: 1}, {fd: -1, rank: 1, stream: 1}}, newFiles(nil))
 	var writers []int
 	var readers []int
 	for range 2 {

@@ -111,6 +111,9 @@ func (r *relay) readOutput(o *output) {
 	}
 	o.said = o.said || n > 0
 	r.store(o, r.buffer[:n], ended)
+	if ended {
+		r.closeFiles()
+	}
 	if r.reader != nil && o.said {
 		r.send(o, r.buffer[:n], ended)
 	}
@@ -125,7 +128,6 @@ func (r *relay) store(o *output, data []byte, ended bool) {
 		o.file, r.lost = nil, true
 		r.events.note(fmt.Sprintf("output of rank %d is lost: %v", o.rank, err))
 	}
-	r.closeFiles()
 }
 
 // closeFiles closes the files once all streams have ended.

@@ -54,6 +54,9 @@ func (s *steward) prepared(err error) {
 		j.release()
 	} else {
 		outputs, f := j.outputs, j.files
+		if f != nil {
+			j.stored = f.stored
+		}
 		j.outputs, j.files = nil, nil
 		s.relay.post(func() { s.relay.begin(outputs, f) })
 	}
