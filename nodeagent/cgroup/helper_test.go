@@ -11,7 +11,7 @@ import (
 )
 
 // patience bounds every wait of these tests.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 func soon() time.Time { return time.Now().Add(patience) }
 

@@ -11,7 +11,7 @@ import (
 
 // patience bounds every wait of these tests; a machine that is busy with other
 // things can be slow, a hang is longer than this.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // bench is a Forker with its Reaper, and what the Reaper reports.
 type bench struct {

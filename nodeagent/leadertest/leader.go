@@ -26,7 +26,7 @@ import (
 )
 
 // Patience bounds every wait of a test for something that must happen.
-const Patience = 20 * time.Second
+const Patience = 60 * time.Second
 
 // Options say how the leader greets.
 type Options struct {

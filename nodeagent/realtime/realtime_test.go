@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 func newSleeper(t testing.TB) *Sleeper {
 	t.Helper()

@@ -11,7 +11,7 @@ import (
 	"score/nodeagent/realtime"
 )
 
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // cell is a container that only remembers.
 type cell struct {

@@ -19,7 +19,7 @@ import (
 )
 
 // waitBound is far beyond anything that happens unless it hangs.
-const waitBound = 20 * time.Second
+const waitBound = 60 * time.Second
 
 func open(t testing.TB, dir string) (*Replica, uint64) {
 	t.Helper()

@@ -25,7 +25,7 @@ import (
 const (
 	testKey = "key of the test cluster"
 	// patience bounds every wait of a test for something that must happen.
-	patience = 20 * time.Second
+	patience = 60 * time.Second
 )
 
 // cluster is a leader behind real sockets.

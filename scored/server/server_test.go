@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait of a test for something that must happen.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 func options(t *testing.T) Options {
 	t.Helper()

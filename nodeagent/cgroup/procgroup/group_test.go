@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	patience = 20 * time.Second
+	patience = 60 * time.Second
 	spin     = "while :; do :; done"
 	// stewardEnv makes the test binary play a steward: it adopts orphans, runs
 	// the line of shell in the variable as a rank, and waits for all children.
