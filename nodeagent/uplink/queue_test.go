@@ -2,6 +2,7 @@ package uplink
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"score/scored/api/scorev1"
@@ -76,14 +77,23 @@ func TestBackoffGrowsAndIsBounded(t *testing.T) {
 }
 
 func TestHeartbeatSchedule(t *testing.T) {
-	h := newHeartbeat()
-	defer h.stop()
-	start := time.Now()
-	for range quickPings {
-		<-h.C()
-		h.next()
-	}
-	if took := time.Since(start); took < (quickPings-1)*quickPingEvery {
-		t.Errorf("%d quick pings took only %v", quickPings, took)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHeartbeat()
+		defer h.stop()
+		start, due := time.Now(), time.Duration(0)
+		for i := range uint64(quickPings + 3) {
+			<-h.C()
+			if took := time.Since(start); took != due {
+				t.Errorf("ping %d is due after %v, want %v", i+1, took, due)
+			}
+			if n := h.next(); n != i+1 {
+				t.Errorf("ping %d has the number %d", i+1, n)
+			}
+			if i < quickPings-1 {
+				due += quickPingEvery
+			} else {
+				due += pingEvery
+			}
+		}
+	})
 }

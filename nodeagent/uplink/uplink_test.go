@@ -116,13 +116,12 @@ func TestMessagesPassBothWays(t *testing.T) {
 	}
 }
 
-func TestHeartbeatIsQuickAtFirst(t *testing.T) {
+func TestHeartbeatCarriesTheReading(t *testing.T) {
 	leader := leadertest.Start(t, leadertest.Options{})
 	n := newNode()
 	run(t, n, leader.URL())
 	session := leader.Next(t)
-	start := time.Now()
-	for i := range uint64(5) {
+	for i := range uint64(6) {
 		ping := session.Ping(t)
 		if ping.GetSequence() != i+1 || ping.GetOffsetNanos() != 1 || ping.GetErrorNanos() != 2 || ping.GetRoundTripNanos() != 3 {
 			t.Errorf("ping %d = %v", i+1, ping)
@@ -130,13 +129,6 @@ func TestHeartbeatIsQuickAtFirst(t *testing.T) {
 		if term := await(t, "sample", n.samples); term != 1 {
 			t.Errorf("sample of term %d", term)
 		}
-	}
-	if took := time.Since(start); took > 400*time.Millisecond {
-		t.Errorf("five pings took %v", took)
-	}
-	session.Ping(t)
-	if took := time.Since(start); took < 400*time.Millisecond {
-		t.Errorf("the sixth ping came after %v", took)
 	}
 }
 
