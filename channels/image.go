@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"score/channels/abi"
@@ -30,8 +29,7 @@ type Image struct {
 	file   *os.File // nil if the memory is not a mapping
 	local  []uint32 // ranks of this node, ascending
 
-	touched sync.Mutex
-	pages   []uint64 // one bit per page that this process knows to be allocated
+	pages []uint64 // one bit per page that this process knows to be allocated
 }
 
 // seals keep every mapping valid: nobody can shrink the file, and nobody can
@@ -231,10 +229,8 @@ func (img *Image) Close() error {
 // there already costs a look at a map.
 func (img *Image) ensure(at, length uint64) error {
 	first, last := at/abi.PageBytes, (at+length-1)/abi.PageBytes
-	img.touched.Lock()
-	defer img.touched.Unlock()
 	for p := first; p <= last; p++ {
-		if img.pages[p/64]&(1<<(p%64)) == 0 {
+		if atomic.LoadUint64(&img.pages[p/64])&(1<<(p%64)) == 0 {
 			return img.ensureAll(first, last)
 		}
 	}
@@ -249,7 +245,7 @@ func (img *Image) ensureAll(first, last uint64) error {
 		}
 	}
 	for p := first; p <= last; p++ {
-		img.pages[p/64] |= 1 << (p % 64)
+		atomic.OrUint64(&img.pages[p/64], 1<<(p%64))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"score/channels/abi"
+	"score/flowctl"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,6 +42,21 @@ func (m memory) header() (h abi.Header) {
 func (m memory) setHeader(h abi.Header) {
 	copy(m, unsafe.Slice((*byte)(unsafe.Pointer(&h)), abi.HeaderBytes))
 }
+
+// flow is the state of flow control in a peer's entry. Any bytes are a state of
+// these machines: they have no pointer, index or loop.
+func (m memory) flow(entry uint64) (*flowctl.Sender, *flowctl.Receiver) {
+	part := m[entry : entry+abi.PeerBytes]
+	return (*flowctl.Sender)(unsafe.Pointer(&part[0])), (*flowctl.Receiver)(unsafe.Pointer(&part[senderBytes]))
+}
+
+const (
+	senderBytes   = unsafe.Sizeof(flowctl.Sender{})
+	receiverBytes = unsafe.Sizeof(flowctl.Receiver{})
+)
+
+// Both fit before the list of kept messages, exactly.
+var _ [120 - senderBytes - receiverBytes]struct{} = [0]struct{}{}
 
 // ring is a power of two of lines.
 type ring struct {

@@ -54,6 +54,7 @@ struct score_header {
 	uint64_t lanes_at;
 	uint64_t shared_at;
 	uint64_t local_at;
+	uint64_t active_at;
 	uint64_t peers_at;
 	uint64_t arrivals_at;
 	uint64_t granules_at;
@@ -61,7 +62,7 @@ struct score_header {
 	uint64_t shared_ring;
 	uint64_t lane_rings;
 };
-_Static_assert(sizeof(struct score_header) == 184, "score_header");
+_Static_assert(sizeof(struct score_header) == 192, "score_header");
 _Static_assert(offsetof(struct score_header, magic) == 0, "magic");
 _Static_assert(offsetof(struct score_header, version) == 8, "version");
 _Static_assert(offsetof(struct score_header, header_bytes) == 12, "header_bytes");
@@ -85,12 +86,13 @@ _Static_assert(offsetof(struct score_header, counters_at) == 104, "counters_at")
 _Static_assert(offsetof(struct score_header, lanes_at) == 112, "lanes_at");
 _Static_assert(offsetof(struct score_header, shared_at) == 120, "shared_at");
 _Static_assert(offsetof(struct score_header, local_at) == 128, "local_at");
-_Static_assert(offsetof(struct score_header, peers_at) == 136, "peers_at");
-_Static_assert(offsetof(struct score_header, arrivals_at) == 144, "arrivals_at");
-_Static_assert(offsetof(struct score_header, granules_at) == 152, "granules_at");
-_Static_assert(offsetof(struct score_header, send_at) == 160, "send_at");
-_Static_assert(offsetof(struct score_header, shared_ring) == 168, "shared_ring");
-_Static_assert(offsetof(struct score_header, lane_rings) == 176, "lane_rings");
+_Static_assert(offsetof(struct score_header, active_at) == 136, "active_at");
+_Static_assert(offsetof(struct score_header, peers_at) == 144, "peers_at");
+_Static_assert(offsetof(struct score_header, arrivals_at) == 152, "arrivals_at");
+_Static_assert(offsetof(struct score_header, granules_at) == 160, "granules_at");
+_Static_assert(offsetof(struct score_header, send_at) == 168, "send_at");
+_Static_assert(offsetof(struct score_header, shared_ring) == 176, "shared_ring");
+_Static_assert(offsetof(struct score_header, lane_rings) == 184, "lane_rings");
 
 /* What senders look at before and after each message. */
 struct score_status {
@@ -109,12 +111,18 @@ struct score_lock {
 	uint64_t holder;
 	uint32_t revoked;
 	uint32_t wanted;
-	uint8_t pad0[48];
+	uint32_t drives;
+	uint32_t last;
+	int64_t due;
+	uint8_t pad0[32];
 };
 _Static_assert(sizeof(struct score_lock) == 64, "score_lock");
 _Static_assert(offsetof(struct score_lock, holder) == 0, "holder");
 _Static_assert(offsetof(struct score_lock, revoked) == 8, "revoked");
 _Static_assert(offsetof(struct score_lock, wanted) == 12, "wanted");
+_Static_assert(offsetof(struct score_lock, drives) == 16, "drives");
+_Static_assert(offsetof(struct score_lock, last) == 20, "last");
+_Static_assert(offsetof(struct score_lock, due) == 24, "due");
 
 /* Who plays a role: process first, then agent. */
 struct score_owner {

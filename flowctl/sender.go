@@ -57,6 +57,7 @@ const (
 	flagFlushing              // nothing new is sent until Resume
 	flagSuspended             // timers stand still, answers are dropped
 	flagFailed                // the peer is gone; terminal
+	flagClosed                // with flagFailed: the peer closed its end
 )
 
 // Reset makes a fresh sender whose first frame has number seq.
@@ -275,6 +276,15 @@ func (s *Sender) Resume(c *Config, now int64) (failed bool) {
 func (s *Sender) Fail() {
 	s.flags = flagFailed
 	s.deadline = 0
+}
+
+// Finish tells that the peer closed its end. It is Fail for a better reason.
+func (s *Sender) Finish() {
+	if s.flags&flagFailed != 0 {
+		return
+	}
+	s.Fail()
+	s.flags |= flagClosed
 }
 
 // hear notes that the peer is alive and which transmissions it has seen.

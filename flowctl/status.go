@@ -28,6 +28,9 @@ func (s *Sender) InFlight() uint32 { return s.tx - s.echo }
 // Failed says that the peer is gone.
 func (s *Sender) Failed() bool { return s.flags&flagFailed != 0 }
 
+// Closed says, of a failed sender, that the peer closed its end.
+func (s *Sender) Closed() bool { return s.flags&flagClosed != 0 }
+
 // Held says why nothing is sent.
 func (s *Sender) Held() Hold { return s.hold }
 

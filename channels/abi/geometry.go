@@ -96,6 +96,7 @@ type Layout struct {
 	Status, Lock, Owners, Waiters   uint64
 	Counters, LaneControl           uint64
 	SharedControl, Local            uint64
+	Active                          uint64
 	Peers, Arrivals, Granules, Send uint64
 	SharedRing, LaneRings, Total    uint64
 }
@@ -125,6 +126,7 @@ func (g Geometry) Layout() (Layout, error) {
 	l.LaneControl = region(uint64(g.Lanes) * 128)
 	l.Local = region(uint64(g.LocalRanks) * 4)
 	l.Granules = region(uint64(g.SendBytes) / LineBytes / 8)
+	l.Active = region((uint64(g.Ranks) + 63) / 64 * 8)
 	l.SharedRing = region(uint64(g.SharedBytes))
 	l.Peers = region(uint64(g.Ranks) * PeerBytes)
 	l.Arrivals = region(uint64(g.Ranks) * ArrivalBytes)
@@ -159,7 +161,7 @@ func (l *Layout) Header(job uint64, rank, channel uint32) Header {
 		MaxMessage: l.MaxMessage,
 		StatusAt:   l.Status, LockAt: l.Lock, OwnersAt: l.Owners, WaitersAt: l.Waiters,
 		CountersAt: l.Counters, LanesAt: l.LaneControl, SharedAt: l.SharedControl, LocalAt: l.Local,
-		PeersAt: l.Peers, ArrivalsAt: l.Arrivals, GranulesAt: l.Granules, SendAt: l.Send,
+		ActiveAt: l.Active, PeersAt: l.Peers, ArrivalsAt: l.Arrivals, GranulesAt: l.Granules, SendAt: l.Send,
 		SharedRing: l.SharedRing, LaneRings: l.LaneRings,
 	}
 }

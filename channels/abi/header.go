@@ -17,7 +17,7 @@ const (
 	// PeerBytes is what a peer may cost.
 	PeerBytes = 128
 	// HeaderBytes is the size of Header.
-	HeaderBytes = 184
+	HeaderBytes = 192
 )
 
 // Header opens the image. The maker writes it once, before any other process
@@ -46,6 +46,7 @@ type Header struct {
 	LanesAt     uint64 // offset of the Lane entries
 	SharedAt    uint64 // offset of Shared
 	LocalAt     uint64 // offset of the local table: ranks of this node, 4 bytes each, ascending
+	ActiveAt    uint64 // offset of the map of active peers, one bit per rank
 	PeersAt     uint64 // offset of the peer table, PeerBytes each
 	ArrivalsAt  uint64 // offset of the Arrival entries, one per rank
 	GranulesAt  uint64 // offset of the send buffer's map, one bit per 64 bytes
@@ -80,7 +81,10 @@ type Lock struct {
 	Holder  uint64 // 0 when free, else role in the upper half, thread id in the lower
 	Revoked uint32 // 1: the process may not take the lock
 	Wanted  uint32 // futex: 1 while the agent waits for the lock
-	_       [48]byte
+	Drives  uint32 // counts the sections of the process: it polls while this moves
+	Last    uint32 // role of the last driver; another one does not trust what it remembers
+	Due     int64  // when the protocol wants to be driven next, by CLOCK_MONOTONIC
+	_       [32]byte
 }
 
 // Owner says who plays a role, exactly enough to tell whether it still lives.

@@ -1,0 +1,56 @@
+package channels
+
+import (
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What drivers leave for each other in the line of the driver lock.
+
+// Drives counts the sections of the process: a process that polls moves it.
+func (img *Image) Drives() uint32 { return atomic.LoadUint32(img.drives()) }
+
+// CountDrive counts a section of the process, which has the driver lock.
+func (img *Image) CountDrive() { atomic.StoreUint32(img.drives(), atomic.LoadUint32(img.drives())+1) }
+
+func (img *Image) drives() *uint32 { return img.mem.u32(img.layout.Lock + 16) }
+
+// Follow notes the role of the driver whose section begins, and says whether the
+// last section was of another one.
+func (img *Image) Follow(role uint32) (changed bool) {
+	last := img.mem.u32(img.layout.Lock + 20)
+	if atomic.LoadUint32(last) == role {
+		return false
+	}
+	atomic.StoreUint32(last, role)
+	return true
+}
+
+// Due is when the protocol wants to be driven next, by Nanos, as the last driver
+// left it.
+func (img *Image) Due() int64 { return int64(atomic.LoadUint64(img.due())) }
+
+// SetDue leaves word of when to drive next.
+func (img *Image) SetDue(at int64) { atomic.StoreUint64(img.due(), uint64(at)) }
+
+func (img *Image) due() *uint64 { return img.mem.u64(img.layout.Lock + 24) }
+
+// Asleep says that the process sleeps until something comes; it then drives itself
+// when something does.
+func (img *Image) Asleep() bool { return img.Sleeping() }
+
+// epoch relates this process's monotonic clock to the host's.
+var epochTime, epochNanos = epoch()
+
+func epoch() (time.Time, int64) {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		return time.Now(), 1 // it exists on every Linux
+	}
+	return time.Now(), ts.Nano()
+}
+
+// Nanos is CLOCK_MONOTONIC, the same for all processes of the host.
+func Nanos() int64 { return epochNanos + int64(time.Since(epochTime)) }

@@ -1,0 +1,68 @@
+package channels
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+
+	"score/channels/abi"
+	"score/flowctl"
+)
+
+// Flow is the state of flow control with a rank on another node, in the image
+// itself. Whoever has the driver lock uses it. The error is ErrRank or ErrMemory.
+func (img *Image) Flow(rank uint32) (*flowctl.Sender, *flowctl.Receiver, error) {
+	if _, local := img.index(rank); local || rank >= img.layout.Ranks {
+		return nil, nil, fmt.Errorf("%w: %d is not on another node", ErrRank, rank)
+	}
+	at := img.layout.Peer(rank)
+	if err := img.ensure(at, abi.PeerBytes); err != nil {
+		return nil, nil, err
+	}
+	s, r := img.mem.flow(at)
+	return s, r, nil
+}
+
+// SetActive notes whether a rank on another node has something pending: the next
+// driver looks at those only.
+func (img *Image) SetActive(rank uint32, active bool) {
+	word, bit := img.activeWord(rank/64), uint64(1)<<(rank%64)
+	if had := atomic.LoadUint64(word)&bit != 0; had == active {
+		return
+	}
+	if active {
+		atomic.OrUint64(word, bit)
+		return
+	}
+	atomic.AndUint64(word, ^bit)
+}
+
+func (img *Image) activeWord(i uint32) *uint64 {
+	return img.mem.u64(img.layout.Active + uint64(i)*8)
+}
+
+// NextActive is the first active rank from the given one on.
+func (img *Image) NextActive(from uint32) (rank uint32, ok bool) {
+	for i := from / 64; i < (img.layout.Ranks+63)/64; i++ {
+		set := atomic.LoadUint64(img.activeWord(i))
+		if i == from/64 {
+			set &= ^uint64(0) << (from % 64)
+		}
+		if set == 0 {
+			continue
+		}
+		rank = i*64 + uint32(bits.TrailingZeros64(set))
+		return rank, rank < img.layout.Ranks
+	}
+	return 0, false
+}
+
+// NoteGone tells the owner that it should look which ranks of other nodes are
+// gone, and wakes it.
+func (img *Image) NoteGone() {
+	atomic.AddUint32(img.mem.u32(img.layout.Status+8), 1)
+	img.Rouse()
+}
+
+// GoneCount moves when a rank of the job is told to be gone.
+func (img *Image) GoneCount() uint32 { return img.goneCount() }
