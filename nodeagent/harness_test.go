@@ -3,6 +3,7 @@ package nodeagent_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/signal"
@@ -352,13 +353,18 @@ func atoi(t testing.TB, text string) int {
 	return n
 }
 
-// freeAddress is one that was free a moment ago.
+// freeAddress is one that was free a moment ago. The system gives ports from
+// here on to nobody who does not ask for them by number.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, ports = 12_000, 18_000
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			listener.Close()
+			return address
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }

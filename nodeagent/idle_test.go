@@ -15,6 +15,9 @@ import (
 	"score/nodeagent"
 )
 
+// maxIdleShare is of one CPU, in percent.
+const maxIdleShare = 1
+
 // TestIdleAgentIsCheap measures an agent that has no job, in a process of its
 // own. The figures are upper bounds of a daemon's: the test binary is larger.
 func TestIdleAgentIsCheap(t *testing.T) {
@@ -34,16 +37,20 @@ func TestIdleAgentIsCheap(t *testing.T) {
 	})
 	s := leader.Next(t)
 	for range 6 {
-		s.Ping(t) // the quick pings are over, and the stewards are warm
+		s.Ping(t) // the quick pings are over
 	}
-	const length = 3 * time.Second
-	before := cpuTime(t, process.Process.Pid)
-	time.Sleep(length)
-	used := cpuTime(t, process.Process.Pid) - before
+	// It comes to rest when the stewards are warm, which takes longer where others
+	// fill the CPUs.
+	const length = 2 * time.Second
+	share, limit := 100.0, time.Now().Add(patience)
+	for share > maxIdleShare && time.Now().Before(limit) {
+		begun, before := time.Now(), cpuTime(t, process.Process.Pid)
+		time.Sleep(length)
+		share = 100 * (cpuTime(t, process.Process.Pid) - before).Seconds() / time.Since(begun).Seconds()
+	}
 	resident := residentBytes(t, process.Process.Pid)
-	share := 100 * used.Seconds() / length.Seconds()
 	t.Logf("idle: %.2f %% of a CPU, %.1f MB resident", share, float64(resident)/1e6)
-	if share > 1 {
+	if share > maxIdleShare {
 		t.Errorf("an idle agent takes %.2f %% of a CPU", share)
 	}
 	if resident > 40e6 && !raceDetector {
