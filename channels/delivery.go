@@ -67,6 +67,18 @@ func (d *Delivery) fits(rank uint32, length int) error {
 	return nil
 }
 
+// Fits says whether a message of the length, or the first frame of it, would be taken now.
+func (d *Delivery) Fits(length int) bool { return d.fits(0, length) == nil }
+
+// Lines is the size of the lane in lines.
+func (d *Delivery) Lines() uint64 { return d.lane.lines() }
+
+// Free is how many lines are free.
+func (d *Delivery) Free() uint64 {
+	d.lane.look()
+	return d.lane.lines() - min(d.lane.used(), d.lane.lines())
+}
+
 // Whole delivers a message that came in one frame. The error is ErrFull, ErrRank or
 // ErrTooLarge, and then nothing was delivered.
 func (d *Delivery) Whole(rank uint32, data []byte) error {

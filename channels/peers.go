@@ -57,6 +57,12 @@ func (img *Image) NextActive(from uint32) (rank uint32, ok bool) {
 	return 0, false
 }
 
+// Place is where a rank stands among those of this node, if it is one.
+func (img *Image) Place(rank uint32) (place int, ok bool) { return img.index(rank) }
+
+// CountDamage counts a peer or a ring that was given up.
+func (img *Image) CountDamage() { img.count(abi.Damaged, 1) }
+
 // NoteGone tells the owner that it should look which ranks of other nodes are
 // gone, and wakes it.
 func (img *Image) NoteGone() {

@@ -62,6 +62,20 @@ func (b *SendBuffer) Reserve(length int) (Kept, []byte, error) {
 	return Kept(first + 1), b.img.mem[from : from+uint64(length) : from+uint64(length)], nil
 }
 
+// Messages is how many messages there can be at most: no list is longer.
+func (b *SendBuffer) Messages() int { return int(b.granules()) }
+
+// Space says whether Reserve would find space: nil, ErrFull or ErrTooLarge.
+func (b *SendBuffer) Space(length int) error {
+	if length < 0 || length > int(b.img.layout.MaxMessage) {
+		return ErrTooLarge
+	}
+	if _, ok := b.find(granulesFor(length)); !ok {
+		return ErrFull
+	}
+	return nil
+}
+
 // find looks for n free granules in a row, from where the last search ended.
 func (b *SendBuffer) find(n uint32) (first uint32, ok bool) {
 	if n <= 64 {

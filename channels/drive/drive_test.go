@@ -1,0 +1,207 @@
+package drive
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"score/channels/abi"
+	"score/channels/link"
+)
+
+// exchange sends so many messages between all ranks while the network does what it does,
+// and checks that each arrives once, in order, whole.
+func exchange(t *testing.T, w *world, count int, length func(index int) int) {
+	t.Helper()
+	n := len(w.ranks)
+	sent, got := make([][]int, n), make([][]int, n)
+	for i := range n {
+		sent[i], got[i] = make([]int, n), make([]int, n)
+	}
+	left := n * (n - 1) * count
+	for steps := 0; left > 0; steps++ {
+		if steps > 4_000_000 {
+			t.Fatalf("%d messages do not come: sent %v, received %v", left, sent, got)
+		}
+		w.now += int64(w.rng.IntN(20_000))
+		r := w.ranks[w.rng.IntN(n)]
+		switch from := int(r.number); w.rng.IntN(4) {
+		case 0:
+			to := w.rng.IntN(n)
+			if i := sent[from][to]; to != from && i < count && r.send(to, message(from, to, i, length(i))) {
+				sent[from][to]++
+			}
+		case 1:
+			r.drive(w.rng.IntN(4) == 0)
+		case 2:
+			m, ok := r.in.Poll()
+			if !ok {
+				continue
+			}
+			if m.Available() < m.Len() {
+				for m.Available() < m.Len() {
+					w.now += 10_000
+					for _, r := range w.ranks {
+						r.drive(false)
+					}
+				}
+			}
+			from, to := int(m.Rank()), int(r.number)
+			if want := message(from, to, got[from][to], length(got[from][to])); !bytes.Equal(m.Head(), want) {
+				t.Fatalf("rank %d, message %d of rank %d: %.20q, want %.20q", to, got[from][to], from, m.Head(), want)
+			}
+			got[from][to]++
+			left--
+			if err := r.in.Release(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	settle(t, w)
+}
+
+// settle drives until nothing is pending anywhere.
+func settle(t *testing.T, w *world) {
+	t.Helper()
+	for steps := 0; ; steps++ {
+		settled := true
+		for _, r := range w.ranks {
+			r.drive(false)
+			settled = settled && r.process.Settled()
+		}
+		if settled {
+			return
+		}
+		if steps > 100_000 {
+			t.Fatal("what was received is not acknowledged")
+		}
+		w.now += 50_000
+	}
+}
+
+func short(i int) int { return 16 + i%40 }
+
+func mixed(i int) int { return []int{0, 8, 48, 1000, 1400, 4000, 20000, 65536}[i%8] }
+
+func TestExchange(t *testing.T) {
+	for name, length := range map[string]func(int) int{"short": short, "mixed": mixed} {
+		t.Run(name, func(t *testing.T) { exchange(t, newWorld(t, 3, abi.Geometry{}), 300, length) })
+	}
+}
+
+// TestBadNetwork: loss, doubling, reordering and damage.
+func TestBadNetwork(t *testing.T) {
+	w := newWorld(t, 3, abi.Geometry{})
+	var held []datagram
+	w.fate = func(d datagram) []datagram {
+		switch w.rng.IntN(20) {
+		case 0, 1:
+			return nil
+		case 2:
+			return []datagram{d, d}
+		case 3:
+			held = append(held, d)
+			return nil
+		case 4:
+			out := append(held, d)
+			held = nil
+			return out
+		case 5:
+			d.data = bytes.Clone(d.data)
+			d.data[w.rng.IntN(len(d.data))] ^= 1 << w.rng.IntN(8)
+		}
+		return []datagram{d}
+	}
+	exchange(t, w, 300, mixed)
+}
+
+// TestSmallInbox: eight senders, an inbox that takes two of the longest messages.
+func TestSmallInbox(t *testing.T) {
+	exchange(t, newWorld(t, 5, abi.Geometry{LaneBytes: 1 << 18, SharedBytes: 1 << 18, SendBytes: 1 << 18}), 100, func(int) int { return 60000 })
+}
+
+// TestPeerEnds: who sends to a closed or dead context is told, and told why.
+func TestPeerEnds(t *testing.T) {
+	w := newWorld(t, 3, abi.Geometry{})
+	if !w.ranks[0].send(1, []byte("a")) || !w.ranks[0].send(2, []byte("b")) {
+		t.Fatal("no space")
+	}
+	settle(t, w)
+	w.ranks[1].img.SetState(abi.StateClosed)
+	w.ranks[2].img.SetState(abi.StateGone)
+	if !w.ranks[0].send(1, []byte("c")) || !w.ranks[0].send(2, []byte("d")) {
+		t.Fatal("no space")
+	}
+	for range 100 {
+		w.now += int64(time.Millisecond)
+		w.ranks[1].drive(true)
+		w.ranks[2].drive(true)
+		w.ranks[0].drive(false)
+	}
+	d := w.ranks[0].process
+	if err := d.Space(1, 1); err == nil || err.Error() != "channels: the receiver closed the channel" {
+		t.Errorf("closed: %v", err)
+	}
+	if err := d.Space(2, 1); err == nil || err.Error() != "channels: the receiver died" {
+		t.Errorf("died: %v", err)
+	}
+	if rank, ok := d.Gone(); rank != 2 || !ok {
+		t.Errorf("gone: %d, %v", rank, ok)
+	}
+	if rank, ok := d.Gone(); ok {
+		t.Errorf("gone, too: %d", rank)
+	}
+}
+
+// TestNobodyThere: a directory that does not answer ends the peer, after FailAfter.
+func TestNobodyThere(t *testing.T) {
+	w := newWorld(t, 2, abi.Geometry{})
+	w.fate = func(datagram) []datagram { return nil }
+	w.ranks[0].send(1, []byte("x"))
+	start := w.now
+	for w.ranks[0].process.Space(1, 1) == nil {
+		w.now = max(w.now+1, w.ranks[0].process.Due())
+		w.ranks[0].drive(false)
+	}
+	if waited := time.Duration(w.now - start); waited < 10*time.Second || waited > 11*time.Second {
+		t.Errorf("given up after %v", waited)
+	}
+}
+
+// TestForeign: what another job, channel, rank or host sends changes nothing.
+func TestForeign(t *testing.T) {
+	w := newWorld(t, 2, abi.Geometry{})
+	good := link.Head{Kind: link.Data, Job: testKey, Channel: 1, From: 1, To: 0}
+	for name, c := range map[string]struct {
+		change func(h *link.Head)
+		from   link.Address
+	}{
+		"job":     {func(h *link.Head) { h.Job++ }, w.ranks[1].address},
+		"channel": {func(h *link.Head) { h.Channel++ }, w.ranks[1].address},
+		"to":      {func(h *link.Head) { h.To = 1 }, w.ranks[1].address},
+		"from":    {func(h *link.Head) { h.From = 2 }, w.ranks[1].address},
+		"itself":  {func(h *link.Head) { h.From = 0 }, w.ranks[1].address},
+		"host":    {func(*link.Head) {}, address(7, 101)},
+	} {
+		h := good
+		c.change(&h)
+		w.ranks[0].queue = append(w.ranks[0].queue, datagram{c.from, w.ranks[0].address, encode(&h, "x")})
+		w.ranks[0].drive(false)
+		if _, ok := w.ranks[0].in.Poll(); ok {
+			t.Errorf("%s: taken", name)
+		}
+	}
+	w.ranks[0].queue = append(w.ranks[0].queue, datagram{w.ranks[1].address, w.ranks[0].address, encode(&good, "x")})
+	w.ranks[0].drive(false)
+	if m, ok := w.ranks[0].in.Poll(); !ok || string(m.Head()) != "x" {
+		t.Error("the good one is not taken")
+	}
+}
+
+func encode(h *link.Head, text string) []byte {
+	var w link.Writer
+	buf := make([]byte, link.MinDatagram)
+	w.Begin(buf, len(buf), h)
+	w.Add(len(text), true, []byte(text))
+	return buf[:w.Finish(0)]
+}

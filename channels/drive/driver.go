@@ -1,0 +1,208 @@
+package drive
+
+import (
+	"fmt"
+	"time"
+
+	"score/channels"
+	"score/channels/abi"
+	"score/channels/link"
+	"score/channels/places"
+	"score/flowctl"
+)
+
+const (
+	// batches bounds the datagrams of one Drive, in receiving calls, so that a
+	// flood leaves the process time for its own work.
+	batches = 4
+	// burst bounds the frames taken from a sender at a time: as many small ones as
+	// one datagram of an Ethernet carries.
+	burst = 128
+)
+
+// Driver drives one context. One goroutine uses it at a time, and all but New,
+// Due and Close between Enter or Take and Leave.
+type Driver struct {
+	img   *channels.Image
+	role  uint32
+	port  link.Port
+	where *places.Map
+	flow  flowctl.Config
+	buf   *channels.SendBuffer
+	peers []*peer // by rank, nil until needed
+
+	now      int64
+	due      int64 // no deadline is earlier
+	sure     bool  // due, and what is remembered of the image, is this driver's own word
+	in       channels.Delivery
+	inReady  bool
+	touched  []*peer // peers that may have something to send
+	refusing int     // peers that wait to be told of room
+	talking  int     // peers that sent frames lately; they share the room
+	counted  int64   // when talking was last counted anew
+	receive  func(link.Address, []byte)
+	writer   link.Writer
+	told     uint32 // Status.Gone as last looked at
+	damage   error
+}
+
+// New joins an image and a port, which is the driver's from now on. role is
+// abi.RoleProcess or abi.RoleAgent.
+func New(img *channels.Image, port link.Port, where *places.Map, role uint32) (*Driver, error) {
+	if int(where.Ranks()) != int(img.Geometry().Ranks) {
+		return nil, fmt.Errorf("%w: a map of %d ranks for a job of %d", channels.ErrDamaged, where.Ranks(), img.Geometry().Ranks)
+	}
+	d := &Driver{
+		img: img, role: role, port: port, where: where,
+		flow: flowctl.DefaultConfig(), buf: img.SendBuffer(),
+		peers: make([]*peer, img.Geometry().Ranks), due: flowctl.NoDeadline,
+	}
+	d.receive = d.input
+	return d, nil
+}
+
+// Configure replaces the numbers of the protocol, which must be valid and the same on
+// both sides of the channel. It is called before the first section.
+func (d *Driver) Configure(c flowctl.Config) { d.flow = c }
+
+// Enter takes the driver lock for the process, without waiting. It is false if
+// the agent has the lock or wants it.
+func (d *Driver) Enter() bool {
+	if d.img.Enter() != nil {
+		return false
+	}
+	d.img.CountDrive()
+	d.begin()
+	return true
+}
+
+// Take takes the driver lock for the agent. Errors are those of Image.Take.
+func (d *Driver) Take(most time.Duration) error {
+	if _, err := d.img.Take(most); err != nil {
+		return err
+	}
+	d.begin()
+	return nil
+}
+
+// Leave ends the section.
+func (d *Driver) Leave() {
+	if d.img.Due() != d.due {
+		d.img.SetDue(d.due)
+	}
+	if d.role == abi.RoleAgent {
+		d.img.Give()
+		return
+	}
+	d.img.Leave()
+}
+
+// begin finds out whether what the driver remembers still holds.
+func (d *Driver) begin() {
+	if !d.img.Follow(d.role) && d.sure {
+		return
+	}
+	d.sure, d.inReady = true, false
+	d.due, d.refusing = d.now, 0 // a tick looks at all that is active
+	for _, p := range d.peers {
+		if p != nil {
+			p.forget()
+		}
+	}
+}
+
+// Due is when Drive must be called though nothing comes, by channels.Nanos.
+func (d *Driver) Due() int64 { return d.due }
+
+// Port is the driver's port, for its statistics.
+func (d *Driver) Port() link.Port { return d.port }
+
+// Damage is not nil once the image said impossible things; the context cannot be
+// driven any more.
+func (d *Driver) Damage() error { return d.damage }
+
+// Close closes the port.
+func (d *Driver) Close() error { return d.port.Close() }
+
+// Drive takes what has come, does what is due and sends what may be sent. It
+// says whether something came.
+func (d *Driver) Drive(now int64) (progress bool) {
+	d.now = now
+	for range batches {
+		if d.port.Receive(d.receive) == 0 {
+			break
+		}
+		progress = true
+	}
+	if d.refusing > 0 {
+		d.offerRoom()
+	}
+	if now >= d.due {
+		d.tick()
+	}
+	if len(d.touched) > 0 {
+		d.sendTouched()
+	}
+	return progress
+}
+
+// touch notes that a peer may have something to send.
+func (d *Driver) touch(p *peer) {
+	if !p.touched {
+		p.touched = true
+		d.touched = append(d.touched, p)
+	}
+}
+
+func (d *Driver) sendTouched() {
+	for _, p := range d.touched {
+		p.touched = false
+		d.send(p)
+	}
+	d.touched = d.touched[:0]
+	d.port.Flush()
+}
+
+// tick does what is due, at all peers that have something pending.
+func (d *Driver) tick() {
+	d.due = flowctl.NoDeadline
+	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+		p := d.peer(rank)
+		if p == nil {
+			d.img.SetActive(rank, false)
+			continue
+		}
+		if p.send.Tick(&d.flow, d.now) {
+			d.lose(p)
+		}
+		p.recv.Tick(&d.flow, d.now)
+		d.touch(p)
+		d.note(p)
+	}
+}
+
+// note keeps, of a peer, when to look at it next, and whether it waits for room.
+func (d *Driver) note(p *peer) {
+	next := min(p.send.Deadline(), p.recv.Deadline(), p.lookup.at)
+	waits := p.recv.Waits(&d.flow)
+	if waits != p.waits {
+		p.waits = waits
+		if waits {
+			d.refusing++
+		} else {
+			d.refusing--
+		}
+	}
+	d.due = min(d.due, next)
+	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || p.unsettled() || p.recv.Due())
+}
+
+// Settled says that nothing is kept for other nodes, and no answer is due.
+func (d *Driver) Settled() bool {
+	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+		if p := d.peer(rank); p != nil && (p.unsettled() || p.recv.Due()) {
+			return false
+		}
+	}
+	return true
+}

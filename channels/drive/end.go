@@ -1,0 +1,76 @@
+package drive
+
+import (
+	"score/channels/abi"
+	"score/channels/link"
+	"score/flowctl"
+)
+
+// PeerEnded tells that a rank closed its end (link.EndClosed) or died (link.EndDied).
+func (d *Driver) PeerEnded(rank uint32, how uint8) {
+	if p := d.peer(rank); p != nil {
+		d.end(p, how)
+	}
+}
+
+func (d *Driver) end(p *peer, how uint8) {
+	if p.send.Failed() {
+		return
+	}
+	if how == link.EndClosed {
+		p.send.Finish()
+	} else {
+		p.send.Fail()
+	}
+	d.lose(p)
+}
+
+// lose gives up a peer that has failed: the rest of its message will not come, and
+// nobody will acknowledge what is kept for it.
+func (d *Driver) lose(p *peer) {
+	if d.inbox() {
+		_ = d.in.Lose(p.rank) // the image may contradict itself; there is nothing to lose then
+	}
+	p.left = 0
+	p.cursor = cursor{}
+	p.lookup.at = flowctl.NoDeadline
+	_, _ = d.buf.Acknowledged(p.rank, p.send.End()) // as far as its list makes sense
+	d.img.NoteGone()
+}
+
+// Gone returns a rank of another node that died and was not returned before.
+func (d *Driver) Gone() (rank uint32, ok bool) {
+	count := d.img.GoneCount()
+	if count == d.told {
+		return 0, false
+	}
+	for _, p := range d.peers {
+		if p != nil && !p.told && p.send.Failed() && !p.send.Closed() {
+			p.told = true
+			return p.rank, true
+		}
+	}
+	d.told = count
+	return 0, false
+}
+
+// sayEnd answers a peer that sends to a context that has ended.
+func (d *Driver) sayEnd(p *peer, state uint32) {
+	how := link.EndDied
+	if state == abi.StateClosed {
+		how = link.EndClosed
+	}
+	d.put(p, link.Head{Kind: link.End, Status: how})
+	d.port.Flush()
+}
+
+// Announce tells all peers that were ever talked to that this context has ended. One
+// that misses it is told when it sends.
+func (d *Driver) Announce(how uint8) {
+	for _, p := range d.peers {
+		if p != nil && !p.address.None() && !p.send.Failed() {
+			d.put(p, link.Head{Kind: link.End, Status: how})
+		}
+	}
+	d.port.Flush()
+}

@@ -1,0 +1,83 @@
+package drive
+
+import (
+	"net/netip"
+	"time"
+
+	"score/channels/link"
+	"score/flowctl"
+)
+
+// The address of a peer's context is asked for at the directory of the peer's node. A
+// datagram with the job's key from that node tells it as well.
+
+const (
+	// lookupFirst is the wait before asking again: a few round trips.
+	lookupFirst = int64(time.Millisecond)
+	// lookupMost bounds the doubled waits.
+	lookupMost = int64(50 * time.Millisecond)
+)
+
+// lookup is the state of asking.
+type lookup struct {
+	at    int64 // when to ask again
+	since int64 // when the directory was first asked without any answer; 0: it answers
+	wait  int64
+}
+
+// look asks for the peer's address, if it is time to.
+func (d *Driver) look(p *peer) {
+	l := &p.lookup
+	if l.at != flowctl.NoDeadline && d.now < l.at {
+		return
+	}
+	if l.since == 0 {
+		l.since = d.now
+	}
+	if d.now-l.since >= int64(d.flow.FailAfter) {
+		p.send.Fail()
+		d.lose(p)
+		return
+	}
+	l.wait = min(max(l.wait*2, lookupFirst), lookupMost)
+	l.at = d.now + l.wait
+	h := link.Head{Kind: link.Where, Job: d.img.Job, Channel: d.img.Channel, From: d.img.Rank, To: p.rank}
+	d.writer.Begin(d.port.Buffer(), p.size, &h)
+	d.port.Queue(p.directory, d.writer.Finish(0))
+	d.port.Flush()
+}
+
+// found takes a directory's answer.
+func (d *Driver) found(p *peer, from link.Address, h *link.Head) {
+	if from != p.directory {
+		return
+	}
+	p.lookup.since = 0
+	switch h.Status {
+	case link.StatusHere:
+		p.address = withPort(p.directory, h.Port)
+		p.lookup = lookup{at: flowctl.NoDeadline}
+	case link.StatusEnded:
+		if p.address.None() {
+			d.end(p, link.EndDied)
+		}
+	default: // not yet: asked again
+		return
+	}
+	d.touch(p)
+}
+
+// learn takes a peer's address from a datagram that carries the job's key, if it comes
+// from the peer's node. Only the job's own ranks and the daemons know the key.
+func (d *Driver) learn(p *peer, from link.Address) bool {
+	if from.Host() != p.directory.Host() {
+		return false
+	}
+	p.address = from
+	p.lookup = lookup{at: flowctl.NoDeadline}
+	return true
+}
+
+func withPort(a link.Address, port uint16) link.Address {
+	return link.AddressOf(netip.AddrPortFrom(a.AddrPort().Addr(), port))
+}

@@ -1,0 +1,145 @@
+package drive
+
+import (
+	"score/channels"
+	"score/channels/link"
+	"score/flowctl"
+)
+
+// peer is a rank on another node: its state in the image, and what the driver
+// remembers of it.
+type peer struct {
+	rank uint32
+	send *flowctl.Sender   // in the image
+	recv *flowctl.Receiver // in the image
+
+	directory link.Address // of its node
+	address   link.Address // of its context; none: not known yet
+	size      int          // of the longest datagram to its node
+	lookup    lookup
+	cursor    cursor
+
+	touched bool
+	waits   bool // it was refused and is to be told of room
+	told    bool // its end was reported to the process
+	lines   uint64
+	left    uint32 // frames to come of the message that is arriving
+	heard   int64  // when its last frame came
+}
+
+// peer returns a rank's, made at the first call; nil if it is none of another node.
+func (d *Driver) peer(rank uint32) *peer {
+	if rank >= uint32(len(d.peers)) {
+		return nil
+	}
+	if p := d.peers[rank]; p != nil {
+		return p
+	}
+	if _, local := d.img.Place(rank); local {
+		return nil
+	}
+	send, recv, err := d.img.Flow(rank)
+	if err != nil {
+		return nil
+	}
+	directory := d.where.Directory(d.where.Node(rank))
+	p := &peer{rank: rank, directory: directory, send: send, recv: recv, size: d.port.Size(directory), lines: 1}
+	p.lookup.at = flowctl.NoDeadline
+	d.peers[rank] = p
+	return p
+}
+
+// forget drops what another driver may have made untrue.
+func (p *peer) forget() {
+	p.cursor = cursor{}
+	p.waits = false
+	p.left = 0
+}
+
+// unsettled says that something sent to the peer is not acknowledged.
+func (p *peer) unsettled() bool { return !p.send.Failed() && p.send.End() != p.send.Acked() }
+
+// cursor is where the frame lies that was last looked up in the send buffer.
+type cursor struct {
+	kept   channels.Kept // 0: none
+	first  uint32
+	frames uint32
+	data   []byte
+	piece  int // bytes of each frame but the last
+}
+
+// pieces says how a message is cut: into so many frames, of so many bytes each but the last.
+// The number alone says how: whoever sends a frame again cuts in the same way.
+func pieces(length, most int) (frames uint32, piece int) {
+	if length <= most {
+		return 1, length
+	}
+	n := (length + most - 1) / most
+	return uint32(n), cut(length, uint32(n))
+}
+
+func cut(length int, frames uint32) int { return (length + int(frames) - 1) / int(frames) }
+
+// frame finds a frame in the send buffer: its bytes, the length of its message, and
+// whether it is the message's first. The error is ErrDamaged: the image contradicts itself.
+func (d *Driver) frame(p *peer, seq uint32) (data []byte, total int, start bool, err error) {
+	c := &p.cursor
+	if c.kept == 0 || seq-c.first >= c.frames {
+		if err := d.seek(p, seq); err != nil {
+			return nil, 0, false, err
+		}
+	}
+	i := int(seq - c.first)
+	from, to := i*c.piece, min((i+1)*c.piece, len(c.data))
+	if from > to {
+		return nil, 0, false, channels.ErrDamaged
+	}
+	return c.data[from:to], len(c.data), i == 0, nil
+}
+
+// seek moves the cursor to the message that has the frame: the next one, as a rule.
+func (d *Driver) seek(p *peer, seq uint32) (err error) {
+	c := &p.cursor
+	var k channels.Kept
+	if c.kept != 0 && seq == c.first+c.frames {
+		k, err = d.buf.Next(c.kept)
+	} else {
+		k, err = d.buf.Oldest(p.rank)
+	}
+	for steps := d.buf.Messages(); err == nil && k != 0 && steps > 0; steps-- {
+		var first, frames uint32
+		if first, frames, err = d.buf.Frames(k); err != nil {
+			break
+		}
+		if seq-first < frames {
+			return d.at(c, k, first, frames)
+		}
+		k, err = d.buf.Next(k)
+	}
+	*c = cursor{}
+	if err == nil {
+		err = channels.ErrDamaged
+	}
+	return err
+}
+
+func (d *Driver) at(c *cursor, k channels.Kept, first, frames uint32) error {
+	data, err := d.buf.Bytes(k)
+	if err != nil {
+		*c = cursor{}
+		return err
+	}
+	*c = cursor{kept: k, first: first, frames: frames, data: data, piece: cut(len(data), frames)}
+	return nil
+}
+
+// acknowledged frees what the peer has taken.
+func (d *Driver) acknowledged(p *peer) {
+	acked := p.send.Acked()
+	if c := &p.cursor; c.kept != 0 && int32(acked-(c.first+c.frames)) >= 0 {
+		*c = cursor{} // its memory may be another message's next
+	}
+	if _, err := d.buf.Acknowledged(p.rank, acked); err != nil {
+		d.damaged(p, err)
+	}
+}

@@ -1,0 +1,184 @@
+package drive
+
+import (
+	"time"
+
+	"score/channels/abi"
+	"score/channels/link"
+	"score/flowctl"
+)
+
+// talkingFor is how long a peer whose frames came counts among those that share the
+// room: some round trips, so that a burst of another is not refused for its sake.
+const talkingFor = int64(time.Millisecond)
+
+// input takes a datagram. Whatever is not meant for this context, or not from where the
+// peer is, changes nothing.
+func (d *Driver) input(from link.Address, data []byte) {
+	h, frames, err := link.Parse(data)
+	if err != nil || h.Job != d.img.Job || h.Channel != d.img.Channel || h.To != d.img.Rank {
+		return
+	}
+	p := d.peer(h.From)
+	if p == nil {
+		return
+	}
+	if h.Kind == link.Here {
+		d.found(p, from, &h)
+		return
+	}
+	if from != p.address && !d.learn(p, from) {
+		return
+	}
+	switch h.Kind {
+	case link.Data, link.Ask, link.Answer:
+		d.exchange(p, &h, &frames)
+	case link.End:
+		d.end(p, h.Status)
+	case link.Where, link.Here:
+	}
+}
+
+func (d *Driver) exchange(p *peer, h *link.Head, frames *link.Frames) {
+	if p.send.OnAnswer(&d.flow, d.now, h.Answer) > 0 {
+		d.acknowledged(p)
+	}
+	d.touch(p)
+	if h.Kind == link.Answer {
+		return
+	}
+	if state := d.img.State(); state != abi.StateOpen {
+		d.sayEnd(p, state)
+		return
+	}
+	d.spoke(p)
+	if h.Kind == link.Ask {
+		p.recv.OnAsk(&d.flow, d.now, h.Data, d.hint(p))
+		return
+	}
+	data := h.Data
+	for i := uint16(1); ; i++ {
+		f, ok := frames.Next()
+		if !ok {
+			return
+		}
+		data.Mark = 0
+		if i == h.Frames {
+			data.Mark = h.Data.Mark
+		}
+		d.frameIn(p, data, f)
+		data.Seq++
+		data.Tx++
+	}
+}
+
+// frameIn takes a frame: if its turn has come and there is room, into the inbox.
+func (d *Driver) frameIn(p *peer, data flowctl.Data, f link.Frame) {
+	if p.recv.OnData(&d.flow, d.now, data, d.room(p, f)) != flowctl.Accept {
+		return
+	}
+	if err := d.deliver(p, f); err != nil {
+		// Only a peer that contradicts itself gets here, or an image that was changed
+		// between the look for room and its use.
+		d.damaged(p, err)
+	}
+}
+
+func (d *Driver) deliver(p *peer, f link.Frame) error {
+	if !f.Start {
+		complete, err := d.in.More(p.rank, f.Data)
+		if p.left > 0 {
+			p.left--
+		}
+		if complete {
+			p.left = 0
+		}
+		return err
+	}
+	if len(f.Data) == f.Total {
+		p.lines = abi.Lines(f.Total)
+		return d.in.Whole(p.rank, f.Data)
+	}
+	frames := uint32(1)
+	if len(f.Data) > 0 {
+		frames = uint32((f.Total + len(f.Data) - 1) / len(f.Data))
+	}
+	p.lines = max(abi.Lines(f.Total)/uint64(frames), 1)
+	p.left = frames - 1
+	return d.in.Begin(p.rank, f.Total, f.Data)
+}
+
+// inbox begins to deliver in this section, if it has not.
+func (d *Driver) inbox() bool {
+	if d.inReady {
+		return true
+	}
+	in, err := d.img.Delivery()
+	if err != nil {
+		return false // no memory now: refused for want of room
+	}
+	d.in, d.inReady = in, true
+	return true
+}
+
+// room is how many frames the inbox can take from the peer, the first of which is f.
+// It is exact about that one: the space for a message's later frames is taken with its first.
+func (d *Driver) room(p *peer, f link.Frame) uint32 {
+	if !d.inbox() || f.Start && !d.in.Fits(f.Total) {
+		return 0
+	}
+	return max(d.hint(p), 1)
+}
+
+// hint is how many frames of the peer's last size the inbox has room for; those who
+// talk share it.
+func (d *Driver) hint(p *peer) uint32 {
+	if !d.inbox() {
+		return 0
+	}
+	share := d.in.Free() / uint64(max(d.talking, 1)) / max(p.lines, 1)
+	return p.left + uint32(min(share, 1<<15))
+}
+
+// spoke counts the peer among those that share the room.
+func (d *Driver) spoke(p *peer) {
+	if d.now-p.heard > talkingFor {
+		d.talking++
+	}
+	p.heard = d.now
+	if d.now-d.counted < talkingFor {
+		return
+	}
+	d.counted, d.talking = d.now, 0
+	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+		if q := d.peers[rank]; q != nil && d.now-q.heard <= talkingFor {
+			d.talking++
+		}
+	}
+	d.talking = max(d.talking, 1)
+}
+
+// offerRoom tells peers that were refused when a good part of the inbox is free again:
+// for each line it would not be worth a datagram.
+func (d *Driver) offerRoom() {
+	if !d.inbox() || d.in.Free() < d.in.Lines()/4 {
+		return
+	}
+	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+		p := d.peer(rank)
+		if p == nil || !p.recv.Waits(&d.flow) {
+			continue
+		}
+		p.recv.OnRoom(&d.flow, d.now, d.hint(p))
+		d.touch(p)
+	}
+}
+
+// damaged ends the exchange with a peer for which the image, or the peer itself, says
+// impossible things.
+func (d *Driver) damaged(p *peer, err error) {
+	d.damage = err
+	d.img.CountDamage()
+	p.send.Fail()
+	d.lose(p)
+}

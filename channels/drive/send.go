@@ -1,0 +1,172 @@
+package drive
+
+import (
+	"score/channels"
+	"score/channels/link"
+	"score/flowctl"
+)
+
+// MaxFrame is the longest piece of a message in bytes: half of the longest message,
+// so that copying, sending and receiving overlap where datagrams may be that long.
+const MaxFrame = 32 << 10
+
+// Reserve takes space for a message to a rank on another node, to be filled and committed.
+// Errors are those of SendBuffer.Reserve, ErrRank, ErrGone and ErrClosed.
+func (d *Driver) Reserve(rank uint32, length int) (channels.Kept, []byte, error) {
+	if _, err := d.open(rank); err != nil {
+		return 0, nil, err
+	}
+	return d.buf.Reserve(length)
+}
+
+// open is the peer, if messages to it make sense.
+func (d *Driver) open(rank uint32) (*peer, error) {
+	p := d.peer(rank)
+	switch {
+	case p == nil:
+		return nil, channels.ErrRank
+	case !p.send.Failed():
+		return p, nil
+	case p.send.Closed():
+		return nil, channels.ErrClosed
+	default:
+		return nil, channels.ErrGone
+	}
+}
+
+// Abandon gives back what Reserve took.
+func (d *Driver) Abandon(k channels.Kept) { _ = d.buf.Free(k) }
+
+// Commit sends a message that was reserved and filled.
+func (d *Driver) Commit(rank uint32, k channels.Kept, now int64) error {
+	d.now = now
+	p, err := d.open(rank)
+	if err != nil {
+		d.Abandon(k)
+		return err
+	}
+	data, err := d.buf.Bytes(k)
+	if err != nil {
+		return err
+	}
+	frames, _ := pieces(len(data), p.frameBytes())
+	if err := d.buf.Append(rank, k, p.send.End(), frames); err != nil {
+		return err
+	}
+	p.send.Queue(frames)
+	d.send(p)
+	d.port.Flush()
+	return nil
+}
+
+// Send sends a copy of data. With immediate, the first frames of a long message
+// leave while the last are still being copied.
+func (d *Driver) Send(rank uint32, data []byte, immediate bool, now int64) error {
+	k, to, err := d.Reserve(rank, len(data))
+	if err != nil {
+		return err
+	}
+	p := d.peers[rank]
+	frames, piece := pieces(len(data), p.frameBytes())
+	if frames == 1 || !immediate {
+		copy(to, data)
+		return d.Commit(rank, k, now)
+	}
+	d.now = now
+	if err := d.buf.Append(rank, k, p.send.End(), frames); err != nil {
+		return err
+	}
+	for i := range int(frames) {
+		end := min((i+1)*piece, len(data))
+		copy(to[i*piece:end], data[i*piece:end])
+		p.send.Queue(1)
+		d.send(p)
+		d.port.Flush()
+	}
+	return nil
+}
+
+// Space says whether a message of the length to the rank would be taken now: nil, or
+// the error of Reserve.
+func (d *Driver) Space(rank uint32, length int) error {
+	if _, err := d.open(rank); err != nil {
+		return err
+	}
+	return d.buf.Space(length)
+}
+
+// frameBytes is the longest frame to the peer.
+func (p *peer) frameBytes() int {
+	return min(p.size-link.HeadBytes-link.FrameBytes-link.TotalBytes, MaxFrame)
+}
+
+// send transmits what the peer's flow control allows, and the answers due.
+func (d *Driver) send(p *peer) {
+	if p.send.Sendable(&d.flow) || p.recv.Due() {
+		if p.address.None() {
+			d.look(p)
+		} else {
+			d.transmitAll(p)
+		}
+	}
+	d.note(p)
+}
+
+func (d *Driver) transmitAll(p *peer) {
+	for {
+		b := p.send.Send(&d.flow, d.now, burst)
+		if b.Empty() {
+			break
+		}
+		if b.Count == 0 {
+			d.put(p, link.Head{Kind: link.Ask, Data: b.Data(0)})
+			continue
+		}
+		if err := d.transmit(p, b); err != nil {
+			d.damaged(p, err)
+			return
+		}
+	}
+	if p.recv.Due() {
+		d.put(p, link.Head{Kind: link.Answer})
+	}
+}
+
+// transmit sends a burst, as many frames in a datagram as fit.
+func (d *Driver) transmit(p *peer, b flowctl.Burst) error {
+	for i := uint32(0); i < b.Count; {
+		head := d.head(p, link.Head{Kind: link.Data, Data: b.Data(i)})
+		d.writer.Begin(d.port.Buffer(), p.size, &head)
+		from := i
+		for ; i < b.Count; i++ {
+			data, total, start, err := d.frame(p, b.First+i)
+			if err != nil {
+				return err
+			}
+			if !d.writer.Add(total, start, data) {
+				break
+			}
+		}
+		if i == from {
+			return channels.ErrDamaged // a frame longer than any we make
+		}
+		d.port.Queue(p.address, d.writer.Finish(b.Data(i-1).Mark))
+	}
+	return nil
+}
+
+// put sends a datagram without frames.
+func (d *Driver) put(p *peer, h link.Head) {
+	h = d.head(p, h)
+	d.writer.Begin(d.port.Buffer(), p.size, &h)
+	d.port.Queue(p.address, d.writer.Finish(h.Data.Mark))
+}
+
+// head addresses a datagram and puts the answer that stands on its back.
+func (d *Driver) head(p *peer, h link.Head) link.Head {
+	h.Job, h.Channel, h.From, h.To = d.img.Job, d.img.Channel, d.img.Rank, p.rank
+	if h.Kind <= link.Answer {
+		h.Answer = p.recv.Answer(&d.flow, d.hint(p))
+	}
+	return h
+}
