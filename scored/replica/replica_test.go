@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,13 +170,19 @@ func TestDamagedLogEntryChangesNothing(t *testing.T) {
 	}
 }
 
+// A replica that waits for the election timeout does so every time; what else
+// runs on the machine does not delay every one of several so long.
 func TestLeadershipComesAtOnce(t *testing.T) {
-	start := time.Now()
-	_, _ = open(t, filepath.Join(t.TempDir(), "data"))
-	took := time.Since(start)
+	const replicas = 10
+	took := make([]time.Duration, 0, replicas)
+	for range replicas {
+		start := time.Now()
+		_, _ = open(t, "")
+		took = append(took, time.Since(start))
+	}
 	t.Logf("ready after %v", took)
-	if took > electionTimeout {
-		t.Fatalf("ready after %v: the replica waited for the election timeout", took)
+	if least := slices.Min(took); least > electionTimeout {
+		t.Fatalf("ready after %v: the replica waited for the election timeout", least)
 	}
 }
 

@@ -36,6 +36,7 @@ type endpoint struct {
 	listener net.Listener
 	server   *http.Server
 	calls    *calls
+	drain    time.Duration
 }
 
 // New checks the options, opens the state and binds every address, so that
@@ -87,7 +88,7 @@ func (s *Server) compose() {
 
 func newEndpoint(handler http.Handler, logger *zap.Logger) endpoint {
 	c := &calls{handler: handler}
-	return endpoint{server: newHTTPServer(c, logger), calls: c}
+	return endpoint{server: newHTTPServer(c, logger), calls: c, drain: drainTime}
 }
 
 // The endpoints in their order.
@@ -159,7 +160,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // stop lets calls under way end, and then cuts all connections.
 func (e *endpoint) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	ctx, cancel := context.WithTimeout(context.Background(), e.drain)
 	defer cancel()
 	err := unlessClosed(e.listener.Close())
 	e.calls.drain(ctx)
