@@ -1,0 +1,44 @@
+package link
+
+// MaxDatagram is the longest datagram: what the loopback device of Linux (MTU 65,536) takes in one
+// piece by IPv6, whose headers (48 bytes) are the longer ones. Every port's buffers have this length.
+const MaxDatagram = 65536 - 48
+
+// MinDatagram is a length that every port takes for every address: what a host must accept
+// by RFC 791 (576 bytes) less the longest IPv4 header and that of UDP.
+const MinDatagram = 576 - 60 - 8
+
+// Port is a context's, or an agent's, way to the network. It is used by one driver at a time,
+// who has the driver lock: no method may run beside another.
+type Port interface {
+	// Size is the longest datagram that goes to the address without being fragmented, from
+	// [MinDatagram] to [MaxDatagram]. It changes when the port learns that the path is narrower;
+	// longer datagrams get there too, in fragments.
+	Size(to Address) int
+	// Buffer returns room for the next datagram, MaxDatagram bytes long. If what is queued leaves none, it is
+	// flushed first. Without a Queue in between it returns the same room again.
+	Buffer() []byte
+	// Queue says that the first n bytes of the last Buffer are a datagram for the address. Nothing
+	// is queued if n is 0.
+	Queue(to Address, n int)
+	// Flush sends what is queued. What the system does not take now is as lost on the wire, and counted.
+	Flush()
+	// Receive calls handle for each datagram of one batch and returns their number. data is valid during
+	// the call only; handle may send, but not receive. A caller that loops stops when it returns 0.
+	Receive(handle func(from Address, data []byte)) int
+	// Stats says what the port has done so far.
+	Stats() Stats
+	// Close gives the port up. What is queued and not flushed is lost.
+	Close() error
+}
+
+// Stats counts what a port did since it was made.
+type Stats struct {
+	Sent, SentBytes         uint64 // datagrams that the system took
+	Received, ReceivedBytes uint64 // datagrams given to a handler
+	Dropped                 uint64 // datagrams that the system did not take
+	Truncated               uint64 // datagrams that came longer than MaxDatagram, and were thrown away
+	Overflowed              uint64 // datagrams that found the receive queue full, of all ports on the socket
+	Fragmented              uint64 // datagrams that were longer than the path takes
+	Calls                   uint64 // system calls that sent or received
+}

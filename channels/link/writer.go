@@ -1,0 +1,110 @@
+package link
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"score/flowctl"
+)
+
+// Writer makes one datagram after the other: Begin, Add for each frame, Finish.
+// It belongs to one driver and keeps no memory of its own.
+type Writer struct {
+	buf    []byte // of the datagram, as long as it may become
+	at     int
+	frames int
+	kind   Kind
+	mark   flowctl.Mark
+}
+
+// Begin starts a datagram in buf, of at most limit bytes; limit and buf have at least HeadBytes,
+// the limit of a datagram with frames at least MinDatagram. Of h it takes what belongs to the kind, and not Frames.
+func (w *Writer) Begin(buf []byte, limit int, h *Head) {
+	w.buf = buf[:min(len(buf), limit, MaxDatagram)]
+	w.at, w.frames, w.kind, w.mark = HeadBytes, 0, h.Kind, 0
+	b := (*[HeadBytes]byte)(w.buf)
+	b[magicAt], b[versionAt], b[kindAt] = magic, version, byte(h.Kind)
+	binary.LittleEndian.PutUint64(b[jobAt:], h.Job)
+	binary.LittleEndian.PutUint32(b[channelAt:], h.Channel)
+	binary.LittleEndian.PutUint32(b[fromAt:], h.From)
+	binary.LittleEndian.PutUint32(b[toAt:], h.To)
+	clear(b[framesAt:])
+	switch h.Kind {
+	case Data, Ask:
+		w.mark = h.Data.Mark
+		binary.LittleEndian.PutUint32(b[seqAt:], h.Data.Seq)
+		binary.LittleEndian.PutUint32(b[txAt:], h.Data.Tx)
+		putAnswer(b, &h.Answer)
+	case Answer:
+		putAnswer(b, &h.Answer)
+	case Here:
+		b[statusAt] = h.Status
+		binary.LittleEndian.PutUint16(b[contextAt:], h.Port)
+	case End:
+		b[statusAt] = h.Status
+	}
+}
+
+func putAnswer(b *[HeadBytes]byte, a *flowctl.Answer) {
+	b[answerKindAt] = byte(a.Kind)
+	binary.LittleEndian.PutUint32(b[nextAt:], a.Next)
+	binary.LittleEndian.PutUint32(b[echoAt:], a.Echo)
+	binary.LittleEndian.PutUint16(b[roomAt:], a.Room)
+}
+
+// Room is how many bytes the first frame of a long message could have now; other frames could have
+// TotalBytes more. Below 0: no more frames.
+func (w *Writer) Room() int {
+	if w.kind != Data || w.frames == framesLimit {
+		return -1
+	}
+	return max(len(w.buf)-w.at-FrameBytes-TotalBytes, -1)
+}
+
+// Add adds a frame: data of a message of total bytes, its first ones if start; without start total does not
+// matter. False: it does not fit, and nothing was added; nor is a frame without data added, unless it is
+// a whole message.
+func (w *Writer) Add(total int, start bool, data []byte) bool {
+	size, flags := FrameBytes, byte(0)
+	switch {
+	case start && total == len(data):
+		flags = flagStart
+	case len(data) == 0 || start && (total < len(data) || uint64(total) > maxTotal):
+		return false
+	case start:
+		size, flags = FrameBytes+TotalBytes, flagStart|flagLong
+	}
+	if w.kind != Data || w.frames == framesLimit || len(data) > len(w.buf)-w.at-size {
+		return false
+	}
+	b := w.buf[w.at : w.at+size+len(data)]
+	binary.LittleEndian.PutUint16(b[sizeAt:], uint16(len(data)))
+	b[flagsAt], b[reservedAt] = flags, 0
+	if flags&flagLong != 0 {
+		binary.LittleEndian.PutUint32(b[totalAt:], uint32(total))
+	}
+	copy(b[size:], data)
+	w.at += len(b)
+	w.frames++
+	return true
+}
+
+// maxTotal is the longest message: a frame has 32 bits for its length.
+const maxTotal = 1<<32 - 1
+
+// Finish gives the last frame, or the ask, the mark, besides that of the Head, and returns the length of the
+// datagram: 0 if it is Data without a frame, which must not be sent.
+func (w *Writer) Finish(mark flowctl.Mark) int {
+	if w.kind == Data && w.frames == 0 {
+		return 0
+	}
+	if w.kind == Data || w.kind == Ask {
+		mark |= w.mark
+	} else {
+		mark = 0
+	}
+	w.buf[markAt] = byte(mark)
+	binary.LittleEndian.PutUint16(w.buf[framesAt:], uint16(w.frames))
+	binary.LittleEndian.PutUint32(w.buf[crcAt:], crc32.Checksum(w.buf[magicAt:w.at], castagnoli))
+	return w.at
+}
