@@ -1,0 +1,73 @@
+package udp
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+
+	"score/channels/link"
+
+	"golang.org/x/sys/unix"
+)
+
+// queueBytes is what the socket's queues may hold: the bursts of many peers that send a window each
+// while the receiver is not looking.
+const queueBytes = 4 << 20
+
+// Listen opens a socket at the address, with a port that the kernel chooses.
+//
+// The descriptor is a blocking one on purpose: an [os.File] of it stays out of the run time's poller, which else
+// would be woken for each datagram. A Port never blocks all the same.
+func Listen(addr netip.Addr) (*os.File, netip.AddrPort, error) {
+	local := link.AddressOf(netip.AddrPortFrom(addr, 0))
+	if local.None() {
+		return nil, netip.AddrPort{}, fmt.Errorf("udp: cannot listen at %v: not an address of this system", addr)
+	}
+	fd, err := open(local)
+	if err != nil {
+		return nil, netip.AddrPort{}, fmt.Errorf("udp: cannot listen at %v: %w", addr, err)
+	}
+	bound, err := localAddress(fd)
+	if err != nil {
+		unix.Close(fd)
+		return nil, netip.AddrPort{}, fmt.Errorf("udp: cannot listen at %v: %w", addr, err)
+	}
+	return os.NewFile(uintptr(fd), "udp "+bound.String()), bound.AddrPort(), nil
+}
+
+// open makes the socket, with all its options.
+func open(local link.Address) (fd int, err error) {
+	fd, err = unix.Socket(familyOf(local), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
+	if err != nil {
+		return -1, err
+	}
+	if local.Is6() {
+		// Addresses of both families on one socket would make two addresses of one host.
+		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1)
+	}
+	if err == nil {
+		enlarge(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF)
+		enlarge(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF)
+		err = bind(fd, local)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// enlarge makes a queue as long as it is allowed to be: force needs a capability, and the other option
+// is bounded by a sysctl.
+func enlarge(fd, force, option int) {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, queueBytes) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, queueBytes)
+	}
+}
+
+func familyOf(a link.Address) int {
+	if a.Is6() {
+		return unix.AF_INET6
+	}
+	return unix.AF_INET
+}

@@ -1,0 +1,88 @@
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"score/channels/link"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrSocket says that a descriptor is not an IP socket for datagrams.
+var ErrSocket = errors.New("udp: not a UDP socket")
+
+// Port is a [link.Port] on a UDP socket.
+type Port struct {
+	fd    int
+	file  *os.File
+	local link.Address
+	stats link.Stats
+	paths paths
+	out   sender
+	in    receiver
+	gso   bool // the kernel cuts long datagrams into segments
+	gro   bool // and may have joined what it received
+}
+
+var _ link.Port = (*Port)(nil)
+
+// New makes a port of a bound socket, such as [Listen] opens, and owns the file from then on, unless there is an error.
+func New(file *os.File) (*Port, error) {
+	fd, err := descriptor(file)
+	if err != nil {
+		return nil, err
+	}
+	local, err := localAddress(fd)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSocket, err)
+	}
+	if kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_DGRAM || local.None() {
+		return nil, ErrSocket
+	}
+	p := &Port{fd: fd, file: file, local: local}
+	p.gso = segments(fd)
+	p.gro = joins(fd)
+	p.stopFragments(true)
+	return p, nil
+}
+
+// descriptor is the file's, without the change of its mode that Fd makes.
+func descriptor(file *os.File) (fd int, err error) {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return -1, fmt.Errorf("%w: %w", ErrSocket, err)
+	}
+	if err := raw.Control(func(n uintptr) { fd = int(n) }); err != nil {
+		return -1, fmt.Errorf("%w: %w", ErrSocket, err)
+	}
+	return fd, nil
+}
+
+// segments says whether the kernel knows UDP_SEGMENT (Linux 4.18).
+func segments(fd int) bool {
+	_, err := unix.GetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
+	return err == nil
+}
+
+// joins asks the kernel for UDP_GRO (Linux 5.0).
+func joins(fd int) bool {
+	return unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
+}
+
+// Descriptor is the socket's, to wait on. It is the port's.
+func (p *Port) Descriptor() int { return p.fd }
+
+// Local is the address that the socket is bound to.
+func (p *Port) Local() link.Address { return p.local }
+
+// Stats implements link.Port.
+func (p *Port) Stats() link.Stats {
+	s := p.stats
+	s.Overflowed = overflowed(p.fd)
+	return s
+}
+
+// Close implements link.Port.
+func (p *Port) Close() error { return p.file.Close() }
