@@ -1,0 +1,169 @@
+package drive
+
+import (
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"score/channels"
+	"score/channels/abi"
+	"score/channels/link"
+	"score/channels/link/udp"
+	"score/channels/places"
+)
+
+// end is one of two contexts that know each other's sockets.
+type end struct {
+	img *channels.Image
+	in  *channels.Inbox
+	*Driver
+}
+
+func ends(b *testing.B) [2]*end {
+	b.Helper()
+	var files [2]interface{ Close() error }
+	var ports [2]link.Port
+	var at [2]link.Address
+	for i := range ports {
+		file, local, err := udp.Listen(netip.MustParseAddr("127.0.0.1"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		files[i] = file
+		if ports[i], err = udp.New(file); err != nil {
+			b.Fatal(err)
+		}
+		at[i] = link.AddressOf(local)
+	}
+	var pair [2]*end
+	for i := range pair {
+		where, err := places.New(uint32(i), at[:], []uint32{0, 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		img, err := channels.Create(channels.Identity{Job: testKey, Rank: uint32(i), Channel: 1}, abi.Geometry{Ranks: 2, LocalRanks: 1}, []uint32{uint32(i)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		me, _ := channels.Self()
+		img.SetOwner(abi.RoleProcess, me)
+		in, err := img.Inbox(nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		d, err := New(img, ports[i], where, abi.RoleProcess)
+		if err != nil {
+			b.Fatal(err)
+		}
+		d.peer(uint32(1 - i)).address = at[1-i]
+		pair[i] = &end{img, in, d}
+		b.Cleanup(func() { _ = d.Close(); img.Close() })
+	}
+	return pair
+}
+
+func (e *end) put(b *testing.B, to uint32, data []byte) {
+	for {
+		e.Enter()
+		now := channels.Nanos()
+		err := e.Send(to, data, true, now)
+		if err == channels.ErrFull {
+			e.Drive(now)
+		}
+		e.Leave()
+		if err == nil {
+			return
+		}
+		if err != channels.ErrFull {
+			b.Error(err)
+			return
+		}
+	}
+}
+
+// take waits for a message and gives it back; false once done.
+func (e *end) take(done *atomic.Bool) bool {
+	for {
+		m, ok := e.in.Poll()
+		for ok {
+			if m.Available() == m.Len() {
+				_ = e.in.Release(m)
+				return true
+			}
+			e.Enter()
+			e.Drive(channels.Nanos())
+			e.Leave()
+		}
+		if done.Load() {
+			return false
+		}
+		e.Enter()
+		e.Drive(channels.Nanos())
+		e.Leave()
+	}
+}
+
+func benchmarkPingPong(b *testing.B, size int) {
+	pair := ends(b)
+	data := make([]byte, size)
+	var done atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		runtime.LockOSThread()
+		for pair[1].take(&done) {
+			pair[1].put(b, 0, data)
+		}
+	})
+	runtime.LockOSThread()
+	b.ReportAllocs()
+	for b.Loop() {
+		pair[0].put(b, 1, data)
+		pair[0].take(&done)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/2, "ns/way")
+	done.Store(true)
+	wg.Wait()
+}
+
+func BenchmarkPingPong8(b *testing.B)    { benchmarkPingPong(b, 8) }
+func BenchmarkPingPong64Ki(b *testing.B) { benchmarkPingPong(b, 64<<10) }
+
+func benchmarkStream(b *testing.B, size int) {
+	pair := ends(b)
+	data := make([]byte, size)
+	var done atomic.Bool
+	var got atomic.Int64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		runtime.LockOSThread()
+		for pair[1].take(&done) {
+			got.Add(1)
+		}
+	})
+	runtime.LockOSThread()
+	b.ReportAllocs()
+	b.SetBytes(int64(size))
+	sent := int64(0)
+	for b.Loop() {
+		pair[0].put(b, 1, data)
+		sent++
+	}
+	for got.Load() < sent {
+		pair[0].Enter()
+		pair[0].Drive(channels.Nanos())
+		pair[0].Leave()
+	}
+	done.Store(true)
+	wg.Wait()
+	b.ReportMetric(float64(sent)/b.Elapsed().Seconds()/1e6, "M/s")
+	s := pair[0].Port().Stats()
+	b.ReportMetric(float64(sent)/float64(s.Sent), "msg/datagram")
+	st := pair[0].peer(1).send.Status()
+	b.Logf("sent %+v, received %+v, %+v, frames %d transmissions %d", s, pair[1].Port().Stats(), st, st.Queued, st.Sent)
+}
+
+func BenchmarkStream8(b *testing.B)    { benchmarkStream(b, 8) }
+func BenchmarkStream8Ki(b *testing.B)  { benchmarkStream(b, 8<<10) }
+func BenchmarkStream64Ki(b *testing.B) { benchmarkStream(b, 64<<10) }
