@@ -40,6 +40,9 @@ const (
 // committed in: it has changed nothing, and the decider must look again.
 var ErrStale = errors.New("the leader has changed")
 
+// ErrClosed says that Close was called before Commit.
+var ErrClosed = errors.New("the replica is closed")
+
 // Options say where a replica keeps its state.
 type Options struct {
 	// Dir is the data directory, made with mode 0700. Empty: memory.
@@ -64,6 +67,10 @@ type Replica struct {
 	leadership chan Leadership
 	stop       chan struct{}
 	stopped    sync.WaitGroup
+	// open is held by those who wait for an answer of Raft, which leaves some
+	// without one when it is shut down.
+	open   sync.RWMutex
+	closed bool // guarded by open
 
 	mu    sync.RWMutex
 	state *state.State
@@ -169,12 +176,17 @@ func (r *Replica) Leadership() <-chan Leadership { return r.leadership }
 
 // Commit puts the entry into the log and returns once it is on disk and
 // applied. An error means that the caller's picture of the state may be wrong:
-// ErrStale, an error of package state, or one of the disk. Except for a disk
+// ErrStale, ErrClosed, an error of package state, or one of the disk. Except for a disk
 // error (then it may be applied later) the entry has changed nothing.
 func (r *Replica) Commit(entry *statepb.Entry) error {
 	data, err := proto.Marshal(entry)
 	if err != nil {
 		return fmt.Errorf("cannot encode the entry: %w", err)
+	}
+	r.open.RLock()
+	defer r.open.RUnlock()
+	if r.closed {
+		return ErrClosed
 	}
 	future := r.raft.Apply(data, enqueueTimeout)
 	if err := future.Error(); err != nil {
@@ -194,10 +206,14 @@ func (r *Replica) Read(f func(*state.State)) {
 	f(r.state)
 }
 
-// Close stops the replica and unlocks its directory.
+// Close stops the replica and unlocks its directory. It waits for commits under
+// way; later ones are refused.
 func (r *Replica) Close() error {
 	close(r.stop)
-	err := r.raft.Shutdown().Error()
 	r.stopped.Wait()
+	r.open.Lock()
+	r.closed = true
+	r.open.Unlock()
+	err := r.raft.Shutdown().Error()
 	return errors.Join(err, r.transport.Close(), r.close.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -194,8 +195,42 @@ func TestCloseBeforeAnybodyHeardOfLeadership(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Commit(nodeEntry(1, 1, "n")); err == nil {
-		t.Fatal("a closed replica committed")
+	if err := r.Commit(nodeEntry(1, 1, "n")); !errors.Is(err, ErrClosed) {
+		t.Fatalf("a closed replica committed: %v", err)
+	}
+}
+
+// Raft gives no answer to what is on its way to the state when it is shut down.
+func TestCommitsUnderWayAreAnswered(t *testing.T) {
+	r, err := Open(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := lead(t, r)
+	reading, release := make(chan struct{}), make(chan struct{})
+	go r.Read(func(*state.State) { close(reading); <-release })
+	<-reading // nothing is applied from here on
+	const commits = 20
+	answers := make(chan error, commits+1)
+	before := r.raft.LastIndex()
+	for i := range uint64(commits) {
+		go func() { answers <- r.Commit(nodeEntry(term, int64(i+1), "n")) }()
+		for r.raft.LastIndex() <= before+i {
+			runtime.Gosched() // so that each goes its own way
+		}
+	}
+	go func() { answers <- r.Close() }()
+	<-r.stop
+	close(release)
+	for range commits + 1 {
+		select {
+		case err := <-answers:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(waitBound):
+			t.Fatal("a commit or Close has no answer")
+		}
 	}
 }
 
