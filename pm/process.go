@@ -3,6 +3,7 @@ package pm
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strconv"
 	"sync"
@@ -23,6 +24,10 @@ type Process struct {
 	open map[int]*Channel
 }
 
+// EnvPath is the Unix socket of the daemon that has the rank's contexts. The launcher sets
+// it where it cannot hand a descriptor down (EnvSocket, which goes first).
+const EnvPath = "SCORE_PM_SOCKET"
+
 // Join makes the process a rank: on the socket it gets its contexts. The
 // socket becomes the process's, also when Join fails.
 func Join(socket *os.File, settings Settings) (*Process, error) {
@@ -31,9 +36,23 @@ func Join(socket *os.File, settings Settings) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the descriptor in %s is no socket: %w", ErrEnvironment, EnvSocket, err)
 	}
+	return join(conn, settings), nil
+}
+
+// JoinAt makes the process a rank of the daemon that listens at the path, and that knows its
+// ranks by their process numbers. The error wraps ErrEnvironment.
+func JoinAt(path string, settings Settings) (*Process, error) {
+	conn, err := handover.Dial(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s=%s: %w", ErrEnvironment, EnvPath, path, err)
+	}
+	return join(conn, settings), nil
+}
+
+func join(conn *net.UnixConn, settings Settings) *Process {
 	p := &Process{client: handover.NewClient(conn), settings: settings, open: map[int]*Channel{}}
 	p.speedUp.Go(channels.SpeedUp) // beside the first messages: it takes milliseconds
-	return p, nil
+	return p
 }
 
 // Open opens a channel of the rank. Every rank of the job opens the channels
@@ -79,17 +98,20 @@ func (p *Process) Close() error {
 
 // environment is the process that the launcher's environment describes.
 var environment = sync.OnceValues(func() (*Process, error) {
-	text := os.Getenv(EnvSocket)
-	if text == "" {
-		return nil, fmt.Errorf("%w: %s is not set; start the program with scrun", ErrEnvironment, EnvSocket)
-	}
-	fd, err := strconv.Atoi(text)
-	if err != nil || fd < 3 {
-		return nil, fmt.Errorf("%w: %s=%s is not a descriptor", ErrEnvironment, EnvSocket, text)
+	text, path := os.Getenv(EnvSocket), os.Getenv(EnvPath)
+	if text == "" && path == "" {
+		return nil, fmt.Errorf("%w: neither %s nor %s is set; start the program with scrun", ErrEnvironment, EnvSocket, EnvPath)
 	}
 	settings, err := SettingsFromEnvironment()
 	if err != nil {
 		return nil, err
+	}
+	if text == "" {
+		return JoinAt(path, settings)
+	}
+	fd, err := strconv.Atoi(text)
+	if err != nil || fd < 3 {
+		return nil, fmt.Errorf("%w: %s=%s is not a descriptor", ErrEnvironment, EnvSocket, text)
 	}
 	return Join(os.NewFile(uintptr(fd), "pm"), settings)
 })

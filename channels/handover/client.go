@@ -13,12 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Errors of Client.Image.
+// Errors of Client's methods.
 var (
 	ErrRank      = errors.New("handover: the rank is not on this node")
 	ErrChannel   = errors.New("handover: no such channel")
 	ErrGone      = errors.New("handover: the rank ended")
 	ErrExhausted = errors.New("handover: the node has no memory for the context")
+	ErrAlone     = errors.New("handover: no rank of the job is on another node")
 	ErrLost      = errors.New("handover: the daemon that holds the contexts does not answer")
 )
 
@@ -26,7 +27,7 @@ var (
 // millisecond, but the daemon's node may be overloaded.
 const patience = 10 * time.Second
 
-// Client asks for images. Several goroutines may use it.
+// Client asks for images and the network. Several goroutines may use it.
 type Client struct {
 	mu   sync.Mutex
 	conn *net.UnixConn
@@ -40,11 +41,11 @@ func (c *Client) Close() error { return c.conn.Close() }
 
 // Image asks for the image of a rank, or of the asking rank itself with Own.
 func (c *Client) Image(channel, rank uint32) (*channels.Image, error) {
-	file, err := c.file(Request{Channel: channel, Rank: rank})
+	files, err := c.ask(Request{Channel: channel, Rank: rank}, 1)
 	if err != nil {
 		return nil, fmt.Errorf("channel %d: %w", channel, err)
 	}
-	img, err := channels.Attach(file)
+	img, err := channels.Attach(files[0])
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,21 @@ func (c *Client) Image(channel, rank uint32) (*channels.Image, error) {
 	return img, nil
 }
 
-func (c *Client) file(request Request) (*os.File, error) {
+// Network asks for the socket of the asking rank's own context, on which other nodes reach it, and
+// for the place map of its job. ErrAlone if no rank is on another node.
+func (c *Client) Network(channel uint32) (socket, places *os.File, err error) {
+	files, err := c.ask(Request{Channel: channel, Rank: Own, Network: true}, 2)
+	if err != nil {
+		return nil, nil, fmt.Errorf("channel %d: %w", channel, err)
+	}
+	return files[0], files[1], nil
+}
+
+// mostFiles bounds the descriptors of an answer.
+const mostFiles = 2
+
+// ask sends a request and waits for the answer, which must come with so many files.
+func (c *Client) ask(request Request, want int) ([]*os.File, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
@@ -65,26 +80,26 @@ func (c *Client) file(request Request) (*os.File, error) {
 	if _, err := c.conn.Write(packet[:]); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLost, err)
 	}
-	buf, rights := make([]byte, answerBytes+1), make([]byte, unix.CmsgSpace(4))
+	buf, rights := make([]byte, answerBytes+1), make([]byte, unix.CmsgSpace(4*mostFiles))
 	n, rn, _, _, err := c.conn.ReadMsgUnix(buf, rights)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLost, err)
 	}
-	file := firstFile(rights[:rn])
+	files := received(rights[:rn])
 	status, err := decodeStatus(buf[:n])
 	if err == nil {
 		err = status.err()
 	}
-	if err == nil && file == nil {
+	if err == nil && len(files) != want {
 		err = errPacket
 	}
-	if err != nil && file != nil {
-		file.Close()
-	}
 	if err != nil {
+		for _, file := range files {
+			file.Close()
+		}
 		return nil, err
 	}
-	return file, nil
+	return files, nil
 }
 
 func (s Status) err() error {
@@ -99,21 +114,28 @@ func (s Status) err() error {
 		return ErrGone
 	case StatusExhausted:
 		return ErrExhausted
+	case StatusAlone:
+		return ErrAlone
 	default:
 		return errPacket
 	}
 }
 
-// firstFile takes the descriptor out of a control message. More than one do not fit.
-func firstFile(control []byte) *os.File {
+// received takes the descriptors out of a control message. More than mostFiles do not fit.
+func received(control []byte) (files []*os.File) {
 	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil || len(messages) != 1 {
+	if err != nil {
 		return nil
 	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return nil
+	for i := range messages {
+		fds, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			continue
+		}
+		for _, fd := range fds {
+			unix.CloseOnExec(fd)
+			files = append(files, os.NewFile(uintptr(fd), "handover"))
+		}
 	}
-	unix.CloseOnExec(fds[0])
-	return os.NewFile(uintptr(fds[0]), "context")
+	return files
 }

@@ -58,10 +58,10 @@ func TestImage(t *testing.T) {
 		}
 		got.Close()
 	}
-	if first, second := <-asked, <-asked; first != (Request{3, 1}) || second != (Request{3, Own}) {
+	if first, second := <-asked, <-asked; first != (Request{Channel: 3, Rank: 1}) || second != (Request{Channel: 3, Rank: Own}) {
 		t.Errorf("asked for %v, then %v", first, second)
 	}
-	for _, wrong := range []Request{{3, 0}, {2, 1}} {
+	for _, wrong := range []Request{{Channel: 3, Rank: 0}, {Channel: 2, Rank: 1}} {
 		if _, err := client.Image(wrong.Channel, wrong.Rank); !errors.Is(err, channels.ErrDamaged) {
 			t.Errorf("%v: got another context than asked for: %v", wrong, err)
 		}
@@ -83,7 +83,7 @@ func TestStatuses(t *testing.T) {
 
 // TestServerHangsUp: whoever sends something else is not listened to any more.
 func TestServerHangsUp(t *testing.T) {
-	good := Request{1, 2}.encode()
+	good := Request{Channel: 1, Rank: 2}.encode()
 	for _, packet := range [][]byte{good[:11], append(good[:], 0), []byte("GET / HTTP/1"), make([]byte, 4000)} {
 		conn := serve(t, func(Request) (*os.File, Status) {
 			t.Error("answered")
@@ -133,8 +133,10 @@ func TestClientDistrusts(t *testing.T) {
 }
 
 func FuzzPackets(f *testing.F) {
-	request, status := Request{1, 2}.encode(), StatusGone.encode()
+	request, status := Request{Channel: 1, Rank: 2}.encode(), StatusGone.encode()
+	network := Request{Channel: 1, Rank: Own, Network: true}.encode()
 	f.Add(request[:])
+	f.Add(network[:])
 	f.Add(status[:])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if r, err := decodeRequest(data); err == nil {

@@ -5,16 +5,21 @@ import (
 	"errors"
 )
 
-// magic opens every packet: "SCH1".
+// magic opens a request for an image, and every answer: "SCH1".
 const magic = 0x31484353
+
+// magicNetwork opens a request for the way to other nodes: "SCN1". A server that is older than
+// that hangs up, as on anything that it does not know.
+const magicNetwork = 0x314e4353
 
 // Own as the rank of a request asks for the context of the asking rank.
 const Own = ^uint32(0)
 
-// Request names an image.
+// Request names an image, or the network of the asking rank's own context.
 type Request struct {
 	Channel uint32
 	Rank    uint32 // or Own
+	Network bool   // the socket of the context and the place map; Rank is Own
 }
 
 // requestBytes is the length of a request.
@@ -30,6 +35,7 @@ const (
 	StatusChannel   Status = 2 // there is no such channel
 	StatusGone      Status = 3 // the rank ended
 	StatusExhausted Status = 4 // no memory or descriptor for the image
+	StatusAlone     Status = 5 // network: no rank of the job is on another node
 )
 
 // answerBytes is the length of an answer.
@@ -39,17 +45,31 @@ const answerBytes = 8
 var errPacket = errors.New("handover: not a packet of this protocol")
 
 func (r Request) encode() (b [requestBytes]byte) {
-	binary.LittleEndian.PutUint32(b[0:], magic)
+	kind := uint32(magic)
+	if r.Network {
+		kind = magicNetwork
+	}
+	binary.LittleEndian.PutUint32(b[0:], kind)
 	binary.LittleEndian.PutUint32(b[4:], r.Channel)
 	binary.LittleEndian.PutUint32(b[8:], r.Rank)
 	return b
 }
 
 func decodeRequest(b []byte) (Request, error) {
-	if len(b) != requestBytes || binary.LittleEndian.Uint32(b) != magic {
+	if len(b) != requestBytes {
 		return Request{}, errPacket
 	}
-	return Request{Channel: binary.LittleEndian.Uint32(b[4:]), Rank: binary.LittleEndian.Uint32(b[8:])}, nil
+	r := Request{Channel: binary.LittleEndian.Uint32(b[4:]), Rank: binary.LittleEndian.Uint32(b[8:])}
+	switch binary.LittleEndian.Uint32(b) {
+	case magic:
+		return r, nil
+	case magicNetwork:
+		// Only its owner receives on a context's socket.
+		if r.Network = true; r.Rank == Own {
+			return r, nil
+		}
+	}
+	return Request{}, errPacket
 }
 
 func (s Status) encode() (b [answerBytes]byte) {

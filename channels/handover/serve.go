@@ -1,19 +1,33 @@
 package handover
 
 import (
+	"errors"
 	"net"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// Source answers a request with a file, which stays the source's, or with the
+// Source answers a request for an image with a file, which stays the source's, or with the
 // reason why there is none. Serve calls it from one goroutine.
 type Source func(Request) (*os.File, Status)
 
+// Network answers a request for the way to other nodes with the socket of the asking rank's
+// context and the job's place map, which stay the source's, or with the reason why there is none.
+type Network func(channel uint32) (socket, places *os.File, status Status)
+
+// Server answers ranks.
+type Server struct {
+	Image   Source
+	Network Network // nil: all ranks are on this node
+}
+
 // Serve answers the requests of one rank until it hangs up or sends something
 // else, and then closes the connection. Closing the connection ends it.
-func Serve(conn *net.UnixConn, source Source) {
+func Serve(conn *net.UnixConn, source Source) { Server{Image: source}.Serve(conn) }
+
+// Serve answers one rank, as the function Serve does.
+func (s Server) Serve(conn *net.UnixConn) {
 	defer func() { _ = conn.Close() }()
 	var buf [requestBytes + 1]byte
 	for {
@@ -25,21 +39,50 @@ func Serve(conn *net.UnixConn, source Source) {
 		if err != nil {
 			return
 		}
-		file, status := source(request)
-		if err := answer(conn, file, status); err != nil {
+		if err := s.answer(conn, request); err != nil {
 			return
 		}
 	}
 }
 
-func answer(conn *net.UnixConn, file *os.File, status Status) error {
-	packet := status.encode()
-	var rights []byte
-	if status == StatusOK {
-		rights = unix.UnixRights(int(file.Fd()))
+func (s Server) answer(conn *net.UnixConn, request Request) error {
+	if !request.Network {
+		file, status := s.Image(request)
+		return send(conn, status, file)
 	}
-	_, _, err := conn.WriteMsgUnix(packet[:], rights, nil)
-	return err
+	if s.Network == nil {
+		return send(conn, StatusAlone)
+	}
+	socket, places, status := s.Network(request.Channel)
+	return send(conn, status, socket, places)
+}
+
+// send sends an answer, and the files if it is StatusOK.
+func send(conn *net.UnixConn, status Status, files ...*os.File) error {
+	packet := status.encode()
+	if status != StatusOK {
+		_, _, err := conn.WriteMsgUnix(packet[:], nil, nil)
+		return err
+	}
+	return withDescriptors(files, nil, func(fds []int) error {
+		_, _, err := conn.WriteMsgUnix(packet[:], unix.UnixRights(fds...), nil)
+		return err
+	})
+}
+
+// withDescriptors calls f with the files' descriptors, which stay open meanwhile. Unlike
+// File.Fd it leaves a socket in its mode, which its other users share.
+func withDescriptors(files []*os.File, fds []int, f func([]int) error) error {
+	if len(files) == 0 {
+		return f(fds)
+	}
+	raw, err := files[0].SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	err = raw.Control(func(fd uintptr) { inner = withDescriptors(files[1:], append(fds, int(fd)), f) })
+	return errors.Join(err, inner)
 }
 
 // Pair makes a connected pair: the daemon's end, and the file to hand to the rank.

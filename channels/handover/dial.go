@@ -1,0 +1,58 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// network is a Unix socket that keeps the packets apart.
+const network = "unixpacket"
+
+// dialPatience bounds how long a rank waits for the daemon to accept it.
+const dialPatience = 10 * time.Second
+
+// ErrDial says that the daemon's socket is not there, or nobody answers it.
+var ErrDial = errors.New("handover: no daemon at the socket")
+
+// Dial connects to the daemon that listens at the path. The error wraps ErrDial.
+func Dial(path string) (*net.UnixConn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
+	defer cancel()
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDial, err)
+	}
+	conn, ok := c.(*net.UnixConn)
+	if !ok {
+		c.Close()
+		return nil, fmt.Errorf("%w: %s", ErrDial, path)
+	}
+	return conn, nil
+}
+
+// Listen listens at the path for ranks that dial. Closing the listener removes
+// the path. Who may connect is for the path's directory and its mode to say.
+func Listen(path string) (*net.UnixListener, error) {
+	return net.ListenUnix(network, &net.UnixAddr{Name: path, Net: network})
+}
+
+// Peer says who connected, as the kernel noted it at that time: the process may
+// have ended since, and its number may be another's by now.
+func Peer(conn *net.UnixConn) (*unix.Ucred, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var who *unix.Ucred
+	var inner error
+	err = raw.Control(func(fd uintptr) {
+		who, inner = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	return who, errors.Join(err, inner)
+}
