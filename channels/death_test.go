@@ -59,7 +59,7 @@ func TestZombieIsDead(t *testing.T) {
 	}
 	p := processOf(t, cmd.Process.Pid)
 	_ = cmd.Process.Kill()
-	for end := time.Now().Add(10 * time.Second); !p.Dead(); {
+	for end := time.Now().Add(patience); !p.Dead(); {
 		if time.Now().After(end) {
 			t.Fatal("not dead though it was killed")
 		}
@@ -113,9 +113,12 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// pollFor polls until ok or a second passed.
+// patience bounds every wait of these tests for what must come.
+const patience = 60 * time.Second
+
+// pollFor polls until ok, for as long as patience lasts.
 func pollFor(in *Inbox, ok func() bool) bool {
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
 		in.Poll()
 		if ok() {
 			return true
@@ -140,14 +143,10 @@ func TestWriterDiedBetweenReserveAndCommit(t *testing.T) {
 	if err := other.Send([]byte("behind")); err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
-	for time.Since(start) < 3*stuckAfter {
+	for start := time.Now(); !in.Stuck() || time.Since(start) < 3*stuckAfter; {
 		if _, ok := in.Poll(); ok {
 			t.Fatal("overtook a writer that lives")
 		}
-	}
-	if !in.Stuck() {
-		t.Fatal("not stuck")
 	}
 	possess(img, 5, deadProcess(t))
 	var m Message
@@ -259,12 +258,12 @@ func TestWriterDiedInLongMessage(t *testing.T) {
 			continue
 		}
 		m := mustPoll(t, in)
-		for end := time.Now().Add(5 * time.Second); !in.Lost(m); {
+		for end := time.Now().Add(patience); !in.Lost(m); {
 			if time.Now().After(end) {
 				t.Fatal("the tail is still expected")
 			}
 		}
-		for end := time.Now().Add(5 * time.Second); in.Release(m) != nil; {
+		for end := time.Now().Add(patience); in.Release(m) != nil; {
 			if time.Now().After(end) {
 				t.Fatal("cannot be given back")
 			}

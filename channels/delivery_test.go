@@ -196,7 +196,7 @@ func TestDeliveryWakes(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
+		for end := time.Now().Add(patience); time.Now().Before(end); {
 			img.Sleep(time.Minute, func() bool { return atomic.LoadUint64(in.rings[1].next) != 0 })
 			if _, ok := in.Poll(); ok {
 				return
