@@ -37,6 +37,20 @@ func (img *Image) SetDue(at int64) { atomic.StoreUint64(img.due(), uint64(at)) }
 
 func (img *Image) due() *uint64 { return img.mem.u64(img.layout.Lock + 24) }
 
+// Away says that the context is not resident on its channel.
+func (img *Image) Away() bool { return atomic.LoadUint32(img.away()) != 0 }
+
+// SetAway notes whether the context is resident.
+func (img *Image) SetAway(away bool) {
+	value := uint32(0)
+	if away {
+		value = 1
+	}
+	atomic.StoreUint32(img.away(), value)
+}
+
+func (img *Image) away() *uint32 { return img.mem.u32(img.layout.Lock + 32) }
+
 // Asleep says that the process sleeps until something comes; it then drives itself
 // when something does.
 func (img *Image) Asleep() bool { return img.Sleeping() }

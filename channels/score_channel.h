@@ -114,7 +114,8 @@ struct score_lock {
 	uint32_t drives;
 	uint32_t last;
 	int64_t due;
-	uint8_t pad0[32];
+	uint32_t away;
+	uint8_t pad0[28];
 };
 _Static_assert(sizeof(struct score_lock) == 64, "score_lock");
 _Static_assert(offsetof(struct score_lock, holder) == 0, "holder");
@@ -123,6 +124,7 @@ _Static_assert(offsetof(struct score_lock, wanted) == 12, "wanted");
 _Static_assert(offsetof(struct score_lock, drives) == 16, "drives");
 _Static_assert(offsetof(struct score_lock, last) == 20, "last");
 _Static_assert(offsetof(struct score_lock, due) == 24, "due");
+_Static_assert(offsetof(struct score_lock, away) == 32, "away");
 
 /* Who plays a role: process first, then agent. */
 struct score_owner {

@@ -22,9 +22,12 @@ type Channel struct {
 	yield   time.Duration      // how long to yield after that
 	most    int
 
-	out    *channels.Sender // whose buffer GetSendBuffer returned
-	outTo  int
-	outLen int
+	net *network // the way to ranks on other nodes; nil: there are none
+
+	out     *channels.Sender // whose buffer GetSendBuffer returned
+	outKept channels.Kept    // or the place in the send buffer, for a rank on another node
+	outTo   int
+	outLen  int
 
 	ahead    channels.Message // taken by Poll
 	hasAhead bool
@@ -62,7 +65,11 @@ func (c *Channel) start() error {
 	}
 	c.in.SetOverlap(c.process.settings.Overlap)
 	c.img.SetOwner(abi.RoleProcess, me)
-	return nil
+	if g := c.img.Geometry(); g.Ranks == g.LocalRanks {
+		return nil
+	}
+	c.net, err = newNetwork(c)
+	return err
 }
 
 // Rank is this rank's number.
@@ -112,7 +119,7 @@ func (c *Channel) connect(rank int) (*channels.Sender, error) {
 	}
 	i, ok := c.place(rank)
 	if !ok {
-		return nil, fmt.Errorf("%w: rank %d", ErrNoLink, rank)
+		return nil, errRemote
 	}
 	if c.senders[i] != nil {
 		return c.senders[i], nil
@@ -169,6 +176,9 @@ func (c *Channel) Close() error {
 	c.closed = true
 	c.process.forget(c.Number())
 	c.in.Close()
+	if c.net != nil {
+		c.net.close()
+	}
 	c.showTally()
 	for i, img := range c.images {
 		c.senders[i] = nil

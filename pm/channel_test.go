@@ -52,20 +52,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestOtherNode: a rank that is not on this node is refused until a link leads there.
-func TestOtherNode(t *testing.T) {
-	ch := lonelyRank(t)
-	if err := ch.SendBytes(1, nil); !errors.Is(err, pm.ErrNoLink) {
-		t.Error(err)
-	}
-	if _, err := ch.GetSendBuffer(1, 8); !errors.Is(err, pm.ErrNoLink) {
-		t.Error(err)
-	}
-	if err := ch.WaitSpace(context.Background(), 1, 8); !errors.Is(err, pm.ErrNoLink) {
-		t.Error(err)
-	}
-}
-
 func TestClosed(t *testing.T) {
 	ranks, _ := join(t, 2, abi.Geometry{})
 	if err := ranks[0].SendBytes(1, []byte("before")); err != nil {

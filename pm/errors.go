@@ -21,8 +21,6 @@ var (
 	ErrTooLarge = errors.New("pm: message too long")
 	// ErrRank: not a rank of the job.
 	ErrRank = errors.New("pm: no such rank")
-	// ErrNoLink: the rank is on another node, and the channel has no link to it.
-	ErrNoLink = errors.New("pm: the rank is on another node and no link leads there")
 	// ErrPeerGone: the peer died. The error is a *PeerGoneError.
 	ErrPeerGone = errors.New("pm: the peer died")
 	// ErrPeerClosed: the peer closed its end of the channel.

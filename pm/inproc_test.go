@@ -1,13 +1,9 @@
 package pm_test
 
 import (
-	"os"
-	"sync"
 	"testing"
 
-	"score/channels"
 	"score/channels/abi"
-	"score/channels/handover"
 	"score/pm"
 	"score/pm/local"
 )
@@ -124,35 +120,4 @@ func BenchmarkEmptyPoll(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-}
-
-// lonelyRank is a rank whose only peer is on another node.
-func lonelyRank(t *testing.T) *pm.Channel {
-	t.Helper()
-	img, err := channels.Create(channels.Identity{Job: 9, Channel: 1}, abi.Geometry{Ranks: 2, LocalRanks: 1}, []uint32{0})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, socket, err := handover.Pair()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		handover.Serve(server, func(handover.Request) (*os.File, handover.Status) { return img.File(), handover.StatusOK })
-	})
-	p, err := pm.Join(socket, pm.DefaultSettings())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		p.Close()
-		serving.Wait()
-		_ = img.Close()
-	})
-	ch, err := p.Open(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ch
 }

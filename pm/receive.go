@@ -48,7 +48,9 @@ func (m Message) WaitFor(length int) error {
 		if m.c.in.Lost(m.in) {
 			return &PeerGoneError{Rank: m.Source()}
 		}
-		p.pause()
+		if !m.c.progress() {
+			p.pause()
+		}
 	}
 	return nil
 }
@@ -82,7 +84,7 @@ func (c *Channel) Poll() bool {
 	if c.closed {
 		return true
 	}
-	if m, ok := c.in.Poll(); ok {
+	if m, ok := c.poll(); ok {
 		c.ahead, c.hasAhead = m, true
 		return true
 	}
@@ -92,7 +94,8 @@ func (c *Channel) Poll() bool {
 // Receive returns the next message, or ErrEmpty. Messages of one sender come in
 // the order in which they were sent.
 //
-// ErrPeerGone says once of each rank of this node that it died, after all its messages;
+// ErrPeerGone says once of each rank that it died (of one on another node, if
+// messages were exchanged with it), after all its messages;
 // the channel goes on without it. ErrDamaged says that a peer wrote nonsense.
 func (c *Channel) Receive() (Message, error) {
 	if c.hasAhead {
@@ -102,7 +105,7 @@ func (c *Channel) Receive() (Message, error) {
 	if c.closed {
 		return Message{}, ErrClosed
 	}
-	if m, ok := c.in.Poll(); ok {
+	if m, ok := c.poll(); ok {
 		return Message{m, c}, nil
 	}
 	if !c.in.Due() && len(c.gone) == 0 {
@@ -125,6 +128,12 @@ func (c *Channel) news() bool {
 	if rank, ok := c.in.Gone(); ok {
 		c.gone = append(c.gone, rank)
 		return true
+	}
+	if c.net != nil {
+		if rank, ok := c.net.driver.Gone(); ok {
+			c.gone = append(c.gone, rank)
+			return true
+		}
 	}
 	return c.in.Damage() != nil
 }
@@ -157,7 +166,9 @@ func (c *Channel) ReleaseReceiveBuffer(m Message) error {
 func (c *Channel) releaseSlow(m Message, err error) error {
 	p := pauser{spin: c.spin}
 	for ; err == channels.ErrFull; err = c.in.Release(m.in) { //nolint:errorlint // Release returns this very value
-		p.pause()
+		if !c.progress() {
+			p.pause()
+		}
 	}
 	if err != nil {
 		return ErrNoBuffer

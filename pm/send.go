@@ -3,14 +3,17 @@ package pm
 import "score/channels/abi"
 
 // GetSendBuffer returns a buffer for a message of size bytes to the rank, which
-// Send then sends. On the same node it is as a rule the receiver's memory itself. A
-// channel has one such buffer at a time: another call gives up the last one.
+// Send then sends. On the same node it is as a rule the receiver's memory itself, to
+// another node it is where the message stays until it is acknowledged. A channel has one such buffer at a time: another call gives up the last one.
 //
-// The error is ErrFull, ErrTooLarge, ErrRank, ErrNoLink, ErrPeerGone, ErrPeerClosed
+// The error is ErrFull, ErrTooLarge, ErrRank, ErrPeerGone, ErrPeerClosed
 // or ErrClosed.
 func (c *Channel) GetSendBuffer(rank, size int) ([]byte, error) {
-	c.out = nil
+	c.giveUp()
 	s, err := c.sender(rank)
+	if err == errRemote { //nolint:errorlint // connect returns this very value
+		return c.reserveRemote(rank, size)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +29,7 @@ func (c *Channel) GetSendBuffer(rank, size int) ([]byte, error) {
 // try; all other errors give it up.
 func (c *Channel) Send() error {
 	if c.out == nil {
-		return ErrNoBuffer
+		return c.commitRemote()
 	}
 	if err := c.out.Commit(); err != nil {
 		err = c.refused(err, c.outTo)
@@ -44,6 +47,9 @@ func (c *Channel) Send() error {
 // being copied, unless PM_IMMEDIATE=0. Errors are those of GetSendBuffer.
 func (c *Channel) SendBytes(rank int, data []byte) error {
 	s, err := c.sender(rank)
+	if err == errRemote { //nolint:errorlint // connect returns this very value
+		return c.sendRemote(rank, data)
+	}
 	if err != nil {
 		return err
 	}
@@ -58,10 +64,21 @@ func (c *Channel) SendBytes(rank int, data []byte) error {
 // not even an empty one would.
 func (c *Channel) Room(rank int) (int, error) {
 	s, err := c.sender(rank)
+	if err == errRemote { //nolint:errorlint // connect returns this very value
+		return c.roomRemote(rank)
+	}
 	if err != nil {
 		return 0, err
 	}
 	return s.Room(), nil
+}
+
+// giveUp gives up the buffer that GetSendBuffer returned last.
+func (c *Channel) giveUp() {
+	c.out = nil
+	if c.outKept != 0 {
+		c.abandonRemote()
+	}
 }
 
 func (c *Channel) sent(length int) {

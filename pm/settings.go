@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"score/channels/link"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -32,6 +34,7 @@ type Settings struct {
 	Overlap   bool          // long messages are received while they are written; default true
 	Spin      time.Duration // how long Wait spins; negative: DefaultSpin, or not at all with more ranks than CPUs
 	Yield     time.Duration // how long Wait yields before it sleeps; negative: DefaultYield
+	Faults    link.Faults   // what the way to other nodes does to datagrams; default nothing
 }
 
 // DefaultSpin is how long a waiting rank keeps its processor to itself: some
@@ -57,7 +60,14 @@ func SettingsFromEnvironment() (Settings, error) {
 	if err := readDuration(EnvSpin, &s.Spin); err != nil {
 		return s, err
 	}
-	return s, readDuration(EnvYield, &s.Yield)
+	if err := readDuration(EnvYield, &s.Yield); err != nil {
+		return s, err
+	}
+	var err error
+	if s.Faults, err = link.FaultsFromEnvironment(); err != nil {
+		return s, fmt.Errorf("%w: %w", ErrEnvironment, err)
+	}
+	return s, nil
 }
 
 func readDuration(name string, value *time.Duration) error {

@@ -30,6 +30,9 @@ func (c *Channel) Wait(ctx context.Context) error {
 // wait for a peer that waits for it. Errors are those of GetSendBuffer and the context's.
 func (c *Channel) WaitSpace(ctx context.Context, rank, size int) error {
 	s, err := c.sender(rank)
+	if err == errRemote { //nolint:errorlint // connect returns this very value
+		return c.waitSpaceRemote(ctx, rank, size)
+	}
 	if err != nil {
 		return err
 	}
@@ -97,7 +100,7 @@ func (c *Channel) sleepUntil(ctx context.Context, look func() bool, announce fun
 		announce()
 		c.tally.Sleeps++
 		c.showTally()
-		c.img.Sleep(most, func() bool { c.in.Heed(); return look() || ctx.Err() != nil })
+		c.doze(most, func() bool { c.in.Heed(); return look() || ctx.Err() != nil })
 		c.in.Heed()
 		if look() {
 			return nil

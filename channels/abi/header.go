@@ -84,7 +84,8 @@ type Lock struct {
 	Drives  uint32 // counts the sections of the process: it polls while this moves
 	Last    uint32 // role of the last driver; another one does not trust what it remembers
 	Due     int64  // when the protocol wants to be driven next, by CLOCK_MONOTONIC
-	_       [32]byte
+	Away    uint32 // 1: not resident; nothing is sent, and whatever comes is refused
+	_       [28]byte
 }
 
 // Owner says who plays a role, exactly enough to tell whether it still lives.

@@ -24,6 +24,7 @@ func exchange(t *testing.T, w *world, count int, length func(index int) int) {
 			t.Fatalf("%d messages do not come: sent %v, received %v", left, sent, got)
 		}
 		w.now += int64(w.rng.IntN(20_000))
+		w.step()
 		r := w.ranks[w.rng.IntN(n)]
 		switch from := int(r.number); w.rng.IntN(4) {
 		case 0:
@@ -41,6 +42,7 @@ func exchange(t *testing.T, w *world, count int, length func(index int) int) {
 			if m.Available() < m.Len() {
 				for m.Available() < m.Len() {
 					w.now += 10_000
+					w.step()
 					for _, r := range w.ranks {
 						r.drive(false)
 					}
@@ -65,6 +67,7 @@ func settle(t *testing.T, w *world) {
 	t.Helper()
 	for steps := 0; ; steps++ {
 		settled := true
+		w.step()
 		for _, r := range w.ranks {
 			r.drive(false)
 			settled = settled && r.process.Settled()
@@ -204,4 +207,43 @@ func encode(h *link.Head, text string) []byte {
 	w.Begin(buf, len(buf), h)
 	w.Add(len(text), true, []byte(text))
 	return buf[:w.Finish(0)]
+}
+
+// TestTurns: contexts leave and come back, by the agent, at any time, each on its own; nothing
+// is lost, and none that is away takes anything.
+func TestTurns(t *testing.T) {
+	w := newWorld(t, 3, abi.Geometry{})
+	away := make([]bool, 3)
+	w.fate = func(d datagram) []datagram {
+		if w.rng.IntN(20) == 0 {
+			return nil
+		}
+		return []datagram{d}
+	}
+	w.step = func() {
+		if w.rng.IntN(100) == 0 {
+			i := w.rng.IntN(3)
+			w.turn(i, &away[i])
+		}
+	}
+	exchange(t, w, 200, mixed)
+}
+
+// turn suspends or resumes a context.
+func (w *world) turn(i int, away *bool) {
+	r := w.ranks[i]
+	if err := r.agent.Take(0); err != nil {
+		w.t.Fatal(err)
+	}
+	defer r.agent.Leave()
+	if *away = !*away; !*away {
+		r.agent.Resume(w.now)
+		return
+	}
+	r.agent.Flush(w.now)
+	for range w.rng.IntN(3) { // the flush deadline may pass before the peers have answered
+		w.now += 10_000
+		r.agent.Drive(w.now)
+	}
+	r.agent.Suspend(w.now)
 }

@@ -185,6 +185,10 @@ func (d *Driver) tick() {
 func (d *Driver) note(p *peer) {
 	next := min(p.send.Deadline(), p.recv.Deadline(), p.lookup.at)
 	waits := p.recv.Waits(&d.flow)
+	if d.img.Away() {
+		d.img.SetActive(p.rank, true) // to be looked at by Resume
+		return
+	}
 	if waits != p.waits {
 		p.waits = waits
 		if waits {

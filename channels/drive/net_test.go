@@ -19,6 +19,7 @@ type world struct {
 	rng   *rand.Rand
 	ranks []*rank
 	fate  func(d datagram) []datagram // what becomes of a datagram; nil: it arrives
+	step  func()                      // happens between two steps
 	dirs  []link.Address
 }
 
@@ -53,7 +54,7 @@ func address(node int, port uint16) link.Address {
 
 func newWorld(t *testing.T, ranks int, g abi.Geometry) *world {
 	t.Helper()
-	w := &world{t: t, now: 1, rng: rand.New(rand.NewPCG(1, 2))}
+	w := &world{t: t, now: 1, rng: rand.New(rand.NewPCG(1, 2)), step: func() {}}
 	g.Ranks, g.LocalRanks = uint32(ranks), 1
 	nodeOf := make([]uint32, ranks)
 	for i := range ranks {

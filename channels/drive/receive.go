@@ -51,6 +51,9 @@ func (d *Driver) exchange(p *peer, h *link.Head, frames *link.Frames) {
 		d.sayEnd(p, state)
 		return
 	}
+	if d.img.Away() {
+		p.recv.Suspend(d.now) // a peer that was never active before is refused, too
+	}
 	d.spoke(p)
 	if h.Kind == link.Ask {
 		p.recv.OnAsk(&d.flow, d.now, h.Data, d.hint(p))

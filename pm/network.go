@@ -1,0 +1,275 @@
+package pm
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"score/channels"
+	"score/channels/abi"
+	"score/channels/drive"
+	"score/channels/link"
+	"score/channels/link/udp"
+	"score/channels/places"
+	"score/flowctl"
+)
+
+// errRemote says that the rank is on another node. It never leaves the package.
+var errRemote = errors.New("pm: the rank is on another node")
+
+const (
+	// attendEvery is after how many messages in a row the network is looked at though
+	// the inbox is not empty: what it brings must be acknowledged.
+	attendEvery = 32
+	// quietAfter is how many looks at the network in a row found nothing before looks
+	// become rarer: a look is a system call, and costs what a message inside the node takes.
+	quietAfter = 256
+	// quietEvery is how much rarer.
+	quietEvery = 8
+	// lockSpins is how long a rank tries to get the driver lock from the agent, which has it
+	// for microseconds. A rank whose gang leaves is stopped in between.
+	lockSpins = 64
+)
+
+// network is a channel's way to other nodes.
+type network struct {
+	driver  *drive.Driver
+	watcher *watcher
+	alone   bool // no other rank of the job is on this node
+	taken   int  // messages since the network was last looked at
+	empty   int  // looks that found nothing, in a row
+	skipped int
+}
+
+// newNetwork gets the context's socket and the places of the job's ranks.
+func newNetwork(c *Channel) (*network, error) {
+	socket, file, err := c.process.client.Network(c.img.Channel)
+	if err != nil {
+		return nil, err
+	}
+	where, err := places.Open(file)
+	if err != nil {
+		socket.Close()
+		return nil, err
+	}
+	port, err := udp.New(socket)
+	if err != nil {
+		socket.Close()
+		return nil, err
+	}
+	driver, err := drive.New(c.img, link.WithFaults(port, c.process.settings.Faults), where, abi.RoleProcess)
+	if err != nil {
+		_ = port.Close()
+		return nil, err
+	}
+	w, err := watch(c.img, port.Descriptor())
+	if err != nil {
+		_ = port.Close()
+		return nil, err
+	}
+	return &network{driver: driver, watcher: w, alone: len(c.local) == 1}, nil
+}
+
+// close tells the peers, and leaves what is not acknowledged yet to the agent.
+func (n *network) close() {
+	if n.enter() {
+		n.driver.Announce(link.EndClosed)
+		n.driver.Leave()
+	}
+	n.watcher.close()
+	_ = n.driver.Close()
+}
+
+// enter takes the driver lock. It is false if the agent has it and keeps it.
+func (n *network) enter() bool {
+	for range lockSpins {
+		if n.driver.Enter() {
+			return true
+		}
+		yield()
+	}
+	return false
+}
+
+// poll takes the next message, from this node or another.
+func (c *Channel) poll() (channels.Message, bool) {
+	m, ok := c.in.Poll()
+	if c.net == nil {
+		return m, ok
+	}
+	if ok {
+		if c.net.taken++; c.net.taken >= attendEvery {
+			c.drive()
+		}
+		return m, true
+	}
+	if !c.progress() {
+		return m, false
+	}
+	return c.in.Poll()
+}
+
+// progress drives the network, if it is worth a look, and says whether something came.
+func (c *Channel) progress() bool {
+	n := c.net
+	if n == nil {
+		return false
+	}
+	if n.empty >= quietAfter && !n.alone {
+		if n.skipped++; n.skipped < quietEvery {
+			return false
+		}
+	}
+	return c.drive()
+}
+
+func (c *Channel) drive() bool {
+	n := c.net
+	n.taken, n.skipped = 0, 0
+	if !n.driver.Enter() {
+		return false // the agent drives
+	}
+	came := n.driver.Drive(channels.Nanos())
+	n.driver.Leave()
+	if came {
+		n.empty = 0
+	} else {
+		n.empty++
+	}
+	return came
+}
+
+// reserveRemote is GetSendBuffer for a rank on another node.
+func (c *Channel) reserveRemote(rank, size int) ([]byte, error) {
+	var k channels.Kept
+	var buf []byte
+	err := c.onNetwork(func(d *drive.Driver) (err error) {
+		k, buf, err = d.Reserve(uint32(rank), size)
+		return err
+	})
+	if err != nil {
+		return nil, c.refused(err, rank)
+	}
+	c.outKept, c.outTo, c.outLen = k, rank, size
+	return buf, nil
+}
+
+// commitRemote is Send for a rank on another node.
+func (c *Channel) commitRemote() error {
+	if c.outKept == 0 {
+		return ErrNoBuffer
+	}
+	if !c.net.enter() {
+		return c.refused(channels.ErrFull, c.outTo)
+	}
+	err := c.net.driver.Commit(uint32(c.outTo), c.outKept, channels.Nanos())
+	c.net.driver.Leave()
+	c.outKept = 0
+	if err != nil {
+		return c.refused(err, c.outTo)
+	}
+	c.sent(c.outLen)
+	return nil
+}
+
+// abandonRemote gives a reserved place back. If the agent has the lock just now, the place
+// is lost to this channel until it is closed.
+func (c *Channel) abandonRemote() {
+	if c.net.enter() {
+		c.net.driver.Abandon(c.outKept)
+		c.net.driver.Leave()
+	}
+	c.outKept = 0
+}
+
+// sendRemote is SendBytes to a rank on another node.
+func (c *Channel) sendRemote(rank int, data []byte) error {
+	n := c.net
+	if !n.enter() {
+		return c.refused(channels.ErrFull, rank)
+	}
+	immediate, now := c.process.settings.Immediate, channels.Nanos()
+	err := n.driver.Send(uint32(rank), data, immediate, now)
+	if err == channels.ErrFull { //nolint:errorlint // Send returns this very value
+		n.driver.Drive(now) // acknowledgements may have come
+		err = n.driver.Send(uint32(rank), data, immediate, now)
+	}
+	n.driver.Leave()
+	if err != nil {
+		return c.refused(err, rank)
+	}
+	c.sent(len(data))
+	return nil
+}
+
+// onNetwork runs f under the driver lock, once more if it found no space.
+func (c *Channel) onNetwork(f func(*drive.Driver) error) error {
+	if !c.net.enter() {
+		return channels.ErrFull
+	}
+	defer c.net.driver.Leave()
+	err := f(c.net.driver)
+	if err != channels.ErrFull { //nolint:errorlint // drivers return this very value
+		return err
+	}
+	c.net.driver.Drive(channels.Nanos())
+	return f(c.net.driver)
+}
+
+func (c *Channel) roomRemote(rank int) (int, error) {
+	size := c.most
+	for ; size > 0; size /= 2 {
+		err := c.onNetwork(func(d *drive.Driver) error { return d.Space(uint32(rank), size) })
+		if err == nil {
+			return size, nil
+		}
+		if err != channels.ErrFull { //nolint:errorlint // drivers return this very value
+			return 0, sendError(err, rank)
+		}
+	}
+	return -1, nil
+}
+
+// waitSpaceRemote is WaitSpace for a rank on another node: acknowledgements make space.
+func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
+	if size > c.most {
+		return ErrTooLarge
+	}
+	var failed error
+	look := func() bool {
+		err := c.onNetwork(func(d *drive.Driver) error { return d.Space(uint32(rank), size) })
+		if err == channels.ErrFull { //nolint:errorlint // drivers return this very value
+			return c.Poll()
+		}
+		if err != nil {
+			failed = sendError(err, rank)
+		}
+		return true
+	}
+	if err := c.waitUntil(ctx, look); err != nil {
+		return err
+	}
+	return failed
+}
+
+// doze sleeps until something comes, from this node or another, or until the protocol
+// wants to be driven.
+func (c *Channel) doze(most time.Duration, look func() bool) {
+	if c.net == nil {
+		c.img.Sleep(most, look)
+		return
+	}
+	c.net.empty = 0 // every look counts now
+	if due := c.net.driver.Due(); due != flowctl.NoDeadline {
+		most = min(most, max(time.Duration(due-channels.Nanos()), 0))
+	}
+	c.net.watcher.arm()
+	c.img.Sleep(most, func() bool { return look() || c.net.watcher.fired() || c.dueBefore(most) })
+	c.net.watcher.disarm()
+}
+
+// dueBefore says that the look before the sleep has made an earlier instant due.
+func (c *Channel) dueBefore(most time.Duration) bool {
+	due := c.net.driver.Due()
+	return due != flowctl.NoDeadline && due-channels.Nanos() < int64(most)-int64(time.Millisecond)
+}

@@ -1,0 +1,74 @@
+package pm
+
+import (
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"score/channels"
+
+	"golang.org/x/sys/unix"
+)
+
+// watcher wakes a sleeping rank when a datagram comes. The rank sleeps on a word of its
+// context, where the ranks of its node wake it; a socket cannot be waited for there, so a thread
+// waits for it, and only while the rank sleeps.
+type watcher struct {
+	img    *channels.Image
+	socket int
+	stop   int // eventfd
+	begin  chan struct{}
+	ended  chan struct{}
+	spent  atomic.Bool
+	run    sync.WaitGroup
+}
+
+func watch(img *channels.Image, socket int) (*watcher, error) {
+	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("eventfd", err)
+	}
+	w := &watcher{img: img, socket: socket, stop: stop, begin: make(chan struct{}), ended: make(chan struct{})}
+	w.run.Go(w.watch)
+	return w, nil
+}
+
+// arm lets the watcher wait for the next datagram.
+func (w *watcher) arm() {
+	w.spent.Store(false)
+	w.begin <- struct{}{}
+}
+
+// fired says that a datagram came, or was there, since the watcher was armed: it watches no more.
+func (w *watcher) fired() bool { return w.spent.Load() }
+
+// disarm ends the wait.
+func (w *watcher) disarm() {
+	one := [8]byte{1}
+	_, _ = unix.Write(w.stop, one[:]) // it cannot overflow
+	<-w.ended
+	_, _ = unix.Read(w.stop, one[:])
+}
+
+func (w *watcher) close() {
+	close(w.begin)
+	w.run.Wait()
+	_ = unix.Close(w.stop)
+}
+
+func (w *watcher) watch() {
+	fds := []unix.PollFd{{Fd: int32(w.socket), Events: unix.POLLIN}, {Fd: int32(w.stop), Events: unix.POLLIN}}
+	for range w.begin {
+		for {
+			_, err := unix.Poll(fds, -1)
+			if err != unix.EINTR { //nolint:errorlint // an Errno
+				break
+			}
+		}
+		if fds[0].Revents != 0 {
+			w.spent.Store(true)
+			w.img.Rouse()
+		}
+		w.ended <- struct{}{}
+	}
+}
