@@ -1,0 +1,124 @@
+package node
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"sync/atomic"
+
+	"score/channels"
+	"score/channels/abi"
+	"score/channels/drive"
+	"score/channels/link"
+	"score/channels/link/udp"
+)
+
+// Context is a context of this node. What is not said to be the loop's does not change.
+type Context struct {
+	name
+	job    *Job
+	img    *channels.Image
+	socket *os.File // nil if the job is on this node only; the driver closes it
+	at     netip.AddrPort
+	fd     int
+	driver *drive.Driver // the loop's
+
+	mode    atomic.Uint32 // of watch, for others to see
+	damaged atomic.Bool   // nobody of this process touches the image again
+
+	watch // the loop's
+}
+
+// context finds a context, or makes it.
+func (j *Job) context(of name) (*Context, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if c := j.contexts[of]; c != nil && !j.closed {
+		return c, nil
+	}
+	if j.leaving {
+		return nil, ErrClosed
+	}
+	if j.node.resident.Add(1) > int64(j.node.config.Resident) {
+		j.node.resident.Add(-1)
+		return nil, ErrResident
+	}
+	c, err := j.make(of)
+	if err != nil {
+		j.node.resident.Add(-1)
+		return nil, err
+	}
+	j.contexts[of] = c
+	j.introduce(c)
+	if c.driver != nil {
+		j.node.loop.post(func() { j.node.loop.adopt(c) })
+	}
+	return c, nil
+}
+
+func (j *Job) make(of name) (*Context, error) {
+	me, err := channels.Self()
+	if err != nil {
+		return nil, err
+	}
+	img, err := channels.Create(channels.Identity{Job: j.key, Rank: of.rank, Channel: of.channel}, j.geometry, j.ranks)
+	if err != nil {
+		return nil, err
+	}
+	img.SetOwner(abi.RoleAgent, me)
+	c := &Context{name: of, job: j, img: img}
+	if j.places == nil {
+		return c, nil
+	}
+	if err := c.connect(); err != nil {
+		_ = img.Close()
+		return nil, fmt.Errorf("node: the socket of a context: %w", err)
+	}
+	return c, nil
+}
+
+// connect gives the context its socket and the agent's driver.
+func (c *Context) connect() error {
+	n := c.job.node
+	socket, at, err := udp.Listen(n.Directory().Addr())
+	if err != nil {
+		return err
+	}
+	port, err := udp.New(socket)
+	if err != nil {
+		socket.Close()
+		return err
+	}
+	driver, err := drive.New(c.img, link.WithFaults(port, n.config.Faults), c.job.places, abi.RoleAgent)
+	if err != nil {
+		_ = port.Close()
+		return err
+	}
+	c.socket, c.at, c.fd, c.driver = socket, at, port.Descriptor(), driver
+	return nil
+}
+
+// close frees what no rank has. The loop does not have the context any more.
+func (c *Context) close() error {
+	if c.driver != nil {
+		_ = c.driver.Close() // closed before if the context was given up
+	}
+	return c.img.Close()
+}
+
+// guard uses the image, unless it is damaged; a fault in it gives the context up.
+func (c *Context) guard(f func()) {
+	if c.damaged.Load() {
+		return
+	}
+	if err := channels.Guard(f); err != nil {
+		c.giveUp(err)
+	}
+}
+
+// giveUp leaves the image alone from now on.
+func (c *Context) giveUp(err error) {
+	if !c.damaged.Swap(true) {
+		c.job.node.log("context given up", c.job.key, c.rank, err)
+	}
+}

@@ -1,0 +1,83 @@
+package node
+
+import (
+	"score/channels/abi"
+	"score/channels/link"
+)
+
+// Ended says that the rank's process ended. Channels that it had not closed are dead,
+// and the others are told: at once on this node, and on the other nodes when what the
+// rank had sent has arrived. The contexts are driven until Remove.
+func (j *Job) Ended(rank uint32) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.has(rank) || j.closed || j.ended[rank] {
+		return
+	}
+	j.ended[rank] = true
+	for of, c := range j.contexts {
+		if of.rank != rank {
+			continue
+		}
+		gone := false
+		c.guard(func() {
+			if gone = c.img.State() != abi.StateClosed; gone {
+				c.img.SetState(abi.StateGone)
+			}
+		})
+		if gone || c.damaged.Load() {
+			j.tell(of)
+		}
+		if c.driver != nil {
+			j.node.loop.post(func() { j.node.loop.hurry(c) })
+		}
+	}
+}
+
+// PeerEnded says that a rank on another node closed its channels (link.EndClosed) or died
+// (link.EndDied), as whoever knows better than the network can say.
+func (j *Job) PeerEnded(rank uint32, how uint8) {
+	if j.has(rank) || how != link.EndClosed && how != link.EndDied {
+		return
+	}
+	for channel := range uint32(MaxChannels) {
+		j.peerEnded(channel, rank, how)
+	}
+}
+
+func (j *Job) peerEnded(channel, rank uint32, how uint8) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for of, c := range j.contexts {
+		if of.channel == channel && c.driver != nil {
+			j.node.loop.post(func() { j.node.loop.bury(c, rank, how) })
+		}
+	}
+}
+
+// introduce tells a new context of the deaths before it, and the others of its own.
+func (j *Job) introduce(c *Context) {
+	if j.ended[c.rank] {
+		c.img.SetState(abi.StateGone)
+	}
+	for dead := range j.ended {
+		its := j.contexts[name{c.channel, dead}]
+		if its == nil || dead == c.rank {
+			continue
+		}
+		gone := its.damaged.Load()
+		its.guard(func() { gone = its.img.State() == abi.StateGone })
+		if gone {
+			_ = c.img.MarkPeerGone(dead) // as in tell
+		}
+	}
+}
+
+// tell tells the other ranks of the channel about a death.
+func (j *Job) tell(dead name) {
+	for of, c := range j.contexts {
+		if of.channel == dead.channel && of.rank != dead.rank {
+			c.guard(func() { _ = c.img.MarkPeerGone(dead.rank) }) // a rank that cannot be told learns it from the state
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package node
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+
+	"score/channels"
+	"score/channels/link"
+	"score/channels/link/udp"
+	"score/flowctl"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// askedMost bounds the batches that the directory takes at a time. Who is still not
+	// answered then asks again.
+	askedMost = 4
+	// noticeNodes is how many nodes are told of a death at a time.
+	noticeNodes = 256
+)
+
+// directory is the node's own socket, the daemons' channel, which no user's traffic
+// can fill. It answers where a context is, and hears of deaths on other nodes. All of it
+// is the loop's.
+//
+// It says nothing to who does not know a job's key, and no more than was asked, so it is of
+// no use for knocking at other doors.
+type directory struct {
+	node   *Node
+	port   link.Port
+	fd     int
+	at     netip.AddrPort
+	writer link.Writer
+	handle func(link.Address, []byte)
+	again  int64 // when to listen again after too many came; flowctl.NoDeadline: it listens
+}
+
+func (d *directory) open(n *Node, at netip.AddrPort) error {
+	socket, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	file, err := socket.File()
+	if err != nil {
+		return err
+	}
+	port, err := udp.New(file)
+	if err != nil {
+		file.Close()
+		return err
+	}
+	d.node, d.fd, d.at = n, port.Descriptor(), port.Local().AddrPort()
+	d.port = link.WithFaults(port, n.config.Faults)
+	d.handle, d.again = d.take, flowctl.NoDeadline
+	return nil
+}
+
+func (d *directory) close() error {
+	if d.port == nil {
+		return nil
+	}
+	if err := d.port.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// serve answers what has come, within bounds: if more is there the directory is deaf for a
+// multiple of the time that it took.
+func (l *loop) serve() {
+	d := &l.directory
+	start := channels.Nanos()
+	full := true
+	for range askedMost {
+		if d.port.Receive(d.handle) == 0 {
+			full = false
+			break
+		}
+		d.port.Flush()
+	}
+	if now := channels.Nanos(); full {
+		d.again = now + (now-start)*rest
+		return
+	}
+	l.listenAgain()
+}
+
+func (l *loop) listenAgain() {
+	l.directory.again = flowctl.NoDeadline
+	_ = l.control(unix.EPOLL_CTL_MOD, l.directory.fd, eventDirectory, unix.EPOLLIN|unix.EPOLLONESHOT) // it was added with success
+}
+
+func (d *directory) take(from link.Address, data []byte) {
+	h, _, err := link.Parse(data)
+	if err != nil {
+		return
+	}
+	switch h.Kind {
+	case link.Where:
+		d.where(from, &h)
+	case link.End:
+		d.ended(from, &h)
+	default:
+	}
+}
+
+// where answers a rank of another node, or its agent.
+func (d *directory) where(from link.Address, h *link.Head) {
+	j, removed := d.node.job(h.Job)
+	answer := link.Head{Kind: link.Here, Job: h.Job, Channel: h.Channel, From: h.To, To: h.From, Status: link.StatusEnded}
+	if j != nil {
+		if !j.mayAsk(from, h) {
+			return
+		}
+		answer.Status, answer.Port = j.whereIs(name{h.Channel, h.To})
+	} else if !removed {
+		return
+	}
+	d.send(from, &answer)
+}
+
+func (d *directory) send(to link.Address, h *link.Head) {
+	d.writer.Begin(d.port.Buffer(), link.HeadBytes, h)
+	d.port.Queue(to, d.writer.Finish(0))
+}
+
+// mayAsk says whether the question is for a rank of this node, and comes from the
+// node of one that is elsewhere.
+func (j *Job) mayAsk(from link.Address, h *link.Head) bool {
+	return j.places != nil && j.has(h.To) && h.Channel < MaxChannels && !j.has(h.From) &&
+		from.Host() == j.places.Directory(j.places.Node(h.From)).Host()
+}
+
+// whereIs finds the context's port. The context is made if its rank has not asked for it yet, so
+// that messages may come before their receiver looks.
+func (j *Job) whereIs(of name) (status uint8, port uint16) {
+	if j.isGone(of) {
+		return link.StatusEnded, 0
+	}
+	c, err := j.context(of)
+	switch {
+	case errors.Is(err, ErrClosed):
+		return link.StatusEnded, 0
+	case err != nil:
+		j.node.log("no memory for a context", j.key, of.rank, err)
+		return link.StatusNotYet, 0
+	case c.damaged.Load():
+		return link.StatusEnded, 0
+	}
+	return link.StatusHere, c.at.Port()
+}
+
+// isGone says that the rank ended without ever having had the context.
+func (j *Job) isGone(of name) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.ended[of.rank] && j.contexts[of] == nil
+}
+
+// ended hears of a death from the directory of the dead rank's node.
+func (d *directory) ended(from link.Address, h *link.Head) {
+	j, _ := d.node.job(h.Job)
+	if j == nil || j.places == nil || j.has(h.From) || h.Channel >= MaxChannels || from.None() ||
+		from != j.places.Directory(j.places.Node(h.From)) {
+		return
+	}
+	j.peerEnded(h.Channel, h.From, h.Status)
+}
+
+// notice is the news of a death for the directories of the job's other nodes. It is sent as often, and
+// as far apart, as a context's own.
+type notice struct {
+	job  *Job
+	of   name
+	told int
+	node uint32 // to be told next
+	at   int64
+}
+
+// notify has the other nodes told of a death; the loop calls it.
+func (j *Job) notify(of name) {
+	l := j.node.loop
+	l.notices = append(l.notices, &notice{job: j, of: of})
+}
+
+func (l *loop) sendNotices(now int64) {
+	if l.directory.port != nil && now >= l.directory.again {
+		l.listenAgain()
+	}
+	kept := l.notices[:0]
+	for _, n := range l.notices {
+		if now >= n.at {
+			l.sendNotice(n, now)
+		}
+		if n.told < tellings {
+			kept = append(kept, n)
+		}
+	}
+	clear(l.notices[len(kept):])
+	l.notices = kept
+}
+
+func (l *loop) sendNotice(n *notice, now int64) {
+	h := link.Head{Kind: link.End, Job: n.job.key, Channel: n.of.channel, From: n.of.rank, To: n.of.rank, Status: link.EndDied}
+	places := n.job.places
+	end := min(n.node+noticeNodes, places.Nodes())
+	for ; n.node < end; n.node++ {
+		if n.node != places.Own() {
+			l.directory.send(places.Directory(n.node), &h)
+		}
+	}
+	l.directory.port.Flush()
+	n.at = now + tick
+	if n.node == places.Nodes() {
+		n.node, n.at = 0, now+retelling(n.told)
+		n.told++
+	}
+}
+
+// noticeDue is when sendNotices has something to do.
+func (l *loop) noticeDue() int64 {
+	next := int64(flowctl.NoDeadline)
+	if l.directory.port != nil {
+		next = l.directory.again
+	}
+	for _, n := range l.notices {
+		next = min(next, n.at)
+	}
+	return next
+}
+
+// forget drops the notices of contexts that are dropped.
+func (l *loop) forget(all []*Context) {
+	kept := l.notices[:0]
+	for _, n := range l.notices {
+		if len(all) == 0 || n.job != all[0].job {
+			kept = append(kept, n)
+		}
+	}
+	clear(l.notices[len(kept):])
+	l.notices = kept
+}

@@ -1,0 +1,324 @@
+package node
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"score/channels"
+	"score/flowctl"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// niceness lets the loop run beside ranks that compute, of which the kernel thinks
+	// that they have more right to the processor the longer the loop slept. It is refused
+	// to users, and then the loop is late by a slice of the kernel's scheduler.
+	niceness = -10
+	// eventsMost is how many events are taken from the kernel at a time.
+	eventsMost = 64
+)
+
+// Events by number; contexts are numbered from eventFirst on.
+const (
+	eventWake int32 = iota
+	eventTimer
+	eventDirectory
+	eventFirst
+)
+
+// loop is the goroutine that drives: one, with one epoll. Its fields, and those of
+// contexts that are called the loop's, belong to it; others post functions.
+type loop struct {
+	node      *Node
+	epoll     int
+	timer     int
+	wake      int
+	directory directory
+
+	mu     sync.Mutex
+	posted []func()
+	ended  bool
+
+	done     chan struct{}
+	stopping bool
+	armedFor int64 // what the timer is set to
+	events   [eventsMost]unix.EpollEvent
+	byEvent  map[int32]*Context
+	last     int32 // event number given last
+	waiting  []waiting
+	scanned  int      // place in waiting where the scan is
+	scanning *Context // looked at last
+	scanNow  int64
+	scan     func()
+	notices  []*notice
+}
+
+// waiting is a context and when to look at it; those that only wait for the
+// network are not there.
+type waiting struct {
+	at int64
+	c  *Context
+}
+
+func newLoop(n *Node) (*loop, error) {
+	l := &loop{node: n, epoll: -1, timer: -1, wake: -1, done: make(chan struct{}), byEvent: map[int32]*Context{}, last: eventFirst, armedFor: flowctl.NoDeadline}
+	l.scan = l.scanOn
+	if err := l.open(); err != nil {
+		return nil, errors.Join(err, l.closeFiles())
+	}
+	go l.run()
+	return l, nil
+}
+
+func (l *loop) open() (err error) {
+	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	if l.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
+		return os.NewSyscallError("timerfd_create", err)
+	}
+	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return os.NewSyscallError("eventfd", err)
+	}
+	if err := l.listen(); err != nil {
+		return err
+	}
+	// Edge-triggered: setting the timer anew takes the old expiry back without a read.
+	for number, fd := range map[int32]int{eventWake: l.wake, eventTimer: l.timer, eventDirectory: l.directory.fd} {
+		events := uint32(unix.EPOLLIN | unix.EPOLLET)
+		if number == eventDirectory {
+			events = unix.EPOLLIN | unix.EPOLLONESHOT
+		}
+		if fd < 0 {
+			continue
+		}
+		if err := l.control(unix.EPOLL_CTL_ADD, fd, number, events); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *loop) listen() error {
+	l.directory.fd = -1
+	if !l.node.config.Address.IsValid() {
+		return nil
+	}
+	return l.directory.open(l.node, l.node.config.Address)
+}
+
+func (l *loop) control(op, fd int, number int32, events uint32) error {
+	event := unix.EpollEvent{Events: events, Fd: number}
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(l.epoll, op, fd, &event))
+}
+
+func (l *loop) closeFiles() error {
+	for _, fd := range []int{l.epoll, l.timer, l.wake} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+	return l.directory.close()
+}
+
+// post has the loop call f soon; it never waits. After the end nothing is called.
+func (l *loop) post(f func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return false
+	}
+	l.posted = append(l.posted, f)
+	if len(l.posted) == 1 {
+		_, _ = unix.Write(l.wake, binary.NativeEndian.AppendUint64(nil, 1)) // fails only if it is awake already
+	}
+	return true
+}
+
+// do has the loop call f and waits for it. The caller holds no lock that the loop takes.
+func (l *loop) do(f func()) bool {
+	called := make(chan struct{})
+	ok := l.post(func() {
+		defer close(called)
+		f()
+	})
+	if ok {
+		<-called
+	}
+	return ok
+}
+
+// close ends the loop and waits for it; once.
+func (l *loop) close() error {
+	l.do(func() { l.stopping = true })
+	<-l.done
+	return l.closeFiles()
+}
+
+func (l *loop) run() {
+	// The thread ends with the goroutine: its priority is nobody else's.
+	runtime.LockOSThread()
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceness)
+	defer close(l.done)
+	for !l.stopping {
+		l.turn()
+	}
+	l.mu.Lock()
+	rest := l.posted
+	l.posted, l.ended = nil, true
+	l.mu.Unlock()
+	for _, f := range rest {
+		f()
+	}
+}
+
+// turn waits for something to do, and does it.
+func (l *loop) turn() {
+	n, err := unix.EpollWait(l.epoll, l.events[:], l.patience())
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		panic(fmt.Sprintf("node: epoll_wait: %v", err)) // an own descriptor is bad
+	}
+	now := channels.Nanos()
+	for i := range max(n, 0) {
+		l.event(l.events[i].Fd, now)
+	}
+	l.callPosted()
+	l.look(channels.Nanos())
+	l.sendNotices(channels.Nanos())
+}
+
+func (l *loop) event(number int32, now int64) {
+	switch number {
+	case eventWake:
+		var b [8]byte
+		_, _ = unix.Read(l.wake, b[:])
+	case eventTimer:
+		l.armedFor = flowctl.NoDeadline
+	case eventDirectory:
+		l.serve()
+	default:
+		if c := l.byEvent[number]; c != nil {
+			c.heard = true
+			l.at(c, now)
+		}
+	}
+}
+
+func (l *loop) callPosted() {
+	l.mu.Lock()
+	posted := l.posted
+	l.posted = nil
+	l.mu.Unlock()
+	for _, f := range posted {
+		f()
+	}
+}
+
+// look looks at all contexts whose time has come.
+func (l *loop) look(now int64) {
+	l.scanned, l.scanNow = 0, now
+	for l.scanned < len(l.waiting) {
+		// One Guard for the whole scan: a fault ends it at the context at fault.
+		if err := channels.Guard(l.scan); err != nil {
+			l.abandon(l.scanning, err)
+		}
+	}
+}
+
+func (l *loop) scanOn() {
+	for l.scanned < len(l.waiting) {
+		w := l.waiting[l.scanned]
+		if w.at <= l.scanNow {
+			l.scanning = w.c
+			l.visit(w.c, channels.Nanos())
+		}
+		if l.scanned < len(l.waiting) && l.waiting[l.scanned].c == w.c {
+			l.scanned++ // else another one took its place
+		}
+	}
+}
+
+// at notes when to look at the context next; flowctl.NoDeadline: not before something comes.
+func (l *loop) at(c *Context, at int64) {
+	switch i := c.place; {
+	case at == flowctl.NoDeadline && i >= 0:
+		end := len(l.waiting) - 1
+		l.waiting[i] = l.waiting[end]
+		l.waiting[i].c.place = i
+		l.waiting[end] = waiting{}
+		l.waiting = l.waiting[:end]
+		c.place = -1
+	case at == flowctl.NoDeadline:
+	case i >= 0:
+		l.waiting[i].at = at
+	default:
+		c.place = len(l.waiting)
+		l.waiting = append(l.waiting, waiting{at: at, c: c})
+	}
+}
+
+// patience sets the timer to the next thing to do, and says how long epoll may wait: for
+// ever, or not at all.
+func (l *loop) patience() int {
+	next := l.noticeDue()
+	for i := range l.waiting {
+		next = min(next, l.waiting[i].at)
+	}
+	if next != flowctl.NoDeadline && next <= channels.Nanos() {
+		return 0
+	}
+	if next != l.armedFor {
+		var spec unix.ItimerSpec // zero: off
+		if next != flowctl.NoDeadline {
+			spec.Value = unix.NsecToTimespec(next)
+		}
+		_ = unix.TimerfdSettime(l.timer, unix.TFD_TIMER_ABSTIME, &spec, nil) // the value is a valid one
+		l.armedFor = next
+	}
+	return -1
+}
+
+// linger drives the contexts until all are settled, or the time is over.
+func (l *loop) linger(all []*Context, most time.Duration) {
+	if most <= 0 {
+		return
+	}
+	settled := make(chan struct{})
+	left := 0
+	one := func() {
+		if left--; left == 0 {
+			close(settled)
+		}
+	}
+	ok := l.do(func() {
+		left = 1
+		for _, c := range all {
+			if c.driver != nil && !c.damaged.Load() && c.number != 0 {
+				left++
+				c.settled = one
+				l.at(c, channels.Nanos())
+			}
+		}
+		one()
+	})
+	if !ok {
+		return
+	}
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-settled:
+	case <-timer.C:
+	}
+	l.do(func() {
+		for _, c := range all {
+			c.settled = nil
+		}
+	})
+}

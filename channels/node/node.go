@@ -1,0 +1,177 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"score/channels/abi"
+	"score/channels/link"
+	"score/channels/places"
+)
+
+const (
+	// MaxChannels bounds the contexts of one rank: a program uses a few, and each
+	// is a file, a socket and half a megabyte.
+	MaxChannels = 16
+	// DefaultResident bounds the contexts of a node: two for each processor of a
+	// large one, in two rows of the gang matrix, and 2,048 descriptors.
+	DefaultResident = 1024
+	// removedKeys is how many removed jobs the directory remembers: those of some
+	// minutes, while others may still ask.
+	removedKeys = 4096
+)
+
+// Errors of the package.
+var (
+	// ErrClosed: the node was closed, or the job removed.
+	ErrClosed = errors.New("node: closed")
+	// ErrJob: not a job that this node can have.
+	ErrJob = errors.New("node: not a usable job")
+	// ErrResident: the node has as many contexts as it may.
+	ErrResident = errors.New("node: no more contexts on this node")
+	// ErrContext: there is no such context here.
+	ErrContext = errors.New("node: no such context")
+)
+
+// Config says how a node is.
+type Config struct {
+	// Address is the directory's: UDP, the daemons' channel. The contexts' sockets have
+	// the same IP address and ports that the kernel chooses. Not valid: this node is
+	// the only one of its jobs.
+	Address netip.AddrPort
+	// Geometry of the contexts; what is zero gets its default, and the ranks are the job's.
+	Geometry abi.Geometry
+	// Resident bounds the contexts; 0: DefaultResident.
+	Resident int
+	// Faults is what the agent's ports do to datagrams that leave.
+	Faults link.Faults
+	// Log is told what went wrong with a context, once for each; nil: nobody is. It is
+	// called from several goroutines and must not call the node.
+	Log func(event string, job uint64, rank uint32, err error)
+}
+
+// Node is this node's part of the data plane. Its methods may be called from several goroutines.
+type Node struct {
+	config   Config
+	loop     *loop
+	resident atomic.Int64
+
+	end     sync.Once
+	failure error
+
+	mu      sync.Mutex
+	closed  bool
+	jobs    map[uint64]*Job
+	removed keys
+}
+
+// Open binds the directory and starts the goroutine that drives.
+func Open(config Config) (*Node, error) {
+	if config.Resident <= 0 {
+		config.Resident = DefaultResident
+	}
+	n := &Node{config: config, jobs: map[uint64]*Job{}}
+	l, err := newLoop(n)
+	if err != nil {
+		return nil, fmt.Errorf("node: %w", err)
+	}
+	n.loop = l
+	return n, nil
+}
+
+// Directory is where the directory listens; not valid without one.
+func (n *Node) Directory() netip.AddrPort { return n.loop.directory.at }
+
+// JobConfig says which job comes to the node.
+type JobConfig struct {
+	// Key names the job in frames; not zero, and known to its ranks and the daemons only.
+	Key uint64
+	// Ranks of this node, ascending. Nil: those that Places has here.
+	Ranks []uint32
+	// Places is where the job's ranks are; nil: all of them are here.
+	Places *places.Map
+}
+
+// Add makes a job known. Its contexts are made when somebody asks for them. The errors
+// are ErrJob, ErrClosed, that of a geometry (abi.ErrGeometry), and the system's.
+func (n *Node) Add(config JobConfig) (*Job, error) {
+	j, err := newJob(n, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.enter(j); err != nil {
+		j.closeFiles()
+		return nil, err
+	}
+	return j, nil
+}
+
+func (n *Node) enter(j *Job) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return ErrClosed
+	}
+	if n.jobs[j.key] != nil {
+		return fmt.Errorf("%w: its key is another's", ErrJob)
+	}
+	n.jobs[j.key] = j
+	n.removed.drop(j.key)
+	return nil
+}
+
+// leave forgets a job, all but its key.
+func (n *Node) leave(j *Job) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.jobs[j.key] == j {
+		delete(n.jobs, j.key)
+		n.removed.add(j.key)
+	}
+}
+
+// job finds a job; ended says that it was here.
+func (n *Node) job(key uint64) (j *Job, ended bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.jobs[key], n.removed.has(key)
+}
+
+// Jobs are the jobs of the node, by key.
+func (n *Node) Jobs() []*Job {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var jobs []*Job
+	for _, j := range n.jobs {
+		jobs = append(jobs, j)
+	}
+	slices.SortFunc(jobs, func(a, b *Job) int { return compareKeys(a.key, b.key) })
+	return jobs
+}
+
+// Close removes all jobs at once and ends the goroutine. It may be called again.
+func (n *Node) Close() error {
+	n.end.Do(func() { n.failure = n.close() })
+	return n.failure
+}
+
+func (n *Node) close() error {
+	n.mu.Lock()
+	n.closed = true
+	n.mu.Unlock()
+	var errs []error
+	for _, j := range n.Jobs() {
+		errs = append(errs, j.Remove(0))
+	}
+	return errors.Join(append(errs, n.loop.close())...)
+}
+
+func (n *Node) log(event string, job uint64, rank uint32, err error) {
+	if n.config.Log != nil {
+		n.config.Log(event, job, rank, err)
+	}
+}
