@@ -208,14 +208,14 @@ func (g *Group) CPUTime() (time.Duration, error) {
 const cpuStatBytes = 128
 
 // Close kills what is left, closes the files and removes the group. When it
-// fails the group can be closed again.
+// fails the group can be closed again. Another may remove it meanwhile.
 func (g *Group) Close(deadline time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return nil
 	}
-	if err := g.Kill(deadline); err != nil {
+	if err := g.Kill(deadline); err != nil && !vanished(err) {
 		return err
 	}
 	if err := removeTree(g.dir, deadline); err != nil {

@@ -135,8 +135,24 @@ func (r *Root) Slots() ([]int, error) {
 
 // Sweep ends the processes of every slot for which keep is false (all, if keep
 // is nil) and removes its group: what daemons left that died. It touches
-// nothing outside this Root, and says how many groups it removed.
+// nothing outside this Root, and says how many groups it removed. Others may
+// remove the same groups meanwhile, as stewards without an agent do.
 func (r *Root) Sweep(deadline time.Time, keep func(slot int) bool) (removed int, err error) {
+	for pause := rmdirPauseMin; ; pause = min(2*pause, rmdirPauseMax) {
+		n, err := r.sweepOnce(deadline, keep)
+		removed += n
+		if err == nil || !vanished(err) || !time.Now().Before(deadline) {
+			return removed, err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// vanished says that a group was removed by another while it was worked on; one
+// of its halves may be left.
+func vanished(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) }
+
+func (r *Root) sweepOnce(deadline time.Time, keep func(slot int) bool) (removed int, err error) {
 	slots, err := r.Slots()
 	if err != nil {
 		return 0, err
@@ -158,6 +174,7 @@ func (r *Root) Sweep(deadline time.Time, keep func(slot int) bool) (removed int,
 func (r *Root) sweepSlot(n int, deadline time.Time) error {
 	g, err := r.Open(n)
 	if err == nil {
+		defer g.Release() // where it could not be closed
 		return g.Close(deadline)
 	}
 	// One half is missing: a daemon died between two mkdir or two rmdir.

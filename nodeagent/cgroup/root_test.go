@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -77,6 +78,51 @@ func TestSweepEndsWhatDeadDaemonsLeft(t *testing.T) {
 	}
 	if err := os.Remove(foreign); err != nil {
 		t.Errorf("a group that is not ours: %v", err)
+	}
+}
+
+// Stewards whose agent was killed remove their groups while others sweep.
+func TestSweepsAtOnce(t *testing.T) {
+	r := testRoot(t)
+	for range 5 {
+		for slot := range 10 {
+			g, err := r.Create(slot)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start(t, g, "exec sleep 1000")
+			g.Release()
+		}
+		var sweeps sync.WaitGroup
+		for range 4 {
+			sweeps.Go(func() {
+				if _, err := r.Sweep(soon(), nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		sweeps.Wait()
+		if slots, err := r.Slots(); err != nil || len(slots) != 0 {
+			t.Errorf("slots %v, %v", slots, err)
+		}
+	}
+}
+
+// Whoever finds that another was quicker removes what is left of a group.
+func TestCloseOfAVanishedGroup(t *testing.T) {
+	r := testRoot(t)
+	g, err := r.Create(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(g.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Close(soon()); err != nil {
+		t.Error(err)
+	}
+	if slots, err := r.Slots(); err != nil || len(slots) != 0 {
+		t.Errorf("slots %v, %v", slots, err)
 	}
 }
 
