@@ -43,7 +43,7 @@ func (d *directory) open(n *Node, at netip.AddrPort) error {
 	if err != nil {
 		return err
 	}
-	defer socket.Close()
+	defer func() { _ = socket.Close() }() // the file is another descriptor
 	file, err := socket.File()
 	if err != nil {
 		return err

@@ -17,7 +17,10 @@ import (
 
 // Config says what to start.
 type Config struct {
-	Ranks    int
+	Ranks int
+	// Nodes is how many nodes this machine plays, each with its share of the ranks,
+	// the first ones on the first; 0: one. It must divide Ranks.
+	Nodes    int
 	Geometry abi.Geometry
 	// Command makes the command of a rank, not started. Environment and
 	// descriptors are added to it.
@@ -36,7 +39,11 @@ type Group struct {
 
 // Start starts all ranks, or none that goes on running.
 func Start(config Config) (*Group, error) {
-	hub, err := NewHub(config.Ranks, config.Geometry)
+	nodes := max(config.Nodes, 1)
+	if config.Ranks%nodes != 0 {
+		return nil, fmt.Errorf("local: %d ranks on %d nodes", config.Ranks, nodes)
+	}
+	hub, err := NewCluster(nodes, config.Ranks/nodes, config.Geometry)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +111,7 @@ func (g *Group) Wait() error {
 	return errors.Join(g.errs...)
 }
 
-// Close kills what still runs and frees everything. It may be called after Wait.
+// Close kills what still runs and frees everything. It may be called again and after Wait.
 func (g *Group) Close() error {
 	for _, cmd := range g.ranks {
 		_ = cmd.Process.Kill() // it may have ended

@@ -5,174 +5,167 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
+	"net/netip"
 	"os"
-	"sync"
 
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/handover"
+	"score/channels/link"
+	"score/channels/node"
+	"score/channels/places"
 )
 
-// maxChannels bounds the contexts that one rank can make the hub hold.
-const maxChannels = 16
-
-// Hub holds the contexts of a job whose ranks are all on this machine, and
-// hands them out. Its methods may be called from several goroutines.
+// Hub holds the contexts of a job whose ranks are all on this machine, on one node or on
+// several that it plays, and hands them out. Its methods may be called from several goroutines.
 type Hub struct {
-	key      uint64
-	geometry abi.Geometry
-	local    []uint32
-
-	mu     sync.Mutex
-	closed bool
-	images map[handover.Request]*channels.Image
-	ended  map[uint32]bool
-	conns  map[*net.UnixConn]struct{}
-	serves sync.WaitGroup
-}
-
-// NewHub makes a hub for so many ranks. What is zero in the geometry gets its default.
-func NewHub(ranks int, g abi.Geometry) (*Hub, error) {
-	if ranks < 1 || ranks > abi.MaxLocal {
-		return nil, fmt.Errorf("local: %d ranks, want 1 to %d", ranks, abi.MaxLocal)
-	}
-	g.Ranks, g.LocalRanks = uint32(ranks), uint32(ranks)
-	g = g.WithDefaults()
-	if err := g.Check(); err != nil {
-		return nil, err
-	}
-	var key [8]byte
-	if _, err := rand.Read(key[:]); err != nil {
-		return nil, err
-	}
-	h := &Hub{
-		key: binary.LittleEndian.Uint64(key[:]) | 1, geometry: g,
-		images: map[handover.Request]*channels.Image{}, ended: map[uint32]bool{}, conns: map[*net.UnixConn]struct{}{},
-	}
-	for r := range uint32(ranks) {
-		h.local = append(h.local, r)
-	}
-	return h, nil
+	perNode int
+	nodes   []*node.Node
+	jobs    []*node.Job // by node
 }
 
 // ErrClosed says that the hub was closed.
 var ErrClosed = errors.New("local: closed")
 
+// resident is what the contexts of the largest job of one node need.
+const resident = abi.MaxLocal * node.MaxChannels
+
+// NewHub makes a hub for so many ranks on one node. What is zero in the geometry gets its default.
+func NewHub(ranks int, g abi.Geometry) (*Hub, error) { return newHub(1, ranks, g) }
+
+// NewCluster makes a hub for several nodes with so many ranks each: the first ones on the
+// first node. Messages between nodes go through UDP sockets of the loopback device, in this process's part
+// with the faults of the environment variable SCORE_LINK_FAULTS.
+func NewCluster(nodes, ranksPerNode int, g abi.Geometry) (*Hub, error) {
+	if nodes < 1 || nodes > places.MaxNodes {
+		return nil, fmt.Errorf("local: %d nodes, want 1 to %d", nodes, places.MaxNodes)
+	}
+	return newHub(nodes, ranksPerNode, g)
+}
+
+func newHub(nodes, ranks int, g abi.Geometry) (*Hub, error) {
+	if ranks < 1 || ranks > abi.MaxLocal {
+		return nil, fmt.Errorf("local: %d ranks, want 1 to %d", ranks, abi.MaxLocal)
+	}
+	h := &Hub{perNode: ranks}
+	if err := h.start(nodes, g); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+func (h *Hub) start(nodes int, g abi.Geometry) error {
+	faults, err := link.FaultsFromEnvironment()
+	if err != nil {
+		return err
+	}
+	config := node.Config{Geometry: g, Resident: resident, Faults: faults}
+	if nodes > 1 {
+		config.Address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+	}
+	for range nodes {
+		n, err := node.Open(config)
+		if err != nil {
+			return err
+		}
+		h.nodes = append(h.nodes, n)
+	}
+	key, err := newKey()
+	if err != nil {
+		return err
+	}
+	return h.add(key)
+}
+
+func newKey() (uint64, error) {
+	var key [8]byte
+	if _, err := rand.Read(key[:]); err != nil {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(key[:]) | 1, nil
+}
+
+// add adds the job to all nodes.
+func (h *Hub) add(key uint64) error {
+	ranks, directories := make([]uint32, h.perNode), make([]link.Address, len(h.nodes))
+	for i := range ranks {
+		ranks[i] = uint32(i)
+	}
+	nodeOf := make([]uint32, 0, len(h.nodes)*h.perNode)
+	for i, n := range h.nodes {
+		directories[i] = link.AddressOf(n.Directory())
+		for range h.perNode {
+			nodeOf = append(nodeOf, uint32(i))
+		}
+	}
+	for i, n := range h.nodes {
+		config := node.JobConfig{Key: key, Ranks: ranks}
+		if len(h.nodes) > 1 {
+			where, err := places.New(uint32(i), directories, nodeOf)
+			if err != nil {
+				return err
+			}
+			config.Ranks, config.Places = nil, where
+		}
+		job, err := n.Add(config)
+		if err != nil {
+			return err
+		}
+		h.jobs = append(h.jobs, job)
+	}
+	return nil
+}
+
+// Ranks is how many ranks the job has.
+func (h *Hub) Ranks() int { return h.perNode * len(h.nodes) }
+
+// Job is the job as the rank's node has it.
+func (h *Hub) Job(rank int) *node.Job { return h.jobs[rank/h.perNode] }
+
+// Node is a node; there are Ranks divided by those of a node.
+func (h *Hub) Node(i int) *node.Node { return h.nodes[i] }
+
 // Connect returns the socket for a rank, to be passed to pm.Join or to a process.
 func (h *Hub) Connect(rank int) (*os.File, error) {
+	if rank < 0 || rank >= h.Ranks() {
+		return nil, fmt.Errorf("%w: %d of %d", channels.ErrRank, rank, h.Ranks())
+	}
 	conn, file, err := handover.Pair()
 	if err != nil {
 		return nil, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		_ = conn.Close()
+	if err := h.Job(rank).Serve(conn, uint32(rank)); err != nil {
 		file.Close()
-		return nil, ErrClosed
+		return nil, closed(err)
 	}
-	h.conns[conn] = struct{}{}
-	h.serves.Go(func() {
-		handover.Serve(conn, func(r handover.Request) (*os.File, handover.Status) { return h.serve(uint32(rank), r) })
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.conns, conn)
-	})
 	return file, nil
-}
-
-// serve answers a request of the rank.
-func (h *Hub) serve(asker uint32, r handover.Request) (*os.File, handover.Status) {
-	if r.Rank == handover.Own {
-		r.Rank = asker
-	}
-	if int(r.Rank) >= len(h.local) {
-		return nil, handover.StatusRank
-	}
-	if r.Channel >= maxChannels {
-		return nil, handover.StatusChannel
-	}
-	img, err := h.Image(r.Channel, r.Rank)
-	if err != nil {
-		return nil, handover.StatusExhausted
-	}
-	return img.File(), handover.StatusOK
 }
 
 // Image is the context of a channel and rank, made at the first call. It belongs to the hub.
 func (h *Hub) Image(channel, rank uint32) (*channels.Image, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return nil, ErrClosed
+	if int(rank) >= h.Ranks() {
+		return nil, fmt.Errorf("%w: %d of %d", channels.ErrRank, rank, h.Ranks())
 	}
-	key := handover.Request{Channel: channel, Rank: rank}
-	if img := h.images[key]; img != nil {
-		return img, nil
-	}
-	img, err := channels.Create(channels.Identity{Job: h.key, Rank: rank, Channel: channel}, h.geometry, h.local)
-	if err != nil {
-		return nil, err
-	}
-	if h.ended[rank] {
-		img.SetState(abi.StateGone)
-	}
-	h.images[key] = img
-	h.replay(channel, img)
-	return img, nil
+	img, err := h.Job(int(rank)).Image(channel, rank)
+	return img, closed(err)
 }
 
-// replay tells a new context of the deaths before it.
-func (h *Hub) replay(channel uint32, img *channels.Image) {
-	for dead := range h.ended {
-		its := h.images[handover.Request{Channel: channel, Rank: dead}]
-		if its != nil && its.State() == abi.StateGone && dead != img.Rank {
-			_ = img.MarkPeerGone(dead) // as in tell
-		}
+func closed(err error) error {
+	if errors.Is(err, node.ErrClosed) {
+		return ErrClosed
 	}
+	return err
 }
 
 // Ended says that the rank's process ended. Channels that it had not closed
 // are dead, and the other ranks are told.
-func (h *Hub) Ended(rank int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	dead := uint32(rank)
-	h.ended[dead] = true
-	for key, img := range h.images {
-		if key.Rank != dead || img.State() == abi.StateClosed {
-			continue
-		}
-		img.SetState(abi.StateGone)
-		h.tell(key.Channel, dead)
-	}
-}
-
-// tell tells the other ranks of the channel about a death.
-func (h *Hub) tell(channel, dead uint32) {
-	for key, img := range h.images {
-		if key.Channel == channel && key.Rank != dead {
-			_ = img.MarkPeerGone(dead) // a rank that cannot be told learns it from the state
-		}
-	}
-}
+func (h *Hub) Ended(rank int) { h.Job(rank).Ended(uint32(rank)) }
 
 // Close hangs up on all ranks and frees the contexts as far as no rank has them.
 func (h *Hub) Close() error {
-	h.mu.Lock()
-	h.closed = true
-	for conn := range h.conns {
-		_ = conn.Close()
-	}
-	h.mu.Unlock()
-	h.serves.Wait()
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	var errs []error
-	for key, img := range h.images {
-		errs = append(errs, img.Close())
-		delete(h.images, key)
+	for _, n := range h.nodes {
+		errs = append(errs, n.Close())
 	}
 	return errors.Join(errs...)
 }
