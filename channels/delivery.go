@@ -79,6 +79,18 @@ func (d *Delivery) Free() uint64 {
 	return d.lane.lines() - min(d.lane.used(), d.lane.lines())
 }
 
+// Tail is how many lines were ever written.
+func (d *Delivery) Tail() uint64 { return d.lane.tail }
+
+// Got says how far the rank's incomplete message has come: 0 if it has none.
+func (d *Delivery) Got(rank uint32) uint32 {
+	at, err := d.entry(rank)
+	if err != nil {
+		return 0
+	}
+	return atomic.LoadUint32(d.img.mem.u32(at + 4))
+}
+
 // Whole delivers a message that came in one frame. The error is ErrFull, ErrRank or
 // ErrTooLarge, and then nothing was delivered.
 func (d *Delivery) Whole(rank uint32, data []byte) error {
@@ -174,8 +186,9 @@ func (d *Delivery) More(rank uint32, data []byte) (complete bool, err error) {
 	if complete {
 		left = 0
 	}
-	atomic.StoreUint32(d.img.mem.u32(a.entry+4), left)
+	// In this order: a driver that dies in between has the same bytes delivered again.
 	d.lane.setProgress(a.pos, uint32(a.got))
+	atomic.StoreUint32(d.img.mem.u32(a.entry+4), left)
 	d.img.Rouse()
 	return complete, nil
 }

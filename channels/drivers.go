@@ -51,6 +51,38 @@ func (img *Image) SetAway(away bool) {
 
 func (img *Image) away() *uint32 { return img.mem.u32(img.layout.Lock + 32) }
 
+// Accepting is a frame that an agent was about to accept. Counting the frame as accepted
+// and putting it into the inbox are two steps; an agent that was killed between them leaves
+// this note, from which the next one sees how far it came.
+type Accepting struct {
+	Rank uint32
+	Seq  uint32
+	Tail uint64 // Delivery.Tail before
+	Got  uint32 // Delivery.Got before
+}
+
+// NoteAccepting leaves the note.
+func (img *Image) NoteAccepting(a Accepting) {
+	at := img.layout.Lock
+	atomic.StoreUint32(img.mem.u32(at+40), a.Seq)
+	atomic.StoreUint32(img.mem.u32(at+44), a.Got)
+	atomic.StoreUint64(img.mem.u64(at+48), a.Tail)
+	atomic.StoreUint32(img.mem.u32(at+36), a.Rank+1)
+}
+
+// Accepted takes the note away.
+func (img *Image) Accepted() { atomic.StoreUint32(img.mem.u32(img.layout.Lock+36), 0) }
+
+// Accepting returns the note, if there is one.
+func (img *Image) Accepting() (a Accepting, ok bool) {
+	at := img.layout.Lock
+	rank := atomic.LoadUint32(img.mem.u32(at + 36))
+	return Accepting{
+		Rank: rank - 1, Seq: atomic.LoadUint32(img.mem.u32(at + 40)),
+		Got: atomic.LoadUint32(img.mem.u32(at + 44)), Tail: atomic.LoadUint64(img.mem.u64(at + 48)),
+	}, rank != 0
+}
+
 // Asleep says that the process sleeps until something comes; it then drives itself
 // when something does.
 func (img *Image) Asleep() bool { return img.Sleeping() }

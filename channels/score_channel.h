@@ -115,7 +115,11 @@ struct score_lock {
 	uint32_t last;
 	int64_t due;
 	uint32_t away;
-	uint8_t pad0[28];
+	uint32_t peer;
+	uint32_t seq;
+	uint32_t got;
+	uint64_t tail;
+	uint8_t pad0[8];
 };
 _Static_assert(sizeof(struct score_lock) == 64, "score_lock");
 _Static_assert(offsetof(struct score_lock, holder) == 0, "holder");
@@ -125,6 +129,10 @@ _Static_assert(offsetof(struct score_lock, drives) == 16, "drives");
 _Static_assert(offsetof(struct score_lock, last) == 20, "last");
 _Static_assert(offsetof(struct score_lock, due) == 24, "due");
 _Static_assert(offsetof(struct score_lock, away) == 32, "away");
+_Static_assert(offsetof(struct score_lock, peer) == 36, "peer");
+_Static_assert(offsetof(struct score_lock, seq) == 40, "seq");
+_Static_assert(offsetof(struct score_lock, got) == 44, "got");
+_Static_assert(offsetof(struct score_lock, tail) == 48, "tail");
 
 /* Who plays a role: process first, then agent. */
 struct score_owner {

@@ -84,6 +84,14 @@ func (r *Receiver) OnData(c *Config, now int64, d Data, room uint32) Verdict {
 	}
 }
 
+// TakeBack undoes the acceptance of frame seq, if it was the last: it could not be kept. No answer
+// must have been sent since.
+func (r *Receiver) TakeBack(seq uint32) {
+	if r.next == seq+1 {
+		r.next = seq
+	}
+}
+
 // OnAsk takes an ask: the sender has sent all frames before d.Seq and wants to
 // know what became of them. The answer is due at once.
 func (r *Receiver) OnAsk(c *Config, now int64, d Data, room uint32) {

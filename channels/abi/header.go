@@ -85,7 +85,11 @@ type Lock struct {
 	Last    uint32 // role of the last driver; another one does not trust what it remembers
 	Due     int64  // when the protocol wants to be driven next, by CLOCK_MONOTONIC
 	Away    uint32 // 1: not resident; nothing is sent, and whatever comes is refused
-	_       [28]byte
+	Peer    uint32 // the agent is accepting a frame of this rank - 1; 0: it is not
+	Seq     uint32 // number of that frame
+	Got     uint32 // Arrival.Got of the rank before
+	Tail    uint64 // tail of lane 0 before
+	_       [8]byte
 }
 
 // Owner says who plays a role, exactly enough to tell whether it still lives.

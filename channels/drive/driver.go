@@ -78,10 +78,14 @@ func (d *Driver) Enter() bool {
 
 // Take takes the driver lock for the agent. Errors are those of Image.Take.
 func (d *Driver) Take(most time.Duration) error {
-	if _, err := d.img.Take(most); err != nil {
+	taken, err := d.img.Take(most)
+	if err != nil {
 		return err
 	}
 	d.begin()
+	if taken == channels.TakenBroken {
+		d.mend()
+	}
 	return nil
 }
 

@@ -197,3 +197,41 @@ func message(from, to, index, length int) []byte {
 	}
 	return b
 }
+
+func parse(t *testing.T, data []byte) (link.Head, link.Frames) {
+	t.Helper()
+	h, frames, err := link.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, frames
+}
+
+// exchangeOne sends a message from rank 0 to rank 1 and waits for it.
+func exchangeOne(t *testing.T, w *world, index, length int) {
+	t.Helper()
+	if !w.ranks[0].send(1, message(0, 1, index, length)) {
+		t.Fatal("no space")
+	}
+	finish(t, w, index, length)
+}
+
+// finish waits for a message, and sees that no other comes.
+func finish(t *testing.T, w *world, index, length int) {
+	t.Helper()
+	settle(t, w)
+	in := w.ranks[1].in
+	m, ok := in.Poll()
+	for tries := 0; !ok && tries < 100; tries++ {
+		m, ok = in.Poll() // pads are passed one by one
+	}
+	if want := message(0, 1, index, length); !ok || string(m.Head()) != string(want) {
+		t.Fatalf("message %d: got %v, %.20q", index, ok, m.Head())
+	}
+	if err := in.Release(m); err != nil {
+		t.Fatal(err)
+	}
+	if m, ok := in.Poll(); ok {
+		t.Fatalf("once more: %.20q", m.Head())
+	}
+}

@@ -3,6 +3,7 @@ package drive
 import (
 	"time"
 
+	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
 	"score/flowctl"
@@ -77,13 +78,20 @@ func (d *Driver) exchange(p *peer, h *link.Head, frames *link.Frames) {
 
 // frameIn takes a frame: if its turn has come and there is room, into the inbox.
 func (d *Driver) frameIn(p *peer, data flowctl.Data, f link.Frame) {
-	if p.recv.OnData(&d.flow, d.now, data, d.room(p, f)) != flowctl.Accept {
-		return
+	room := d.room(p, f)
+	noted := d.role == abi.RoleAgent && room > 0 && data.Seq == p.recv.Next()
+	if noted {
+		d.img.NoteAccepting(channels.Accepting{Rank: p.rank, Seq: data.Seq, Tail: d.in.Tail(), Got: d.in.Got(p.rank)})
 	}
-	if err := d.deliver(p, f); err != nil {
-		// Only a peer that contradicts itself gets here, or an image that was changed
-		// between the look for room and its use.
-		d.damaged(p, err)
+	if p.recv.OnData(&d.flow, d.now, data, room) == flowctl.Accept {
+		if err := d.deliver(p, f); err != nil {
+			// Only a peer that contradicts itself gets here, or an image that was changed
+			// between the look for room and its use.
+			d.damaged(p, err)
+		}
+	}
+	if noted {
+		d.img.Accepted()
 	}
 }
 
