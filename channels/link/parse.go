@@ -20,87 +20,87 @@ type Frames struct {
 }
 
 // Next returns the next frame, false after the last.
-func (f *Frames) Next() (Frame, bool) {
-	if len(f.rest) == 0 {
-		return Frame{}, false
+func (f *Frames) Next() (frame Frame, ok bool) {
+	b := f.rest
+	if len(b) < FrameBytes {
+		return frame, false
 	}
-	frame, size := split(f.rest)
-	if size == 0 {
-		return Frame{}, false
+	n, body := int(binary.LittleEndian.Uint16(b[sizeAt:])), FrameBytes
+	switch b[flagsAt] {
+	case flagStart:
+		frame.Start, frame.Total = true, n
+	case flagStart | flagLong:
+		body = FrameBytes + TotalBytes
+		frame.Start, frame.Total = true, int(binary.LittleEndian.Uint32(b[totalAt:]))
 	}
-	f.rest = f.rest[size:]
+	frame.Data = b[body : body+n : body+n]
+	f.rest = b[body+n:]
 	return frame, true
 }
 
-// split takes the first frame off b; size 0 says that there is none.
-func split(b []byte) (f Frame, size int) {
+// frameSize is the size of the first frame of b with its header, 0 if it is not a good one.
+func frameSize(b []byte) int {
 	if len(b) < FrameBytes {
-		return Frame{}, 0
+		return 0
 	}
-	n, flags, body := int(binary.LittleEndian.Uint16(b[sizeAt:])), b[flagsAt], FrameBytes
-	if flags&^byte(flagsKnown) != 0 || b[reservedAt] != 0 {
-		return Frame{}, 0
-	}
-	switch flags {
+	head := binary.LittleEndian.Uint32(b)
+	n, body := int(head&0xffff), FrameBytes
+	switch head >> 16 { // flags, and the reserved byte
 	case flagStart:
-		f.Start, f.Total = true, n
-	case flagStart | flagLong:
-		if len(b) < FrameBytes+TotalBytes {
-			return Frame{}, 0
+	case 0:
+		if n == 0 {
+			return 0
 		}
+	case flagStart | flagLong:
 		body = FrameBytes + TotalBytes
-		f.Start, f.Total = true, int(binary.LittleEndian.Uint32(b[totalAt:]))
-		if f.Total <= n || n == 0 {
-			return Frame{}, 0
+		if len(b) < body || n == 0 || int(binary.LittleEndian.Uint32(b[totalAt:])) <= n {
+			return 0
 		}
 	default:
-		if flags != 0 || n == 0 {
-			return Frame{}, 0
-		}
+		return 0
 	}
 	if n > len(b)-body {
-		return Frame{}, 0
+		return 0
 	}
-	f.Data = b[body : body+n : body+n]
-	return f, body + n
+	return body + n
 }
 
 // Parse reads a datagram. It checks all of it, frames included, before it returns; any fault is ErrFrame.
-// The frames are those of data's memory, which must not change while they are used.
-func Parse(data []byte) (Head, Frames, error) {
+// The frames are in data, which must not change while they are used.
+func Parse(data []byte) (h Head, frames Frames, err error) {
 	if len(data) < HeadBytes || len(data) > MaxDatagram {
-		return Head{}, Frames{}, ErrFrame
+		return h, frames, ErrFrame
 	}
 	b := (*[HeadBytes]byte)(data)
 	if b[magicAt] != magic || b[versionAt] != version ||
 		binary.LittleEndian.Uint32(b[crcAt:]) != crc32.Checksum(data[magicAt:], castagnoli) {
-		return Head{}, Frames{}, ErrFrame
+		return h, frames, ErrFrame
 	}
-	h := Head{
-		Kind:    Kind(b[kindAt]),
-		Job:     binary.LittleEndian.Uint64(b[jobAt:]),
-		Channel: binary.LittleEndian.Uint32(b[channelAt:]),
-		From:    binary.LittleEndian.Uint32(b[fromAt:]),
-		To:      binary.LittleEndian.Uint32(b[toAt:]),
-		Data: flowctl.Data{
-			Seq:  binary.LittleEndian.Uint32(b[seqAt:]),
-			Tx:   binary.LittleEndian.Uint32(b[txAt:]),
-			Mark: flowctl.Mark(b[markAt]),
-		},
-		Frames: binary.LittleEndian.Uint16(b[framesAt:]),
-		Answer: flowctl.Answer{
-			Kind: flowctl.Kind(b[answerKindAt]),
-			Room: binary.LittleEndian.Uint16(b[roomAt:]),
-			Next: binary.LittleEndian.Uint32(b[nextAt:]),
-			Echo: binary.LittleEndian.Uint32(b[echoAt:]),
-		},
-		Status: b[statusAt],
-		Port:   binary.LittleEndian.Uint16(b[contextAt:]),
-	}
+	h.read(b)
 	if !h.sane() || !adds(data[HeadBytes:], h.Frames) {
-		return Head{}, Frames{}, ErrFrame
+		return Head{}, frames, ErrFrame
 	}
-	return h, Frames{rest: data[HeadBytes:]}, nil
+	frames.rest = data[HeadBytes:]
+	return h, frames, nil
+}
+
+// read takes the fields from the datagram.
+func (h *Head) read(b *[HeadBytes]byte) {
+	h.Kind = Kind(b[kindAt])
+	h.Job = binary.LittleEndian.Uint64(b[jobAt:])
+	h.Channel = binary.LittleEndian.Uint32(b[channelAt:])
+	h.From = binary.LittleEndian.Uint32(b[fromAt:])
+	h.To = binary.LittleEndian.Uint32(b[toAt:])
+	h.Data.Seq = binary.LittleEndian.Uint32(b[seqAt:])
+	h.Data.Tx = binary.LittleEndian.Uint32(b[txAt:])
+	h.Data.Mark = flowctl.Mark(b[markAt])
+	h.Frames = binary.LittleEndian.Uint16(b[framesAt:])
+	h.Answer.Kind = flowctl.Kind(b[answerKindAt])
+	h.Answer.Next = binary.LittleEndian.Uint32(b[nextAt:])
+	h.Answer.Echo = binary.LittleEndian.Uint32(b[echoAt:])
+	h.Answer.Room = binary.LittleEndian.Uint16(b[roomAt:])
+	h.Status = b[statusAt]
+	h.Port = binary.LittleEndian.Uint16(b[contextAt:])
 }
 
 // sane says that the header has what its kind has, and nothing else.
@@ -133,7 +133,7 @@ func (h *Head) bare() bool {
 // adds says that b is so many frames, no more and no less.
 func adds(b []byte, frames uint16) bool {
 	for ; frames > 0; frames-- {
-		_, size := split(b)
+		size := frameSize(b)
 		if size == 0 {
 			return false
 		}

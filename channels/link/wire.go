@@ -101,7 +101,6 @@ const (
 	totalAt     = 4
 	flagStart   = 1 << 0 // first frame of its message
 	flagLong    = 1 << 1 // Total follows, since the message is longer than this frame
-	flagsKnown  = flagStart | flagLong
 	marksKnown  = flowctl.MarkAsk | flowctl.MarkWant
 	lastAnswer  = flowctl.Ready
 	framesLimit = 1<<16 - 1
