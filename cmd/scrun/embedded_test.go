@@ -154,7 +154,11 @@ func waitGone(t *testing.T, pid int) {
 		t.Fatal(err)
 	}
 	defer unix.Close(pidfd)
-	ended, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 10_000)
+	const patience = 60_000 // milliseconds
+	ended, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, patience)
+	for errors.Is(err, unix.EINTR) { // by the end of another process, for example
+		ended, err = unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, patience)
+	}
 	if err != nil || ended != 1 {
 		t.Errorf("process %d outlived its job (%v)", pid, err)
 	}

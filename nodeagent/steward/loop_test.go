@@ -62,7 +62,7 @@ func TestPostedRunsInOrderAndOnce(t *testing.T) {
 			}
 		})
 	}
-	for deadline := time.Now().Add(10 * time.Second); done < posters*each; {
+	for deadline := time.Now().Add(time.Minute); done < posters*each; {
 		events, err := l.wait(deadline)
 		if err != nil || len(events) == 0 {
 			t.Fatalf("%d of %d ran (%v)", done, posters*each, err)
@@ -81,7 +81,7 @@ func TestWhatIsPostedByAPostedCallRunsToo(t *testing.T) {
 	ran := false
 	l.post(func() { l.post(func() { ran = true }) })
 	for range 2 {
-		if events, err := l.wait(time.Now().Add(10 * time.Second)); err != nil || len(events) != 1 {
+		if events, err := l.wait(time.Now().Add(time.Minute)); err != nil || len(events) != 1 {
 			t.Fatalf("%d events (%v)", len(events), err)
 		}
 		l.runPosted()

@@ -68,7 +68,7 @@ func TestDev(t *testing.T) {
 	socket, dir, stop := startDev(t, 2)
 	daemon := client.New(socket)
 	defer daemon.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	spec := &scorev1.JobSpec{
 		Name: "test", Argv: []string{"/bin/sh", "-c", "exit $SCORE_NODES"}, Env: os.Environ(), WorkDir: "/", Tasks: 2, Nodes: 2,

@@ -80,7 +80,7 @@ func TestJob(t *testing.T) {
 	dir := inOwnDir(t)
 	daemon, stop := start(t)
 	id := submit(t, daemon, 4, "/bin/sh", "-c", "exit $SCORE_RANK")
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	reply, err := daemon.Jobs.WaitJob(ctx, connect.NewRequest(&scorev1.WaitJobRequest{JobId: id}))
 	if err != nil {

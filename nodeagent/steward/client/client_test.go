@@ -149,7 +149,7 @@ func TestStartOfAProgramThatEnds(t *testing.T) {
 	}
 	select {
 	case <-p.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it does not end")
 	}
 	if _, _, err := Dial(context.Background(), p.Socket, Events{}); !errors.Is(err, ErrGone) {
