@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	clusterStart = 30 * time.Second
-	clusterStop  = 30 * time.Second
+	clusterStart = 60 * time.Second
+	clusterStop  = 60 * time.Second
 	pollInterval = 20 * time.Millisecond
 )
 

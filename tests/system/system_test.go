@@ -18,10 +18,10 @@ import (
 )
 
 // scriptTimeout bounds one script, so that a hanging program shows itself.
-const scriptTimeout = 90 * time.Second
+const scriptTimeout = 120 * time.Second
 
 // untilTimeout bounds one wait for a state.
-const untilTimeout = 30 * time.Second
+const untilTimeout = 60 * time.Second
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
