@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +20,9 @@ const dialPatience = 10 * time.Second
 // ErrDial says that the daemon's socket is not there, or nobody answers it.
 var ErrDial = errors.New("handover: no daemon at the socket")
 
-// Dial connects to the daemon that listens at the path. The error wraps ErrDial.
+// Dial connects to the daemon that listens at the path, or at an abstract name that begins
+// with @. It must be root's or the caller's own: whoever hands out images can read and write
+// all messages. The error wraps ErrDial.
 func Dial(path string) (*net.UnixConn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
 	defer cancel()
@@ -32,6 +35,11 @@ func Dial(path string) (*net.UnixConn, error) {
 	if !ok {
 		c.Close()
 		return nil, fmt.Errorf("%w: %s", ErrDial, path)
+	}
+	who, err := Peer(conn)
+	if err != nil || who.Uid != 0 && int(who.Uid) != os.Geteuid() {
+		conn.Close()
+		return nil, fmt.Errorf("%w: another user listens at %s", ErrDial, path)
 	}
 	return conn, nil
 }

@@ -24,12 +24,12 @@ type Job struct {
 	key      uint64
 	ranks    []uint32
 	places   *places.Map // nil unless ranks are on other nodes
-	mapFile  *os.File    // the map for the ranks
 	geometry abi.Geometry
 
 	mu       sync.Mutex
-	leaving  bool // no new contexts
-	closed   bool // the contexts are gone
+	mapFile  *os.File // the map for the ranks; nil before one asks for it
+	leaving  bool     // no new contexts
+	closed   bool     // the contexts are gone
 	contexts map[name]*Context
 	ended    map[uint32]bool
 	conns    map[*net.UnixConn]struct{}
@@ -57,9 +57,7 @@ func newJob(n *Node, config JobConfig) (*Job, error) {
 	if !n.Directory().IsValid() {
 		return nil, fmt.Errorf("%w: ranks on other nodes, and this one has no directory", ErrJob)
 	}
-	var err error
-	j.mapFile, err = j.places.File()
-	return j, err
+	return j, nil
 }
 
 // settle finds out which ranks are here, and how many there are.
@@ -147,7 +145,31 @@ func (j *Job) serveNetwork(asker, channel uint32) (socket, places *os.File, stat
 	if status != handover.StatusOK {
 		return nil, nil, status
 	}
-	return c.socket, j.mapFile, status
+	places, err := j.placesFile()
+	if err != nil {
+		j.node.log("no file for the place map", j.key, asker, err)
+		return nil, nil, handover.StatusExhausted
+	}
+	return c.socket, places, status
+}
+
+// placesFile makes the map's file when the first rank asks: most jobs never do.
+func (j *Job) placesFile() (*os.File, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.mapFile != nil {
+		return j.mapFile, nil
+	}
+	var err error
+	j.mapFile, err = j.places.File()
+	return j.mapFile, err
+}
+
+// Connections is how many connections of ranks Serve has open.
+func (j *Job) Connections() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.conns)
 }
 
 func (j *Job) serve(of name) (*Context, handover.Status) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"score/channels"
+	"score/channels/link"
 	"score/flowctl"
 
 	"golang.org/x/sys/unix"
@@ -57,6 +58,8 @@ type loop struct {
 	scanNow  int64
 	scan     func()
 	notices  []*notice
+	drives   uint64     // since the beginning
+	gone     link.Stats // of the ports of contexts that are gone
 }
 
 // waiting is a context and when to look at it; those that only wait for the

@@ -108,6 +108,7 @@ func (l *loop) detach(c *Context) {
 	// The process may still have the socket, so that closing it does not take it out.
 	_ = l.control(unix.EPOLL_CTL_DEL, c.fd, c.number, 0)
 	delete(l.byEvent, c.number)
+	add(&l.gone, c.driver.Port().Stats())
 	c.number = 0
 	if c.settled != nil {
 		c.settled()
@@ -195,6 +196,7 @@ func (l *loop) drive(c *Context, now int64, heard, asleep bool) {
 		return
 	}
 	c.refused = 0
+	l.drives++
 	progress := rounds(c, now)
 	if progress && asleep {
 		c.late = true
