@@ -84,7 +84,9 @@ func (p *Port) sendOne(i int) {
 // wider path must get there, too.
 func (p *Port) sendLong(i int) unix.Errno {
 	o := &p.out
-	p.narrowed(o.to[i], len(o.data[i]))
+	if n := len(o.data[i]); n <= p.Size(o.to[i]) {
+		p.narrowed(o.to[i], n)
+	}
 	p.stopFragments(false)
 	err := p.sendTo(o.data[i], &o.to[i])
 	p.stopFragments(true)

@@ -2,22 +2,333 @@ package udp
 
 import (
 	"bytes"
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"slices"
 	"testing"
 
 	"score/channels/link"
+
+	"golang.org/x/sys/unix"
 )
 
-func TestOne(t *testing.T) {
-	a, b := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
-	n := copy(a.Buffer(), "hello")
-	a.Queue(b.Local(), n)
-	a.Flush()
-	for got := false; !got; {
-		b.Receive(func(from link.Address, data []byte) {
-			got = true
-			if from != a.Local() || !bytes.Equal(data, []byte("hello")) {
-				t.Errorf("%v: %q", from, data)
-			}
+// parcel is a datagram that came.
+type parcel struct {
+	from link.Address
+	data []byte
+}
+
+// receive waits until so many datagrams have come.
+func receive(p link.Port, count int) (got []parcel) {
+	for len(got) < count {
+		p.Receive(func(from link.Address, data []byte) {
+			got = append(got, parcel{from, bytes.Clone(data)})
 		})
+	}
+	return got
+}
+
+// send queues a datagram.
+func send(p link.Port, to link.Address, data []byte) {
+	p.Queue(to, copy(p.Buffer(), data))
+}
+
+// payloads are datagrams of mixed lengths, with runs of equal ones.
+func payloads(dice *rand.Rand, count, longest int) (all [][]byte) {
+	for len(all) < count {
+		n := 1 + dice.IntN(longest)
+		if dice.IntN(3) > 0 {
+			n = 1 + dice.IntN(64)
+		}
+		for range 1 + dice.IntN(20) {
+			data := make([]byte, n)
+			for i := range data {
+				data[i] = byte(dice.Uint32())
+			}
+			all = append(all, data)
+		}
+	}
+	return all[:count]
+}
+
+// TestExchange sends to two ports in turns: all comes, whole, in order, with its sender's address.
+func TestExchange(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		for _, offload := range []string{"both", "sender", "receiver", "none"} {
+			t.Run(host+"/"+offload, func(t *testing.T) {
+				a, b, c := newPort(t, host), newPort(t, host), newPort(t, host)
+				if offload == "receiver" || offload == "none" {
+					withoutOffload(t, a)
+				}
+				if offload == "sender" || offload == "none" {
+					withoutOffload(t, b, c)
+				}
+				exchange(t, a, b, c)
+			})
+		}
+	}
+}
+
+func exchange(t *testing.T, a, b, c *Port) {
+	dice := rand.New(rand.NewPCG(1, 2))
+	longest := a.Size(b.Local())
+	for round := range 20 {
+		all := payloads(dice, 1+dice.IntN(3*batch), longest/(1+round%10))
+		sent := map[*Port][][]byte{}
+		for _, data := range all {
+			to := b
+			if dice.IntN(10) == 0 {
+				to = c
+			}
+			send(a, to.Local(), data)
+			sent[to] = append(sent[to], data)
+		}
+		a.Flush()
+		for _, p := range []*Port{b, c} {
+			got := receive(p, len(sent[p]))
+			if !slices.EqualFunc(got, sent[p], func(x parcel, y []byte) bool { return x.from == a.Local() && bytes.Equal(x.data, y) }) {
+				t.Fatalf("round %d: what came is not what was sent", round)
+			}
+		}
+	}
+	if s := a.Stats(); s.Dropped > 0 || s.Fragmented > 0 || s.Sent != b.Stats().Received+c.Stats().Received || s.SentBytes != b.Stats().ReceivedBytes+c.Stats().ReceivedBytes {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestOffload counts system calls: 64 equal datagrams go by one, and come by a few.
+func TestOffload(t *testing.T) {
+	a, b := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
+	if !a.gso || !b.gro {
+		t.Skip("no segmentation offload")
+	}
+	for range batch {
+		send(a, b.Local(), make([]byte, 500))
+	}
+	a.Flush()
+	got := receive(b, batch)
+	if s := a.Stats(); s.Calls != 1 || s.Sent != batch || len(got) != batch {
+		t.Errorf("%+v, %d came", s, len(got))
+	}
+	if s := b.Stats(); s.Received != batch || s.ReceivedBytes != 500*batch {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestOffloadRefused: a kernel, or a device, that does not cut what it said it would costs nothing but speed.
+func TestOffloadRefused(t *testing.T) {
+	a, b := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
+	if !a.gso {
+		t.Skip("no segmentation offload")
+	}
+	// Without checksums the kernel refuses to make segments.
+	if err := unix.SetsockoptInt(a.fd, unix.SOL_SOCKET, unix.SO_NO_CHECK, 1); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for range 10 {
+			send(a, b.Local(), make([]byte, 100))
+		}
+		a.Flush()
+		receive(b, 10)
+	}
+	if s := a.Stats(); a.gso || s.Sent != 20 || s.Dropped > 0 {
+		t.Errorf("segmentation %v, %+v", a.gso, s)
+	}
+}
+
+// TestBuffer: the room is the same until it is queued, and a full batch goes by itself.
+func TestBuffer(t *testing.T) {
+	a, b := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
+	first := a.Buffer()
+	if second := a.Buffer(); len(first) != link.MaxDatagram || &first[0] != &second[0] {
+		t.Error("not the same room before Queue")
+	}
+	a.Queue(b.Local(), 0)
+	if third := a.Buffer(); &first[0] != &third[0] {
+		t.Error("an empty datagram was queued")
+	}
+	for range batch {
+		send(a, b.Local(), []byte{1})
+	}
+	if a.Stats().Sent > 0 {
+		t.Error("sent before the batch was full")
+	}
+	a.Buffer()
+	if a.Stats().Sent != batch {
+		t.Errorf("%+v", a.Stats())
+	}
+	for range 20 {
+		a.Queue(b.Local(), len(a.Buffer()))
+	}
+	a.Flush()
+	receive(b, batch+20)
+}
+
+// TestLongest: the loopback device takes the longest datagram in one piece, in both families.
+func TestLongest(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		a, b := newPort(t, host), newPort(t, host)
+		if size := a.Size(b.Local()); size != link.MaxDatagram {
+			t.Errorf("%s: %d", host, size)
+		}
+		a.Queue(b.Local(), len(a.Buffer()))
+		a.Flush()
+		if got := receive(b, 1); len(got[0].data) != link.MaxDatagram {
+			t.Errorf("%s: %d bytes came", host, len(got[0].data))
+		}
+		if s := a.Stats(); s.Fragmented > 0 || s.Calls != 1 {
+			t.Errorf("%s: %+v", host, s)
+		}
+	}
+}
+
+// TestOverflow: what finds the receive queue full is counted.
+func TestOverflow(t *testing.T) {
+	for _, offload := range []bool{true, false} {
+		a, b := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
+		if !offload {
+			withoutOffload(t, a, b)
+		}
+		if err := unix.SetsockoptInt(b.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1<<16); err != nil {
+			t.Fatal(err)
+		}
+		const sent = 1000
+		for range sent {
+			send(a, b.Local(), make([]byte, 1000))
+		}
+		a.Flush()
+		for b.Stats().Received+b.Stats().Overflowed < sent {
+			// Joined datagrams are dropped as one, and so counted.
+			n := b.Receive(func(link.Address, []byte) {})
+			if n == 0 && offload && b.Stats().Overflowed > 0 {
+				break
+			}
+		}
+		if s := b.Stats(); s.Overflowed == 0 || s.Received == 0 {
+			t.Errorf("offload %v: %+v", offload, s)
+		}
+	}
+}
+
+// TestRefusedByTheSystem: what the system does not take is dropped, and the rest goes.
+func TestRefusedByTheSystem(t *testing.T) {
+	a, b := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
+	nowhere := link.AddressOf(netip.MustParseAddrPort("255.255.255.255:1")) // a broadcast without permission
+	for i := range 10 {
+		send(a, nowhere, []byte("x"))
+		if i%2 == 0 {
+			send(a, nowhere, []byte("x")) // a run
+		}
+		send(a, b.Local(), []byte("y"))
+	}
+	a.Flush()
+	send(a, nowhere, []byte("x"))
+	a.Flush()
+	send(a, link.Address{}, []byte("x"))
+	a.Flush()
+	if s := a.Stats(); s.Dropped != 17 || s.Sent != 10 {
+		t.Errorf("%+v", s)
+	}
+	receive(b, 10)
+	if a.gso != b.gso {
+		t.Error("segmentation was given up for another reason")
+	}
+}
+
+// TestNobodyThere: a message of the system that nobody listens there (ICMP) stops nothing.
+func TestNobodyThere(t *testing.T) {
+	a, b, gone := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
+	gone.Close()
+	for range 10 {
+		send(a, gone.Local(), []byte("x"))
+		a.Flush()
+		send(a, b.Local(), []byte("y"))
+		a.Flush()
+	}
+	receive(b, 10)
+}
+
+// TestTwoPortsOnOneSocket: agent and process each have a port on the same socket.
+func TestTwoPortsOnOneSocket(t *testing.T) {
+	a, b := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
+	fd, err := unix.FcntlInt(uintptr(b.Descriptor()), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := New(os.NewFile(uintptr(fd), "copy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	send(a, b.Local(), []byte("one"))
+	a.Flush()
+	receive(other, 1)
+	send(other, a.Local(), []byte("two"))
+	other.Flush()
+	if got := receive(a, 1); got[0].from != b.Local() {
+		t.Errorf("from %v, want %v", got[0].from, b.Local())
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	if _, err := New(r); !errors.Is(err, ErrSocket) {
+		t.Errorf("a pipe: %v", err)
+	}
+	for name, kind := range map[string][2]int{"stream": {unix.AF_INET, unix.SOCK_STREAM}, "local": {unix.AF_UNIX, unix.SOCK_DGRAM}} {
+		fd, err := unix.Socket(kind[0], kind[1]|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := os.NewFile(uintptr(fd), name)
+		if _, err := New(f); !errors.Is(err, ErrSocket) {
+			t.Errorf("%s: %v", name, err)
+		}
+		f.Close()
+		if _, err := New(f); !errors.Is(err, ErrSocket) {
+			t.Errorf("closed: %v", err)
+		}
+	}
+	for _, host := range []netip.Addr{{}, netip.MustParseAddr("192.0.2.77"), netip.MustParseAddr("fe80::1%nothing")} {
+		if f, _, err := Listen(host); err == nil {
+			t.Errorf("listens at %v", host)
+			f.Close()
+		}
+	}
+}
+
+func TestPortAllocatesNothing(t *testing.T) {
+	for _, offload := range []bool{true, false} {
+		a, b := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
+		if !offload {
+			withoutOffload(t, a, b)
+		}
+		count, take := 0, func(link.Address, []byte) {}
+		turn := func() {
+			sent := 1 + count%batch
+			count++
+			for range sent {
+				a.Buffer()
+				a.Queue(b.Local(), min(1000, a.Size(b.Local())))
+			}
+			a.Flush()
+			for got := 0; got < sent; {
+				got += b.Receive(take)
+			}
+		}
+		for range 2 * batch {
+			turn() // the first ones make the buffers
+		}
+		if n := testing.AllocsPerRun(2*batch, turn); n > 0 {
+			t.Errorf("offload %v: %v allocations", offload, n)
+		}
 	}
 }
