@@ -132,15 +132,16 @@ func talk(ctx context.Context, c *pm.Channel, count int) error {
 			if to == c.Rank() {
 				continue
 			}
+			data := content(c.Rank(), to, i)
 			for {
-				err := c.SendBytes(to, content(c.Rank(), to, i))
+				err := c.SendBytes(to, data)
 				if err == nil {
 					break
 				}
 				if err != pm.ErrFull {
 					return err
 				}
-				if err := c.WaitSpace(ctx, to, 1); err != nil {
+				if err := c.WaitSpace(ctx, to, len(data)); err != nil {
 					return err
 				}
 				if m, err := c.Receive(); err == nil {
@@ -174,11 +175,18 @@ func content(from, to, index int) []byte {
 		length = random.IntN(65537)
 	}
 	data := fmt.Appendf(nil, "%d>%d #%d ", from, to, index)
-	for len(data) < length {
-		data = append(data, byte(random.Uint32()))
+	if length <= len(data) {
+		return data
 	}
-	return data
+	return append(data, noise[index%100:][:length-len(data)]...)
 }
+
+// noise is what messages are filled with.
+var noise = func() []byte {
+	b := make([]byte, 1<<16+100)
+	rand.NewChaCha8([32]byte{}).Read(b)
+	return b
+}()
 
 // TestSleeperIsWokenFromAfar: a rank that sleeps in Wait is woken by a message of
 // another node, and costs no CPU meanwhile.
@@ -189,7 +197,9 @@ func TestSleeperIsWokenFromAfar(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := within(t)
-	go func() {
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	sending.Go(func() {
 		for i := range 20 {
 			for !img.Sleeping() && ctx.Err() == nil {
 				runtime.Gosched()
@@ -198,7 +208,7 @@ func TestSleeperIsWokenFromAfar(t *testing.T) {
 				t.Error(err)
 			}
 		}
-	}()
+	})
 	for i := range 20 {
 		from, data, err := nextFrom(ctx, ranks[1])
 		if err != nil || from != 0 || !bytes.Equal(data, []byte{byte(i)}) {
