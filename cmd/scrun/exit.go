@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"score/scored/client"
 )
 
 // Exit codes of scrun's own. A job that cannot be executed or is not found has
@@ -25,6 +28,16 @@ type voice struct {
 func (v voice) fail(sentence string) int {
 	v.print(sentence)
 	return exitCluster
+}
+
+// giveUp is fail for a step before the job is known; left is what to say when it
+// was a signal that ended the step.
+func (v voice) giveUp(err error, left string) int {
+	if by, ok := errors.AsType[leftBy](err); ok {
+		v.print(left)
+		return by.exitCode()
+	}
+	return v.fail(client.Sentence(err))
 }
 
 // warn says what the user should know although the job goes on.

@@ -1,3 +1,9 @@
+// The number of CPUs that a control group grants is looked for in files; a
+// program of two busy threads does not need to know.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
 package main
 
 import (
@@ -45,12 +51,15 @@ func perform(o *options.Options) int {
 	}
 	speak := voice{out: os.Stderr, quiet: o.Quiet, verbose: o.Verbose}
 	here := options.Here()
+	if isNull(os.Stdin) {
+		o.NoInput()
+	}
 	signals := catchSignals()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	cluster, err := reach(ctx, o, signals)
+	cluster, err := unlessLeft(ctx, func(ctx context.Context) (*reached, error) { return reach(ctx, o) })
 	if err != nil {
-		return speak.fail(client.Sentence(err))
+		return speak.giveUp(err, "left before the job was submitted")
 	}
 	defer cluster.Close()
 	if cluster.own != nil {
@@ -68,7 +77,7 @@ func perform(o *options.Options) int {
 		return speak.fail(err.Error())
 	}
 	if s.jobID, err = submit(ctx, cluster, spec); err != nil {
-		return speak.fail(client.Sentence(err))
+		return speak.giveUp(err, unanswered)
 	}
 	s.display.SetJob(s.jobID)
 	speak.tell("job %d was submitted at %s", s.jobID, cluster.Socket())
@@ -76,7 +85,7 @@ func perform(o *options.Options) int {
 }
 
 // reach finds the cluster that is meant, or makes one for this job.
-func reach(ctx context.Context, o *options.Options, signals <-chan os.Signal) (*reached, error) {
+func reach(ctx context.Context, o *options.Options) (*reached, error) {
 	daemon, err := client.Dial(ctx, client.ChoiceFrom(o.Cluster, os.Getenv))
 	if err == nil {
 		return &reached{Client: daemon}, nil
@@ -112,20 +121,27 @@ func newSession(o *options.Options, speak voice, cluster *reached, signals <-cha
 	return s, err
 }
 
+// unanswered is what is known of a job whose submission scrun did not wait for.
+const unanswered = "left before the cluster had answered: it may have taken the job or not; 'scored job list' tells, and 'scored job cancel' ends it"
+
+// submit hands the job over. It waits for as long as the cluster takes, which
+// without a leader is long, or until the user has enough.
 func submit(ctx context.Context, cluster *reached, spec *scorev1.JobSpec) (uint64, error) {
-	request := &scorev1.SubmitRequest{Spec: spec, Version: api.Version()}
-	reply, err := cluster.Jobs.Submit(ctx, connect.NewRequest(request))
-	if err != nil {
-		return 0, err
-	}
-	return reply.Msg.GetJobId(), nil
+	request := connect.NewRequest(&scorev1.SubmitRequest{Spec: spec, Version: api.Version()})
+	return unlessLeft(ctx, func(ctx context.Context) (uint64, error) {
+		reply, err := cluster.Jobs.Submit(ctx, request)
+		if err != nil {
+			return 0, err
+		}
+		return reply.Msg.GetJobId(), nil
+	})
 }
 
 // detach leaves the job to the cluster.
 func detach(ctx context.Context, speak voice, cluster *reached, spec *scorev1.JobSpec) int {
 	id, err := submit(ctx, cluster, spec)
 	if err != nil {
-		return speak.fail(client.Sentence(err))
+		return speak.giveUp(err, unanswered)
 	}
 	fmt.Println(id)
 	return 0

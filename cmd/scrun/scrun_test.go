@@ -461,6 +461,81 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
+// A signal that comes while the cluster does not answer ends scrun, with a
+// sentence on what may have become of the job.
+func TestLeavingBeforeTheAnswer(t *testing.T) {
+	for name, test := range map[string]struct {
+		signal    syscall.Signal
+		arguments []string
+		code      int
+	}{
+		"interrupt":          {syscall.SIGINT, []string{"prog"}, 130},
+		"terminate":          {syscall.SIGTERM, []string{"prog"}, 143},
+		"hang up":            {syscall.SIGHUP, []string{"prog"}, 129},
+		"detached interrupt": {syscall.SIGINT, []string{"-d", "prog"}, 130},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked, release := make(chan struct{}), make(chan struct{})
+			defer close(release)
+			socket := clienttest.Serve(t, clienttest.Daemon{Submit: func(*scorev1.JobSpec) (uint64, error) {
+				close(asked)
+				<-release
+				return 0, errors.New("too late")
+			}})
+			command := scrun(t, socket, test.arguments...)
+			var errs bytes.Buffer
+			command.Stderr = &errs
+			if err := command.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-asked
+			if err := command.Process.Signal(test.signal); err != nil {
+				t.Fatal(err)
+			}
+			_ = command.Wait() // the code tells
+			if code := command.ProcessState.ExitCode(); code != test.code || errs.String() != "scrun: "+unanswered+"\n" {
+				t.Errorf("exit code %d, %q; want %d, %q", code, errs.String(), test.code, unanswered)
+			}
+		})
+	}
+}
+
+// Signals for the ranks do not end scrun while the cluster does not answer;
+// they reach the job once there is one.
+func TestSignalsWaitForTheJob(t *testing.T) {
+	asked, release := make(chan struct{}), make(chan struct{})
+	delivered := make(chan int32, 1)
+	socket := clienttest.Serve(t, clienttest.Daemon{
+		Submit: func(*scorev1.JobSpec) (uint64, error) {
+			close(asked)
+			<-release
+			return 7, nil
+		},
+		Signal: func(_ uint64, number int32) error {
+			delivered <- number
+			return nil
+		},
+		Attach: func(job *clienttest.Attachment) {
+			if number := <-delivered; number != int32(syscall.SIGUSR1) {
+				t.Errorf("signal %d was delivered", number)
+			}
+			job.End(0, "")
+		},
+	})
+	command := scrun(t, socket, "prog")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := command.Process.Signal(syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	if err := command.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestForwardedSignals(t *testing.T) {
 	attached := make(chan struct{}, 1)
 	got := make(chan int32, 1)

@@ -41,7 +41,7 @@ type session struct {
 	signals <-chan os.Signal
 
 	// orders has connections of its own: the stream's may be full of input
-	// that the ranks do not read.
+	// that the ranks do not read. nil: nothing was ordered yet.
 	orders     *client.Client
 	interrupts interrupts
 	answers    chan string // sentences of orders under way
@@ -59,8 +59,11 @@ type outcome struct {
 func (s *session) run(ctx context.Context) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.orders = s.client.Another()
-	defer s.orders.Close()
+	defer func() {
+		if s.orders != nil {
+			s.orders.Close()
+		}
+	}()
 	s.answers = make(chan string)
 	stream := s.client.Jobs.Attach(ctx)
 	open := &scorev1.AttachRequest_Open{JobId: s.jobID, Owner: true}
@@ -205,6 +208,9 @@ func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAct
 // order asks the daemon for something beside the loop, which gets the answer.
 func (s *session) order(ctx context.Context, ask func(context.Context) string) {
 	s.pending++
+	if s.orders == nil {
+		s.orders = s.client.Another()
+	}
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 		defer cancel()

@@ -131,3 +131,13 @@ func inputFile(path string) (*os.File, error) {
 	}
 	return file, nil
 }
+
+// isNull tells whether a file is /dev/null, which has nothing to carry.
+func isNull(file *os.File) bool {
+	var info unix.Stat_t
+	err := unix.Fstat(int(file.Fd()), &info)
+	return err == nil && info.Mode&unix.S_IFMT == unix.S_IFCHR && info.Rdev == nullDevice
+}
+
+// nullDevice is the number of /dev/null in Linux's list of devices.
+var nullDevice = unix.Mkdev(1, 3)

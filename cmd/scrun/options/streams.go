@@ -65,6 +65,14 @@ func (o *Options) checkDetached() error {
 	return nil
 }
 
+// NoInput says that scrun has no input to carry, unless one was asked for: the
+// ranks then read an end at once without anybody sending it.
+func (o *Options) NoInput() {
+	if !o.Stdin.Given {
+		o.Stdin.Kind = stdio.None
+	}
+}
+
 // InputByNodes says that every rank opens a file of its own where it runs,
 // since its name depends on rank, node or job. Other files scrun reads itself,
 // so that they need not exist on the nodes.
