@@ -38,3 +38,15 @@ func setThreadGroups(groups []uint32) error {
 	}
 	return nil
 }
+
+// ownPrlimit sets and reads a limit of this process. Go's own call would take a
+// limit on open files for the one that ranks are to inherit.
+func ownPrlimit(resource int, set, old *unix.Rlimit) error {
+	const self = 0
+	_, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, self, uintptr(resource),
+		uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

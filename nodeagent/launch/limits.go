@@ -38,23 +38,6 @@ func amount(v uint64) string {
 	return fmt.Sprint(v)
 }
 
-// Refused are those of the limits that this process may not give to a rank: an
-// unprivileged one cannot raise a hard limit. The caller leaves them out, and
-// tells the user, or gives up.
-func Refused(limits []Limit) []Limit {
-	if unix.Geteuid() == 0 {
-		return nil
-	}
-	var refused []Limit
-	for _, l := range limits {
-		var now unix.Rlimit
-		if unix.Prlimit(0, l.Resource, nil, &now) != nil || l.Hard > now.Max {
-			refused = append(refused, l)
-		}
-	}
-	return refused
-}
-
 // ownLimit is true for the limits that this process takes on itself, because
 // they do not hinder it: the stack, which must be right at exec already (the
 // kernel lays out the address space by it), and the core size. The Go runtime

@@ -84,14 +84,6 @@ func TestStackIsRightAtExec(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
-	needRoot(t)
-	all := []Limit{{unix.RLIMIT_NOFILE, 1, unix.RLIM_INFINITY}}
-	if got := Refused(all); got != nil {
-		t.Errorf("root is refused %v", got)
-	}
-}
-
 func TestLimitString(t *testing.T) {
 	cases := map[string]Limit{
 		"stack 8/unlimited": {unix.RLIMIT_STACK, 8, unix.RLIM_INFINITY},

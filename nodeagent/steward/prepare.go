@@ -90,7 +90,7 @@ func (j *job) prepare(s *steward) error {
 	if j.program, err = launch.Resolve(j.spec.GetArgv()[0], j.spec.GetWorkDir(), path, j.user); err != nil {
 		return err
 	}
-	j.chooseLimits()
+	j.chooseLimits(s.forker)
 	if j.spec.GetMpi() != scorev1.MpiMode_MPI_MODE_NONE {
 		j.silent = j.size() > 1 && j.looksLikeMPI()
 		if err := j.newPMI(); err != nil {
@@ -125,34 +125,24 @@ func (j *job) chooseContainer(s *steward) error {
 	return nil
 }
 
-// chooseLimits keeps the submitter's limits that can be given to the ranks here
-// and warns of the others.
-func (j *job) chooseLimits() {
+// chooseLimits takes the submitter's limits, lowered to what can be given to the
+// ranks here, and warns of the difference.
+func (j *job) chooseLimits(forker *launch.Forker) {
+	wanted := make([]launch.Limit, 0, len(j.spec.GetLimits()))
 	for _, l := range j.spec.GetLimits() {
-		j.limits = append(j.limits, launch.Limit{Resource: int(l.GetResource()), Soft: l.GetSoft(), Hard: l.GetHard()})
+		wanted = append(wanted, launch.Limit{Resource: int(l.GetResource()), Soft: l.GetSoft(), Hard: l.GetHard()})
 	}
-	refused := launch.Refused(j.limits)
-	if len(refused) == 0 {
+	var misfits []launch.Misfit
+	j.limits, misfits = forker.Fit(wanted, j.user)
+	if len(misfits) == 0 {
 		return
 	}
-	kept := j.limits[:0]
-	for _, l := range j.limits {
-		if !contains(refused, l) {
-			kept = append(kept, l)
-		}
+	words := make([]string, len(misfits))
+	for i, m := range misfits {
+		words[i] = m.String()
 	}
-	j.limits = kept
-	j.warnings = append(j.warnings,
-		fmt.Sprintf("node %s cannot give the ranks these limits: %v", j.node, refused))
-}
-
-func contains(limits []launch.Limit, l launch.Limit) bool {
-	for _, one := range limits {
-		if one == l {
-			return true
-		}
-	}
-	return false
+	j.warnings = append(j.warnings, fmt.Sprintf("node %s may not give the ranks all of your limits; they get %s",
+		j.node, strings.Join(words, ", ")))
 }
 
 // openStreams opens the files of the ranks' streams and plans the others: their

@@ -1,11 +1,14 @@
 package steward_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
@@ -190,6 +193,24 @@ func TestAffinityAndLimits(t *testing.T) {
 		if got := out[stream{uint32(rank), 1}]; got != want {
 			t.Errorf("rank %d: %q, want %q", rank, got, want)
 		}
+	}
+}
+
+// A limit that nobody may give is lowered; the user is told, and the job runs.
+func TestLimitTooHigh(t *testing.T) {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
+		t.Fatal(err)
+	}
+	a := start(t)
+	a.run(1, sh("ulimit -Hn"), withSpec(func(s *scorev1.JobSpec) {
+		s.Limits = []*scorev1.ResourceLimit{{Resource: unix.RLIMIT_NOFILE, Soft: 77, Hard: unix.RLIM_INFINITY}} // above fs.nr_open
+	}))
+	if out, want := readAll(t, a.stdio())[stream{0, 1}], fmt.Sprintln(own.Max); out != want {
+		t.Errorf("the hard limit is %q, want %q", out, want)
+	}
+	if warning := a.prepared().GetWarning(); !strings.Contains(warning, "nofile 77/unlimited") {
+		t.Errorf("the warning is %q", warning)
 	}
 }
 

@@ -1,0 +1,76 @@
+package launch
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Misfit is a limit that the ranks cannot be given, and what they have instead.
+type Misfit struct {
+	Asked, Given Limit
+}
+
+func (m Misfit) String() string { return fmt.Sprintf("%v instead of %v", m.Given, m.Asked) }
+
+// Fit finds out beforehand which limits can be given to ranks of the user (nil:
+// the caller's own) and lowers the others to what can. A hard limit is raised
+// only by who may (CAP_SYS_RESOURCE outside of any container), and one that the
+// rest of this process must not have is set on the rank itself, which takes
+// either that capability or the rank's being the same user; setrlimit(2).
+func (f *Forker) Fit(limits []Limit, u *User) (fit []Limit, misfits []Misfit) {
+	f.mu.Lock() // no rank is being started meanwhile
+	defer f.mu.Unlock()
+	foreign := u != nil && (int(u.UID) != unix.Getuid() || int(u.GID) != unix.Getgid()) && !maySetOthers()
+	fit = make([]Limit, 0, len(limits))
+	for _, asked := range limits {
+		given := asked
+		if asked.Resource >= 0 && asked.Resource <= maxResource && asked.Soft <= asked.Hard {
+			given = f.fitOne(asked, foreign)
+		}
+		fit = append(fit, given)
+		if given != asked {
+			misfits = append(misfits, Misfit{asked, given})
+		}
+	}
+	return fit, misfits
+}
+
+func (f *Forker) fitOne(l Limit, foreign bool) Limit {
+	inherited := f.inherited[l.Resource]
+	if l.Hard > inherited.Max && !mayRaise(l) {
+		l.Hard = inherited.Max
+		l.Soft = min(l.Soft, l.Hard)
+	}
+	same := l.Soft == inherited.Cur && l.Hard == inherited.Max
+	if foreign && !same && !ownLimit(l.Resource) {
+		return Limit{Resource: l.Resource, Soft: inherited.Cur, Hard: inherited.Max}
+	}
+	return l
+}
+
+// maySetOthers tells whether this thread may set the limits of a process of
+// another user.
+func maySetOthers() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData // 32 capabilities each; linux/capability.h
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false
+	}
+	return data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
+}
+
+// mayRaise tries a higher hard limit on this process, which knows better than
+// the capability: the one inside a container does not count, and the number of
+// open files has a bound for everybody (fs.nr_open).
+func mayRaise(l Limit) bool {
+	var now unix.Rlimit
+	if err := ownPrlimit(l.Resource, nil, &now); err != nil {
+		return false
+	}
+	tried := unix.Rlimit{Cur: now.Cur, Max: l.Hard}
+	if err := ownPrlimit(l.Resource, &tried, nil); err != nil {
+		return false
+	}
+	return ownPrlimit(l.Resource, &now, nil) == nil
+}
