@@ -24,8 +24,9 @@ const (
 	// forking thread that mostly waits. The CPUs are the ranks'.
 	processors = 2
 	// gcPercent and memoryLimit keep the resident size of a process of which
-	// there is one per job, mostly idle. The live heap is well below 2 MB.
-	gcPercent   = 50
+	// there is one per job, mostly idle. The live heap is well below 2 MB, so a
+	// collection comes every 8 MB: after tens of short jobs, not after each.
+	gcPercent   = 200
 	memoryLimit = 24 << 20
 )
 

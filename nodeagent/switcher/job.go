@@ -1,6 +1,7 @@
 package switcher
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,12 +54,27 @@ type job struct {
 	dirty     bool // something was measured since the last report
 	measures  *ctxswitch.Measures
 	// reported is the other half of a pair: what the last report carried, which
-	// its reader empties before he asks for the next.
+	// its reader empties before he asks for the next. nil: none has yet, and of
+	// most jobs none ever does.
 	reported *ctxswitch.Measures
 }
 
+// emptyMeasures are those of jobs that have gone: tens of kilobytes each, of
+// which a short job needs but the first few.
+var emptyMeasures = sync.Pool{New: func() any { return new(ctxswitch.Measures) }}
+
 func newJob(j Job) *job {
-	return &job{Job: j, measures: new(ctxswitch.Measures), reported: new(ctxswitch.Measures)}
+	return &job{Job: j, measures: emptyMeasures.Get().(*ctxswitch.Measures)}
+}
+
+// swapMeasures gives what was measured to a report and goes on with the other
+// half of the pair.
+func (j *job) swapMeasures() *ctxswitch.Measures {
+	if j.reported == nil {
+		j.reported = emptyMeasures.Get().(*ctxswitch.Measures)
+	}
+	j.measures, j.reported, j.dirty = j.reported, j.measures, false
+	return j.reported
 }
 
 // freezing is an order to stop whose fulfilment is still to come.

@@ -34,6 +34,8 @@ type JobReport struct {
 	ID       ctxswitch.JobID
 	Measures *ctxswitch.Measures
 	Usage    Usage
+
+	departed bool // nobody else has the measures
 }
 
 // Report is what was measured since the last one. Make it with NewReport and
@@ -82,6 +84,9 @@ func (r *Report) reset() {
 	*r.Node = ctxswitch.Measures{}
 	for _, j := range r.Jobs {
 		*j.Measures = ctxswitch.Measures{}
+		if j.departed {
+			emptyMeasures.Put(j.Measures)
+		}
 	}
 	clear(r.Jobs)
 	*r = Report{Node: r.Node, Jobs: r.Jobs[:0], Boundaries: r.Boundaries[:0], filled: r.filled}
@@ -116,8 +121,7 @@ func (s *Switcher) fill(r *Report, now int64) {
 		if !j.dirty && !j.handle.On() {
 			continue
 		}
-		r.Jobs = append(r.Jobs, JobReport{ID: j.ID, Measures: j.measures, Usage: s.usage(j, now)})
-		j.measures, j.reported, j.dirty = j.reported, j.measures, false
+		r.Jobs = append(r.Jobs, JobReport{ID: j.ID, Measures: j.swapMeasures(), Usage: s.usage(j, now)})
 	}
 	s.active.Store(len(s.jobs) > 0) // the usage of those that are on grows
 	r.Jobs = append(r.Jobs, s.departed...)

@@ -335,8 +335,11 @@ func (s *Switcher) forget(id ctxswitch.JobID, now int64) Usage {
 	delete(s.jobs, id)
 	s.limited = without(s.limited, func(other *job) bool { return other == j })
 	s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
-	if j.dirty && len(s.departed) < maxDeparted {
-		s.departed = append(s.departed, JobReport{ID: id, Measures: j.measures, Usage: usage})
+	switch {
+	case !j.dirty:
+		emptyMeasures.Put(j.measures)
+	case len(s.departed) < maxDeparted:
+		s.departed = append(s.departed, JobReport{ID: id, Measures: j.measures, Usage: usage, departed: true})
 	}
 	return usage
 }

@@ -3,7 +3,10 @@
 // share. It knows no machine and does no I/O.
 package api
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"sync"
+)
 
 // version is set by the build (-ldflags -X).
 var version string
@@ -14,9 +17,15 @@ func Version() string {
 	if version != "" {
 		return version
 	}
+	return moduleVersion()
+}
+
+// moduleVersion is what a build without -X knows of itself. It is read once:
+// stewards tell it with every job.
+var moduleVersion = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "dev"
 	}
 	return info.Main.Version
-}
+})
