@@ -3,6 +3,7 @@ package steward
 import (
 	"errors"
 	"io"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -149,6 +150,26 @@ func (s *steward) obey(m *stewardpb.ToSteward) {
 // send queues a message for the agent, if there is one. A message too long for
 // the wire can only be a collective's, and ends the job.
 func (s *steward) send(m *stewardpb.FromSteward) {
+	s.flushAt = time.Time{}
+	s.enqueue(m)
+}
+
+// sendLater queues a message on which nobody waits: it goes with the next that
+// is sent, or a while later together with its like. Ranks that end one after the
+// other would otherwise wake agent and leader once each, on the CPUs of the
+// ranks that are still at work.
+func (s *steward) sendLater(m *stewardpb.FromSteward) {
+	if s.control != nil && s.control.unsent() == 0 {
+		s.flushAt = s.now().Add(sendDelay)
+	}
+	s.enqueue(m)
+}
+
+// sendDelay is how long sendLater holds a message back: below what a person
+// notices, and long against the time in which one rank ends after the other.
+const sendDelay = 10 * time.Millisecond
+
+func (s *steward) enqueue(m *stewardpb.FromSteward) {
 	if s.control == nil {
 		return
 	}
@@ -164,12 +185,13 @@ func (s *steward) send(m *stewardpb.FromSteward) {
 
 var errUnread = errors.New("the agent does not read")
 
-// flush writes what was queued since the last call: one write for all the ends
-// of ranks that one wait has brought.
+// flush writes what was queued since the last call: one write for all that one
+// wait has brought. What only sendLater has queued waits for its time.
 func (s *steward) flush() {
-	if s.control == nil {
+	if s.control == nil || s.now().Before(s.flushAt) {
 		return
 	}
+	s.flushAt = time.Time{}
 	if err := s.control.flush(); err != nil {
 		s.drop(s.control)
 		s.obeyLife()

@@ -70,7 +70,17 @@ func (s *steward) reportExit(k int) {
 	_, exit := s.life.Rank(k)
 	m := s.job.ranks[k].exited
 	m.BeforeFinalize, m.ByUs, m.OutOfMemory = exit.BeforeFinalize, exit.ByUs, exit.OutOfMemory
-	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankExited{RankExited: m}})
+	message := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankExited{RankExited: m}}
+	if isClean(m) {
+		s.sendLater(message)
+		return
+	}
+	s.send(message)
+}
+
+// isClean is true for an end from which nothing follows for the other ranks.
+func isClean(m *scorev1.RankExited) bool {
+	return m.GetExitCode() == 0 && m.GetSignal() == 0 && !m.GetBeforeFinalize() && !m.GetByUs()
 }
 
 func (s *steward) reportAbort(a life.Abort) {

@@ -31,7 +31,8 @@ type steward struct {
 	listener int
 	peers    map[int32]*peer // accepted; the control connection is one of them
 	nextPeer int32
-	control  *peer // nil: no agent
+	control  *peer     // nil: no agent
+	flushAt  time.Time // what waits for the agent goes no earlier; zero: at once
 
 	job         *job
 	mail        mail
@@ -103,7 +104,7 @@ func (s *steward) now() time.Time { return time.Now() }
 // run serves until the life of the job, or of its agent, is over.
 func (s *steward) run() error {
 	for !s.left {
-		events, err := s.loop.wait(s.life.Deadline())
+		events, err := s.loop.wait(earlier(s.life.Deadline(), s.flushAt))
 		if err != nil {
 			return err
 		}
@@ -116,6 +117,14 @@ func (s *steward) run() error {
 		s.flush()
 	}
 	return nil
+}
+
+// earlier is the first of two deadlines, of which the zero time never comes.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func (s *steward) handle(t tag, events uint32) {

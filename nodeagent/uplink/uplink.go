@@ -233,7 +233,7 @@ func (l *Link) sendAll(ctx context.Context, cancel context.CancelCauseFunc, stre
 		case <-ctx.Done():
 			return
 		case <-l.queue.ready:
-			for _, message := range l.queue.take() {
+			for _, message := range merge(l.queue.take()) {
 				if stream.Send(message) != nil {
 					return // the receiver learns why
 				}

@@ -22,8 +22,10 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 			b.step(j, evLaunched{p, m.Launched.GetAtNanos()})
 		}
 	case *scorev1.AgentMessage_RankExited:
-		if j, p := b.partOf(n, m.RankExited.GetJobId()); p != nil {
-			b.step(j, evExited{p, m.RankExited})
+		b.rankExited(n, m.RankExited)
+	case *scorev1.AgentMessage_RanksExited:
+		for _, exit := range m.RanksExited.GetExits() {
+			b.rankExited(n, exit)
 		}
 	case *scorev1.AgentMessage_NodeDone:
 		if j, p := b.partOf(n, m.NodeDone.GetJobId()); p != nil {
@@ -49,6 +51,12 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 		}
 	case *scorev1.AgentMessage_RankStates:
 		b.rankStates(n, m.RankStates)
+	}
+}
+
+func (b *brain) rankExited(n *node, exit *scorev1.RankExited) {
+	if j, p := b.partOf(n, exit.GetJobId()); p != nil {
+		b.step(j, evExited{p, exit})
 	}
 }
 

@@ -376,6 +376,7 @@ type AgentMessage struct {
 	//	*AgentMessage_Note
 	//	*AgentMessage_RankStates
 	//	*AgentMessage_TimeUp
+	//	*AgentMessage_RanksExited
 	Message       isAgentMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -535,6 +536,15 @@ func (x *AgentMessage) GetTimeUp() *TimeUp {
 	return nil
 }
 
+func (x *AgentMessage) GetRanksExited() *RanksExited {
+	if x != nil {
+		if x, ok := x.Message.(*AgentMessage_RanksExited); ok {
+			return x.RanksExited
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Message interface {
 	isAgentMessage_Message()
 }
@@ -591,6 +601,10 @@ type AgentMessage_TimeUp struct {
 	TimeUp *TimeUp `protobuf:"bytes,13,opt,name=time_up,json=timeUp,proto3,oneof"`
 }
 
+type AgentMessage_RanksExited struct {
+	RanksExited *RanksExited `protobuf:"bytes,14,opt,name=ranks_exited,json=ranksExited,proto3,oneof"`
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Message() {}
 
 func (*AgentMessage_Ping) isAgentMessage_Message() {}
@@ -616,6 +630,8 @@ func (*AgentMessage_Note) isAgentMessage_Message() {}
 func (*AgentMessage_RankStates) isAgentMessage_Message() {}
 
 func (*AgentMessage_TimeUp) isAgentMessage_Message() {}
+
+func (*AgentMessage_RanksExited) isAgentMessage_Message() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1061,6 +1077,50 @@ func (x *RankExited) GetOutOfMemory() bool {
 	return false
 }
 
+type RanksExited struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Exits         []*RankExited          `protobuf:"bytes,1,rep,name=exits,proto3" json:"exits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RanksExited) Reset() {
+	*x = RanksExited{}
+	mi := &file_score_v1_agent_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RanksExited) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RanksExited) ProtoMessage() {}
+
+func (x *RanksExited) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RanksExited.ProtoReflect.Descriptor instead.
+func (*RanksExited) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RanksExited) GetExits() []*RankExited {
+	if x != nil {
+		return x.Exits
+	}
+	return nil
+}
+
 type NodeDone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -1071,7 +1131,7 @@ type NodeDone struct {
 
 func (x *NodeDone) Reset() {
 	*x = NodeDone{}
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1143,7 @@ func (x *NodeDone) String() string {
 func (*NodeDone) ProtoMessage() {}
 
 func (x *NodeDone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1156,7 @@ func (x *NodeDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDone.ProtoReflect.Descriptor instead.
 func (*NodeDone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeDone) GetJobId() uint64 {
@@ -1125,7 +1185,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1197,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1210,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Abort) GetJobId() uint64 {
@@ -1190,7 +1250,7 @@ type TimeUp struct {
 
 func (x *TimeUp) Reset() {
 	*x = TimeUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1262,7 @@ func (x *TimeUp) String() string {
 func (*TimeUp) ProtoMessage() {}
 
 func (x *TimeUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1275,7 @@ func (x *TimeUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeUp.ProtoReflect.Descriptor instead.
 func (*TimeUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TimeUp) GetJobId() uint64 {
@@ -1235,7 +1295,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1307,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1320,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -1288,7 +1348,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1360,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1373,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -1350,7 +1410,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1422,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1435,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -1425,7 +1485,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1497,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1510,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -1496,7 +1556,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +1568,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +1581,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -1587,7 +1647,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +1659,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +1672,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -1672,7 +1732,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +1744,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +1757,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -1888,7 +1948,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +1960,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +1973,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -1956,7 +2016,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2028,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2041,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -2030,7 +2090,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +2102,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2055,7 +2115,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -2134,7 +2194,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2146,7 +2206,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2159,7 +2219,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -2200,7 +2260,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2272,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +2285,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -2252,7 +2312,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2264,7 +2324,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2277,7 +2337,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -2303,7 +2363,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2375,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2388,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -2350,7 +2410,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2362,7 +2422,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2375,7 +2435,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -2418,7 +2478,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2490,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2503,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -2484,7 +2544,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +2556,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +2569,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -2536,7 +2596,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2548,7 +2608,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2561,7 +2621,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -2593,7 +2653,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2665,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2678,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -2680,7 +2740,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2692,7 +2752,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2705,7 +2765,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -2733,7 +2793,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2745,7 +2805,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2758,7 +2818,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -2802,7 +2862,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x0ffrom_node_index\x18\x04 \x01(\rR\rfromNodeIndex\x12\x12\n" +
 	"\x04down\x18\x05 \x01(\bR\x04down\x12\x12\n" +
 	"\x04data\x18\x06 \x01(\fR\x04data\"\x11\n" +
-	"\x0fCollectResponse\"\x91\x05\n" +
+	"\x0fCollectResponse\"\xcd\x05\n" +
 	"\fAgentMessage\x12'\n" +
 	"\x05hello\x18\x01 \x01(\v2\x0f.score.v1.HelloH\x00R\x05hello\x12$\n" +
 	"\x04ping\x18\x02 \x01(\v2\x0e.score.v1.PingH\x00R\x04ping\x120\n" +
@@ -2819,7 +2879,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x04note\x18\v \x01(\v2\x11.score.v1.JobNoteH\x00R\x04note\x12<\n" +
 	"\vrank_states\x18\f \x01(\v2\x19.score.v1.RankStatesReplyH\x00R\n" +
 	"rankStates\x12+\n" +
-	"\atime_up\x18\r \x01(\v2\x10.score.v1.TimeUpH\x00R\x06timeUpB\t\n" +
+	"\atime_up\x18\r \x01(\v2\x10.score.v1.TimeUpH\x00R\x06timeUp\x12:\n" +
+	"\franks_exited\x18\x0e \x01(\v2\x15.score.v1.RanksExitedH\x00R\vranksExitedB\t\n" +
 	"\amessage\"\x84\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
@@ -2865,7 +2926,9 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\rmax_rss_bytes\x18\t \x01(\x04R\vmaxRssBytes\x12\x13\n" +
 	"\x05by_us\x18\n" +
 	" \x01(\bR\x04byUs\x12\"\n" +
-	"\rout_of_memory\x18\v \x01(\bR\voutOfMemory\"H\n" +
+	"\rout_of_memory\x18\v \x01(\bR\voutOfMemory\"9\n" +
+	"\vRanksExited\x12*\n" +
+	"\x05exits\x18\x01 \x03(\v2\x14.score.v1.RankExitedR\x05exits\"H\n" +
 	"\bNodeDone\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"i\n" +
@@ -3025,7 +3088,7 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_score_v1_agent_proto_goTypes = []any{
 	(NameOp)(0),                   // 0: score.v1.NameOp
 	(*StdioUp)(nil),               // 1: score.v1.StdioUp
@@ -3038,91 +3101,94 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*Prepared)(nil),              // 8: score.v1.Prepared
 	(*Launched)(nil),              // 9: score.v1.Launched
 	(*RankExited)(nil),            // 10: score.v1.RankExited
-	(*NodeDone)(nil),              // 11: score.v1.NodeDone
-	(*Abort)(nil),                 // 12: score.v1.Abort
-	(*TimeUp)(nil),                // 13: score.v1.TimeUp
-	(*JobNote)(nil),               // 14: score.v1.JobNote
-	(*RankStatesReply)(nil),       // 15: score.v1.RankStatesReply
-	(*NameRequest)(nil),           // 16: score.v1.NameRequest
-	(*SpawnRequest)(nil),          // 17: score.v1.SpawnRequest
-	(*SpawnApp)(nil),              // 18: score.v1.SpawnApp
-	(*SwitchReport)(nil),          // 19: score.v1.SwitchReport
-	(*ServerMessage)(nil),         // 20: score.v1.ServerMessage
-	(*Welcome)(nil),               // 21: score.v1.Welcome
-	(*Pong)(nil),                  // 22: score.v1.Pong
-	(*Prepare)(nil),               // 23: score.v1.Prepare
-	(*Plan)(nil),                  // 24: score.v1.Plan
-	(*Kill)(nil),                  // 25: score.v1.Kill
-	(*SignalRanks)(nil),           // 26: score.v1.SignalRanks
-	(*Forget)(nil),                // 27: score.v1.Forget
-	(*NameReply)(nil),             // 28: score.v1.NameReply
-	(*SpawnReply)(nil),            // 29: score.v1.SpawnReply
-	(*AskRankStates)(nil),         // 30: score.v1.AskRankStates
-	nil,                           // 31: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),    // 32: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil), // 33: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil), // 34: score.v1.SwitchReport.JobUsage
-	nil,                           // 35: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),              // 36: score.v1.Plan.Row
-	(*Stdin)(nil),                 // 37: score.v1.Stdin
-	(*Output)(nil),                // 38: score.v1.Output
-	(*Usage)(nil),                 // 39: score.v1.Usage
-	(*RankState)(nil),             // 40: score.v1.RankState
-	(*JobSpec)(nil),               // 41: score.v1.JobSpec
-	(*Identity)(nil),              // 42: score.v1.Identity
-	(*NodePlace)(nil),             // 43: score.v1.NodePlace
+	(*RanksExited)(nil),           // 11: score.v1.RanksExited
+	(*NodeDone)(nil),              // 12: score.v1.NodeDone
+	(*Abort)(nil),                 // 13: score.v1.Abort
+	(*TimeUp)(nil),                // 14: score.v1.TimeUp
+	(*JobNote)(nil),               // 15: score.v1.JobNote
+	(*RankStatesReply)(nil),       // 16: score.v1.RankStatesReply
+	(*NameRequest)(nil),           // 17: score.v1.NameRequest
+	(*SpawnRequest)(nil),          // 18: score.v1.SpawnRequest
+	(*SpawnApp)(nil),              // 19: score.v1.SpawnApp
+	(*SwitchReport)(nil),          // 20: score.v1.SwitchReport
+	(*ServerMessage)(nil),         // 21: score.v1.ServerMessage
+	(*Welcome)(nil),               // 22: score.v1.Welcome
+	(*Pong)(nil),                  // 23: score.v1.Pong
+	(*Prepare)(nil),               // 24: score.v1.Prepare
+	(*Plan)(nil),                  // 25: score.v1.Plan
+	(*Kill)(nil),                  // 26: score.v1.Kill
+	(*SignalRanks)(nil),           // 27: score.v1.SignalRanks
+	(*Forget)(nil),                // 28: score.v1.Forget
+	(*NameReply)(nil),             // 29: score.v1.NameReply
+	(*SpawnReply)(nil),            // 30: score.v1.SpawnReply
+	(*AskRankStates)(nil),         // 31: score.v1.AskRankStates
+	nil,                           // 32: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),    // 33: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil), // 34: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil), // 35: score.v1.SwitchReport.JobUsage
+	nil,                           // 36: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),              // 37: score.v1.Plan.Row
+	(*Stdin)(nil),                 // 38: score.v1.Stdin
+	(*Output)(nil),                // 39: score.v1.Output
+	(*Usage)(nil),                 // 40: score.v1.Usage
+	(*RankState)(nil),             // 41: score.v1.RankState
+	(*JobSpec)(nil),               // 42: score.v1.JobSpec
+	(*Identity)(nil),              // 43: score.v1.Identity
+	(*NodePlace)(nil),             // 44: score.v1.NodePlace
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	37, // 0: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	38, // 1: score.v1.StdioDown.output:type_name -> score.v1.Output
+	38, // 0: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	39, // 1: score.v1.StdioDown.output:type_name -> score.v1.Output
 	6,  // 2: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
 	7,  // 3: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
 	8,  // 4: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
 	9,  // 5: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
 	10, // 6: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	11, // 7: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	12, // 8: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	19, // 9: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	16, // 10: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	17, // 11: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	14, // 12: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	15, // 13: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	13, // 14: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	39, // 15: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	40, // 16: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	0,  // 17: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	18, // 18: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	31, // 19: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	32, // 20: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	33, // 21: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	34, // 22: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	21, // 23: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	22, // 24: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	23, // 25: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	24, // 26: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	25, // 27: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	26, // 28: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	27, // 29: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	28, // 30: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	29, // 31: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	30, // 32: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	41, // 33: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	42, // 34: score.v1.Prepare.user:type_name -> score.v1.Identity
-	43, // 35: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	35, // 36: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	36, // 37: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	39, // 38: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	5,  // 39: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	1,  // 40: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	3,  // 41: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	20, // 42: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	2,  // 43: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	4,  // 44: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	42, // [42:45] is the sub-list for method output_type
-	39, // [39:42] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	12, // 7: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	13, // 8: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	20, // 9: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	17, // 10: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	18, // 11: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	15, // 12: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	16, // 13: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	14, // 14: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	11, // 15: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	10, // 16: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	40, // 17: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	41, // 18: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	0,  // 19: score.v1.NameRequest.op:type_name -> score.v1.NameOp
+	19, // 20: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	32, // 21: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	33, // 22: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	34, // 23: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	35, // 24: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	22, // 25: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	23, // 26: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	24, // 27: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	25, // 28: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	26, // 29: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	27, // 30: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	28, // 31: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	29, // 32: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	30, // 33: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	31, // 34: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	42, // 35: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	43, // 36: score.v1.Prepare.user:type_name -> score.v1.Identity
+	44, // 37: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	36, // 38: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	37, // 39: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	40, // 40: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	5,  // 41: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	1,  // 42: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	3,  // 43: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	21, // 44: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	2,  // 45: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	4,  // 46: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	44, // [44:47] is the sub-list for method output_type
+	41, // [41:44] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -3154,8 +3220,9 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_Note)(nil),
 		(*AgentMessage_RankStates)(nil),
 		(*AgentMessage_TimeUp)(nil),
+		(*AgentMessage_RanksExited)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[19].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[20].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -3174,7 +3241,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   36,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
