@@ -18,6 +18,8 @@ const (
 	// burst bounds the frames taken from a sender at a time: as many small ones as
 	// one datagram of an Ethernet carries.
 	burst = 128
+	// bursts bounds what is sent to a peer in a row: far above the largest window.
+	bursts = 64
 )
 
 // Driver drives one context. One goroutine uses it at a time, and all but New,

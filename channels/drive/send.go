@@ -113,7 +113,11 @@ func (d *Driver) send(p *peer) {
 }
 
 func (d *Driver) transmitAll(p *peer) {
-	for {
+	for i := 0; ; i++ {
+		if i == bursts { // a process that changes the state while the agent reads it
+			d.due = d.now
+			break
+		}
 		b := p.send.Send(&d.flow, d.now, burst)
 		if b.Empty() {
 			break
