@@ -175,14 +175,19 @@ func (g *Group) sendKill() error {
 
 // Pids appends the processes of the group itself (not of groups below it).
 func (g *Group) Pids(pids []int) ([]int, error) {
-	text, err := readFile(g.dir, "cgroup.procs")
+	found, err := processesIn(g.dir)
+	return append(pids, found...), err
+}
+
+func processesIn(dir string) (pids []int, err error) {
+	text, err := readFile(dir, "cgroup.procs")
 	if err != nil {
-		return pids, err
+		return nil, err
 	}
 	for line := range strings.Lines(text) {
 		pid, err := strconv.Atoi(strings.TrimSuffix(line, "\n"))
 		if err != nil {
-			return pids, fmt.Errorf("%s/cgroup.procs: %w", g.dir, err)
+			return pids, fmt.Errorf("%s/cgroup.procs: %w", dir, err)
 		}
 		pids = append(pids, pid)
 	}

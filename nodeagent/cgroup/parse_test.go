@@ -149,7 +149,7 @@ func TestProbeSaysWhy(t *testing.T) {
 	if r := probe(mounts{v2: "/proc/self"}); r.Usable || r.Reason == "" {
 		t.Errorf("not writable: %+v", r)
 	}
-	if _, err := openRoot(mounts{}, "c", "n"); !errors.Is(err, ErrUnusable) {
+	if _, err := openRoot(mounts{}, "c", "n", makeDir); !errors.Is(err, ErrUnusable) {
 		t.Errorf("opening a root: %v", err)
 	}
 	fakeFile(t, dir, "cgroup.subtree_control", "")

@@ -25,15 +25,21 @@ type Root struct {
 
 // OpenRoot finds the hierarchies and makes the node's group in them, or takes
 // the one a former daemon left. The error wraps ErrUnusable or ErrName.
-func OpenRoot(cluster, node string) (*Root, error) {
+func OpenRoot(cluster, node string) (*Root, error) { return findRoot(cluster, node, makeDir) }
+
+// FindRoot is OpenRoot for a steward, whose agent has made the node's group: when
+// the agent is gone and its groups were swept away, they stay away.
+func FindRoot(cluster, node string) (*Root, error) { return findRoot(cluster, node, mustBeDir) }
+
+func findRoot(cluster, node string, have func(dir string) error) (*Root, error) {
 	m, err := findMounts()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
 	}
-	return openRoot(m, cluster, node)
+	return openRoot(m, cluster, node, have)
 }
 
-func openRoot(m mounts, cluster, node string) (*Root, error) {
+func openRoot(m mounts, cluster, node string, have func(dir string) error) (*Root, error) {
 	name, err := rootName(cluster, node)
 	if err != nil {
 		return nil, err
@@ -43,7 +49,7 @@ func openRoot(m mounts, cluster, node string) (*Root, error) {
 		return nil, fmt.Errorf("%w: %s", ErrUnusable, report.Reason)
 	}
 	r := &Root{dir: filepath.Join(m.v2, name), memory: report.Memory}
-	if err := makeDir(r.dir); err != nil {
+	if err := have(r.dir); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
 	}
 	if r.memory == MemoryV2 && !r.enableMemory(m.v2) {
@@ -54,7 +60,7 @@ func openRoot(m mounts, cluster, node string) (*Root, error) {
 	}
 	if r.memory == MemoryV1 {
 		r.memDir = filepath.Join(m.v1Memory, name)
-		if makeDir(r.memDir) != nil {
+		if have(r.memDir) != nil {
 			r.memory, r.memDir = MemoryNone, ""
 		}
 	}
@@ -172,6 +178,9 @@ func (r *Root) sweepOnce(deadline time.Time, keep func(slot int) bool) (removed 
 }
 
 func (r *Root) sweepSlot(n int, deadline time.Time) error {
+	if err := r.endCharged(n); err != nil {
+		return err
+	}
 	g, err := r.Open(n)
 	if err == nil {
 		defer g.Release() // where it could not be closed
@@ -189,6 +198,28 @@ func (r *Root) sweepSlot(n int, deadline time.Time) error {
 	return err
 }
 
+// endCharged kills the processes of which a thread is in the slot's memory group
+// alone: a steward whose agent died before it spoke to it waits there.
+func (r *Root) endCharged(n int) error {
+	name, err := slotName(n)
+	if err != nil || r.memDir == "" {
+		return err
+	}
+	pids, err := processesIn(filepath.Join(r.memDir, name))
+	if err != nil && !vanished(err) {
+		return err
+	}
+	for _, pid := range pids {
+		if pid == os.Getpid() {
+			continue // whoever sweeps is not what a daemon left
+		}
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("killing process %d: %w", pid, err)
+		}
+	}
+	return nil
+}
+
 // Remove takes the node's group away. All slots must be gone.
 func (r *Root) Remove() error {
 	return errors.Join(removeIfThere(r.dir), removeIfThere(r.memDir))
@@ -199,6 +230,14 @@ func makeDir(dir string) error {
 		return err
 	}
 	return nil
+}
+
+func mustBeDir(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		return fmt.Errorf("%s: %w", dir, unix.ENOTDIR)
+	}
+	return err
 }
 
 func removeIfThere(dir string) error {

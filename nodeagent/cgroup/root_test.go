@@ -3,7 +3,9 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -105,6 +107,42 @@ func TestSweepsAtOnce(t *testing.T) {
 		if slots, err := r.Slots(); err != nil || len(slots) != 0 {
 			t.Errorf("slots %v, %v", slots, err)
 		}
+	}
+}
+
+// A steward that no agent has spoken to is in its slot's memory group only.
+func TestSweepEndsWhoIsOnlyCharged(t *testing.T) {
+	r := testRoot(t)
+	if r.memDir == "" {
+		t.Skip("nobody is charged alone without a v1 memory hierarchy")
+	}
+	g, err := r.Create(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Release()
+	waits := run(t, exec.Command("sleep", "1000"))
+	if err := writeFile(g.MemoryDir(), "tasks", fmt.Sprint(waits.Process.Pid)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.Sweep(soon(), nil); n != 1 || err != nil {
+		t.Errorf("%d removed, %v", n, err)
+	}
+}
+
+// A steward that starts while its agent's groups are swept away makes none.
+func TestFindRootMakesNothing(t *testing.T) {
+	r := testRoot(t)
+	name := filepath.Base(r.Dir())
+	node := name[len("score.cgroup-test."):]
+	if found, err := FindRoot("cgroup-test", node); err != nil || found.Dir() != r.Dir() || found.Memory() != r.Memory() {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if _, err := FindRoot("cgroup-test", node+"-none"); !errors.Is(err, ErrUnusable) {
+		t.Errorf("a root that is not there: %v", err)
+	}
+	if _, err := os.Stat(r.Dir() + "-none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it was made: %v", err)
 	}
 }
 

@@ -84,7 +84,7 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 }
 
 func openGroup(c config) (*cgroup.Group, error) {
-	root, err := cgroup.OpenRoot(c.cluster, c.node)
+	root, err := cgroup.FindRoot(c.cluster, c.node)
 	if err != nil {
 		return nil, err
 	}
