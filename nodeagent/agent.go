@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/cgroup"
+	"score/nodeagent/dataplane"
 	"score/nodeagent/metrics"
 	"score/nodeagent/realtime"
 	"score/nodeagent/stewards"
@@ -37,6 +37,7 @@ type Agent struct {
 	jobs     *table
 	pool     *stewards.Pool
 	switcher *switcher.Switcher
+	plane    *dataplane.Plane
 	clock    *timekeeper
 	link     *uplink.Link
 	peers    *peers
@@ -98,11 +99,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	defer unlock()
 	a.bePunctual()
-	listener, err := net.Listen("tcp", a.options.Listen)
+	listener, err := a.listenBoth()
 	if err != nil {
 		return fmt.Errorf("the node cannot listen: %w; choose another address with listen", err)
 	}
 	defer listener.Close()
+	defer a.closePlane() // serve has, unless it was not reached
 	a.address = listener.Addr().String()
 	if a.switcher, err = switcher.New(switcher.Options{Realtime: a.options.EnableRealtime, Logger: a.log}); err != nil {
 		return err

@@ -141,6 +141,7 @@ func (j *job) end(usage *scorev1.Usage, report bool) {
 	}
 	close(j.over)
 	j.mu.Unlock()
+	j.closeChannels()
 	j.settled()
 	j.agent.log.Info("job is over", zap.Uint64("job", j.id),
 		zap.Duration("cpu", time.Duration(usage.GetCpuNanos())), zap.Duration("ran", time.Duration(usage.GetRunNanos())))

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/ctxswitch"
+	"score/nodeagent/dataplane"
 	"score/nodeagent/metrics"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/switcher"
@@ -63,6 +64,7 @@ func (j *job) hearLaunched(m *scorev1.Launched) {
 		steward.Container.Started(int(pid), int(pid)) // every rank leads its process group
 	}
 	j.current(func(s *switcher.Switcher, id ctxswitch.JobID) { s.Launched(id) })
+	j.withChannels(func(c *dataplane.Job) { c.Launched(m.GetPids()) })
 	m.JobId, m.AtNanos = j.id, j.agent.clock.cluster(m.GetAtNanos())
 	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: m}}, true)
 	j.settled()
@@ -70,6 +72,7 @@ func (j *job) hearLaunched(m *scorev1.Launched) {
 }
 
 func (j *job) hearExited(m *scorev1.RankExited) {
+	j.withChannels(func(c *dataplane.Job) { c.Ended(m.GetRank()) })
 	m.JobId, m.AtNanos = j.id, j.agent.clock.cluster(m.GetAtNanos())
 	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: m}}, true)
 	j.agent.metrics.Add(exitKind(m), 1)

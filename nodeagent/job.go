@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"score/ctxswitch"
+	"score/nodeagent/dataplane"
 	"score/nodeagent/stewards"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
@@ -31,6 +32,7 @@ type job struct {
 
 	mu        sync.Mutex
 	steward   *stewards.Steward
+	channels  *dataplane.Job // nil before it has a steward, and if it cannot have any
 	handle    *switcher.Handle
 	kept      []*scorev1.AgentMessage // what a new stream must be told again
 	done      *scorev1.AgentMessage   // NodeDone, once over

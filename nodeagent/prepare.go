@@ -101,6 +101,7 @@ func (j *job) getReady() {
 	}
 	group, memory := steward.Groups()
 	err = steward.Prepare(&stewardpb.PrepareJob{
+		PmSocket:     j.openChannels(steward.Pid()),
 		Job:          j.order,
 		CpuIds:       j.agent.cpuIDs,
 		Cgroup:       group,

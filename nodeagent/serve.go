@@ -68,6 +68,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener) error {
 	stopThread()
 	thread.Wait()
 	a.peers.close()
+	a.closePlane()
 	closing, done := context.WithTimeout(context.Background(), stopPatience)
 	defer done()
 	if err := a.pool.Close(closing); err != nil {

@@ -14,12 +14,19 @@ const pmiTarget = 3
 // shell of Debian has it.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
+// Where a rank gets its channels (package pm): the agent's socket, or a descriptor that
+// another launcher than this one has given it.
+const (
+	pmSocket     = "SCORE_PM_SOCKET"
+	pmDescriptor = "SCORE_PM_FD"
+)
+
 // ownVariable tells whether every rank gets a value of its own or of its job for
 // a variable: a job started from within a job must not see the outer one's.
 func ownVariable(name string) bool {
 	switch name {
 	case "SCORE_JOB_ID", "SCORE_RANK", "SCORE_SIZE", "SCORE_NODE", "SCORE_NODE_INDEX",
-		"SCORE_NODES", "SCORE_LOCAL_RANK", "SCORE_LOCAL_SIZE":
+		"SCORE_NODES", "SCORE_LOCAL_RANK", "SCORE_LOCAL_SIZE", pmSocket, pmDescriptor:
 		return true
 	}
 	return false
@@ -29,13 +36,16 @@ func ownVariable(name string) bool {
 // its own ranks, and with what all ranks of this node share.
 func (j *job) commonEnv() []string {
 	given := j.spec.GetEnv()
-	env := make([]string, 0, len(given)+8)
+	env := make([]string, 0, len(given)+9)
 	for _, v := range given {
 		name, _, ok := strings.Cut(v, "=")
 		if !ok || name == "" || ownVariable(name) || pmi.Inherited(name) || strings.IndexByte(v, 0) >= 0 {
 			continue
 		}
 		env = append(env, v)
+	}
+	if path := j.order.GetPmSocket(); path != "" {
+		env = append(env, pmSocket+"="+path)
 	}
 	return append(env,
 		"SCORE_JOB_ID="+strconv.FormatUint(j.id, 10),

@@ -335,6 +335,7 @@ type PrepareJob struct {
 	Cgroup        string                 `protobuf:"bytes,3,opt,name=cgroup,proto3" json:"cgroup,omitempty"`                                 // directory of the ranks' v2 cgroup; empty: none
 	MemoryCgroup  string                 `protobuf:"bytes,4,opt,name=memory_cgroup,json=memoryCgroup,proto3" json:"memory_cgroup,omitempty"` // directory of a v1 memory cgroup; empty: none
 	Node          string                 `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	PmSocket      string                 `protobuf:"bytes,6,opt,name=pm_socket,json=pmSocket,proto3" json:"pm_socket,omitempty"` // where the ranks get their channels; empty: nowhere
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -400,6 +401,13 @@ func (x *PrepareJob) GetMemoryCgroup() string {
 func (x *PrepareJob) GetNode() string {
 	if x != nil {
 		return x.Node
+	}
+	return ""
+}
+
+func (x *PrepareJob) GetPmSocket() string {
+	if x != nil {
+		return x.PmSocket
 	}
 	return ""
 }
@@ -909,14 +917,15 @@ const file_steward_proto_rawDesc = "" +
 	"\x04Open\x12\x14\n" +
 	"\x05stdio\x18\x01 \x01(\bR\x05stdio\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x15\n" +
-	"\x06job_id\x18\x03 \x01(\x04R\x05jobId\"\x9b\x01\n" +
+	"\x06job_id\x18\x03 \x01(\x04R\x05jobId\"\xb8\x01\n" +
 	"\n" +
 	"PrepareJob\x12#\n" +
 	"\x03job\x18\x01 \x01(\v2\x11.score.v1.PrepareR\x03job\x12\x17\n" +
 	"\acpu_ids\x18\x02 \x03(\rR\x06cpuIds\x12\x16\n" +
 	"\x06cgroup\x18\x03 \x01(\tR\x06cgroup\x12#\n" +
 	"\rmemory_cgroup\x18\x04 \x01(\tR\fmemoryCgroup\x12\x12\n" +
-	"\x04node\x18\x05 \x01(\tR\x04node\"\x8b\x05\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\x12\x1b\n" +
+	"\tpm_socket\x18\x06 \x01(\tR\bpmSocket\"\x8b\x05\n" +
 	"\vFromSteward\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.score.steward.StatusH\x00R\x06status\x120\n" +
 	"\bprepared\x18\x02 \x01(\v2\x12.score.v1.PreparedH\x00R\bprepared\x120\n" +

@@ -1,0 +1,91 @@
+package nodeagent
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/dataplane"
+)
+
+// listenTries is how often a pair of free ports is looked for: a port that the kernel gives
+// for TCP is rarely taken for UDP.
+const listenTries = 16
+
+// listenBoth listens by TCP, and opens the data plane at the UDP port of the same
+// number: who knows the agent's address knows its directory's.
+func (a *Agent) listenBoth() (listener net.Listener, err error) {
+	for range listenTries {
+		if listener, err = net.Listen("tcp", a.options.Listen); err != nil {
+			return nil, err
+		}
+		if err = a.openPlane(listener.Addr()); err == nil {
+			return listener, nil
+		}
+		listener.Close()
+		if _, port, split := net.SplitHostPort(a.options.Listen); split != nil || port != "0" || !errors.Is(err, unix.EADDRINUSE) {
+			break
+		}
+	}
+	return nil, err
+}
+
+func (a *Agent) openPlane(at net.Addr) error {
+	address, err := netip.ParseAddrPort(at.String())
+	if err != nil {
+		return err
+	}
+	a.plane, err = dataplane.Open(dataplane.Options{
+		Address:    address,
+		Name:       a.bootID,
+		Cluster:    a.options.Cluster,
+		ClusterKey: a.options.ClusterKey,
+		Logger:     a.log,
+	})
+	return err
+}
+
+func (a *Agent) closePlane() {
+	if err := a.plane.Close(); err != nil {
+		a.log.Warn("something of the data plane is left", zap.Error(err))
+	}
+}
+
+// openChannels makes the job known to the data plane, before any node may start it, and
+// says where its ranks find that. A job that cannot be there runs without.
+func (j *job) openChannels(steward int) (socket string) {
+	channels, err := j.agent.plane.Add(j.ctx, j.order, steward)
+	if err != nil {
+		j.agent.log.Warn("a job's programs cannot open channels", zap.Uint64("job", j.id), zap.Error(err))
+		return ""
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.channels = channels
+	if j.done != nil {
+		channels.Leave(0)
+	}
+	return j.agent.plane.Socket()
+}
+
+// withChannels does something with the job's part of the data plane, if it has one.
+func (j *job) withChannels(do func(*dataplane.Job)) {
+	j.mu.Lock()
+	channels := j.channels
+	j.mu.Unlock()
+	if channels != nil {
+		do(channels)
+	}
+}
+
+// closeChannels gives them up in the background: the end of the job does not wait.
+func (j *job) closeChannels() {
+	linger := dataplane.LingerEnded
+	if j.isKilled() {
+		linger = dataplane.LingerKilled
+	}
+	j.withChannels(func(c *dataplane.Job) { c.Leave(linger) })
+}

@@ -1,0 +1,83 @@
+package dataplane
+
+import (
+	"errors"
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/channels/handover"
+)
+
+const (
+	// launchWait bounds how long a rank that connects waits until its steward has told that it
+	// was started; handover.Client waits as long for an answer.
+	launchWait = 10 * time.Second
+	// connectionsPerRank bounds a job's connections: a rank needs one, and may start
+	// processes that each have one for a while.
+	connectionsPerRank = 4
+	// acceptPause is the time until the next try when no connection can be accepted, for
+	// want of descriptors most likely.
+	acceptPause = 10 * time.Millisecond
+)
+
+// accept takes the ranks' connections until the listener is closed.
+func (p *Plane) accept() {
+	for {
+		conn, err := p.listener.AcceptUnix()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			p.options.Logger.Warn("a rank's connection cannot be accepted", zap.Error(err))
+			time.Sleep(acceptPause)
+		default:
+			p.admit(conn)
+		}
+	}
+}
+
+// admit finds out who connects. Whoever is no rank, and descends from none, is
+// hung up on at once.
+func (p *Plane) admit(conn *net.UnixConn) {
+	who, err := handover.Peer(conn)
+	if err != nil || !p.knows(who.Uid) {
+		p.refuse(conn, "not the user of a job here", 0)
+		return
+	}
+	var j *Job
+	rank, ok := childOf(int(who.Pid), func(pid int) bool {
+		j = p.job(pid)
+		return j != nil
+	})
+	if !ok || j.uid != who.Uid {
+		p.refuse(conn, "not a process of a job here", who.Pid)
+		return
+	}
+	j.admit(conn, rank)
+}
+
+func (p *Plane) refuse(conn *net.UnixConn, why string, pid int32) {
+	conn.Close()
+	p.options.Logger.Debug("a process may not have a job's channels", zap.String("reason", why), zap.Int32("pid", pid))
+}
+
+// knows says whether a job of the user is here: who has none is not worth a look at /proc.
+func (p *Plane) knows(uid uint32) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, j := range p.jobs {
+		if j.uid == uid {
+			return true
+		}
+	}
+	return false
+}
+
+// job finds the job whose ranks are children of the process; nil: none.
+func (p *Plane) job(steward int) *Job {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.jobs[steward]
+}

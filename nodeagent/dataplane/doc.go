@@ -1,0 +1,16 @@
+// Package dataplane joins the agent to package channels/node: which jobs are here and
+// where their other nodes are, who may have a rank's contexts, and when a job's are
+// given up.
+//
+// A rank finds the agent by an abstract Unix socket, so that the ranks of all users reach it
+// and nothing is left of it. The kernel says which process connects; it gets the contexts of
+// the rank that it is, or descends from. A program that never connects costs its job one entry
+// in a map: no descriptor, no goroutine, no context.
+//
+//	plane, err := dataplane.Open(dataplane.Options{Address: address, Name: bootID, ...})
+//	job, err := plane.Add(ctx, order, steward.Pid())  // before anything of the job runs
+//	job.Launched(pids)
+//	job.Ended(rank)
+//	job.Leave(dataplane.LingerEnded)
+//	err = plane.Close()
+package dataplane

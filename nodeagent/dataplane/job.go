@@ -1,0 +1,170 @@
+package dataplane
+
+import (
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/channels/node"
+	"score/scored/api/scorev1"
+)
+
+// How long a job's contexts are driven after its end here, if not all that was sent has
+// been answered. The nodes' agents answer within milliseconds, also for ranks that are stopped.
+const (
+	// LingerEnded is for ranks that ended by themselves: what they sent last must arrive.
+	LingerEnded = 500 * time.Millisecond
+	// LingerKilled is for ranks that were killed: the others are told.
+	LingerKilled = 50 * time.Millisecond
+)
+
+// Job is a job's part on this node.
+type Job struct {
+	plane   *Plane
+	id      uint64
+	uid     uint32
+	steward int
+	ranks   []uint32
+	handle  *node.Job
+
+	launched chan struct{} // closed by Launched
+	left     chan struct{} // closed by Leave, under the plane's mu
+	gone     chan struct{} // closed when nothing is left
+
+	mu      sync.Mutex
+	pids    []int32 // of the ranks, in their order
+	at      uint64  // when they had all been started, as process.start
+	waiting int     // connections of ranks that are not known yet
+}
+
+func newJob(p *Plane, order *scorev1.Prepare, steward int) *Job {
+	return &Job{
+		plane: p, id: order.GetJobId(), uid: order.GetUser().GetUid(), steward: steward,
+		ranks:    order.GetPlaces()[order.GetNodeIndex()].GetRanks(),
+		launched: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{}),
+	}
+}
+
+// Launched says which processes the ranks are, in the ranks' order. Ranks that
+// have connected already are served now.
+func (j *Job) Launched(pids []int32) {
+	at, err := sinceBoot()
+	if err != nil {
+		j.plane.options.Logger.Warn("a job gets no channels", zap.Uint64("job", j.id), zap.Error(err))
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.pids == nil {
+		j.pids, j.at = pids, at
+		close(j.launched)
+	}
+}
+
+// Ended says that a rank's process ended.
+func (j *Job) Ended(rank uint32) { j.handle.Ended(rank) }
+
+// Leave ends the job here. It returns at once; the contexts are driven for up to
+// linger until all is answered, then nothing is left of them. It may be called again.
+func (j *Job) Leave(linger time.Duration) {
+	j.plane.mu.Lock()
+	defer j.plane.mu.Unlock()
+	j.leaveLocked(linger)
+}
+
+// leaveLocked is Leave; the caller holds the plane's mu.
+func (j *Job) leaveLocked(linger time.Duration) {
+	select {
+	case <-j.left:
+		return
+	default:
+		close(j.left)
+	}
+	p := j.plane
+	if p.jobs[j.steward] == j {
+		delete(p.jobs, j.steward) // else the steward has another job already
+	}
+	p.leaving[j] = true
+	p.tasks.Go(func() {
+		if err := j.handle.Remove(linger); err != nil {
+			p.options.Logger.Warn("something of a job's channels is left", zap.Uint64("job", j.id), zap.Error(err))
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.leaving, j)
+		close(j.gone)
+	})
+}
+
+// admit serves a process of the job, once it is known which rank it belongs to.
+func (j *Job) admit(conn *net.UnixConn, rank process) {
+	select {
+	case <-j.launched:
+		j.serve(conn, rank)
+		return
+	default:
+	}
+	if !j.mayWait() {
+		j.plane.refuse(conn, "too many connections", int32(rank.pid))
+		return
+	}
+	j.plane.tasks.Go(func() {
+		defer j.waited()
+		timer := time.NewTimer(launchWait)
+		defer timer.Stop()
+		select {
+		case <-j.launched:
+			j.serve(conn, rank)
+		case <-j.left:
+			j.plane.refuse(conn, "the job is over", int32(rank.pid))
+		case <-timer.C:
+			j.plane.refuse(conn, "the job was not started in time", int32(rank.pid))
+		}
+	})
+}
+
+// mayWait counts a connection that must wait, if there is room for it.
+func (j *Job) mayWait() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.handle.Connections()+j.waiting >= j.connectionsMost() {
+		return false
+	}
+	j.waiting++
+	return true
+}
+
+func (j *Job) waited() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.waiting--
+}
+
+func (j *Job) connectionsMost() int { return connectionsPerRank * len(j.ranks) }
+
+// serve gives a child of the steward, or its descendant, the rank's contexts.
+func (j *Job) serve(conn *net.UnixConn, p process) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	rank, ok := j.rankOf(p)
+	if !ok || j.handle.Connections() >= j.connectionsMost() {
+		j.plane.refuse(conn, "not a rank, or too many connections", int32(p.pid))
+		return
+	}
+	if err := j.handle.Serve(conn, rank); err != nil {
+		j.plane.options.Logger.Debug("a rank gets no channels", zap.Uint64("job", j.id), zap.Uint32("rank", rank), zap.Error(err))
+	}
+}
+
+// rankOf finds the rank that a child of the steward is. Its number may be an ended rank's, but
+// then it began after the ranks did. The caller holds mu.
+func (j *Job) rankOf(p process) (rank uint32, ok bool) {
+	i := slices.Index(j.pids, int32(p.pid))
+	if i < 0 || i >= len(j.ranks) || p.start > j.at {
+		return 0, false
+	}
+	return j.ranks[i], true
+}

@@ -1,0 +1,54 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"score/channels/link"
+	"score/channels/places"
+	"score/scored/api"
+	"score/scored/api/scorev1"
+)
+
+// errPlaces: the order gives no rank a place, or one twice.
+var errPlaces = errors.New("the ranks' places are not those of a job")
+
+// placesOf makes the place map of an order; nil if all ranks are on this node. The
+// directories are at the agents' addresses.
+func placesOf(order *scorev1.Prepare) (*places.Map, error) {
+	all := order.GetPlaces()
+	if len(all) == 1 {
+		return nil, nil
+	}
+	size := 0
+	for _, place := range all {
+		size += len(place.GetRanks())
+	}
+	directories, nodeOf, seen := make([]link.Address, len(all)), make([]uint32, size), make([]bool, size)
+	for i, place := range all {
+		at, err := directoryOf(place)
+		if err != nil {
+			return nil, err
+		}
+		directories[i] = link.AddressOf(at)
+		for _, rank := range place.GetRanks() {
+			if uint64(rank) >= uint64(size) || seen[rank] {
+				return nil, fmt.Errorf("%w: rank %d", errPlaces, rank)
+			}
+			nodeOf[rank], seen[rank] = uint32(i), true
+		}
+	}
+	return places.New(order.GetNodeIndex(), directories, nodeOf)
+}
+
+func directoryOf(place *scorev1.NodePlace) (netip.AddrPort, error) {
+	if err := api.CheckLoopback(place.GetAddress(), "127.0.0.1 or ::1"); err != nil {
+		return netip.AddrPort{}, fmt.Errorf("the address of node %s: %w", place.GetNode(), err)
+	}
+	at, err := netip.ParseAddrPort(place.GetAddress())
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("the address of node %s: %w", place.GetNode(), err)
+	}
+	return at, nil
+}

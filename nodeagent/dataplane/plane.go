@@ -1,0 +1,154 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"score/channels/handover"
+	"score/channels/link"
+	"score/channels/node"
+	"score/scored/api/scorev1"
+)
+
+// ErrClosed: the plane was closed.
+var ErrClosed = errors.New("the agent stops")
+
+// Options say whose plane it is.
+type Options struct {
+	// Address is the directory's. Other nodes know it as the agent's TCP address: the
+	// directory has the UDP port of the same number.
+	Address netip.AddrPort
+	// Name is unique on this machine and cannot be guessed: the ranks' socket is called by it.
+	Name string
+	// Cluster and ClusterKey are what the keys of jobs are made of.
+	Cluster, ClusterKey string
+	Logger              *zap.Logger
+}
+
+// Plane is the data plane of one agent. Its methods may be called from several goroutines.
+type Plane struct {
+	options  Options
+	node     *node.Node
+	socket   string
+	listener *net.UnixListener
+	tasks    sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	// jobs are those here, by their steward's process, of which every rank is a child.
+	jobs map[int]*Job
+	// leaving are jobs that have left and are not gone.
+	leaving map[*Job]bool
+}
+
+// Open binds the directory and listens for ranks. The error wraps unix.EADDRINUSE if
+// somebody has the directory's port.
+func Open(o Options) (*Plane, error) {
+	faults, err := link.FaultsFromEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	p := &Plane{options: o, jobs: map[int]*Job{}, leaving: map[*Job]bool{}, socket: "@score-pm-" + o.Name}
+	p.node, err = node.Open(node.Config{Address: o.Address, Faults: faults, Log: p.log})
+	if err != nil {
+		return nil, fmt.Errorf("the directory of contexts cannot listen: %w", err)
+	}
+	if p.listener, err = handover.Listen(p.socket); err != nil {
+		return nil, errors.Join(fmt.Errorf("the node cannot listen for ranks: %w", err), p.node.Close())
+	}
+	p.tasks.Go(p.accept)
+	return p, nil
+}
+
+// Socket is what ranks dial (handover.Dial).
+func (p *Plane) Socket() string { return p.socket }
+
+// Totals are what the plane has done so far.
+func (p *Plane) Totals() node.Totals { return p.node.Totals() }
+
+// Add makes a job known whose order names this node; steward is the process that
+// starts its ranks. It waits for a job of the same number that is not gone yet.
+func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int) (*Job, error) {
+	if err := p.awaitGone(ctx, order.GetJobId()); err != nil {
+		return nil, err
+	}
+	where, err := placesOf(order)
+	if err != nil {
+		return nil, err
+	}
+	j := newJob(p, order, steward)
+	config := node.JobConfig{Key: jobKey(p.options.ClusterKey, p.options.Cluster, j.id), Ranks: j.ranks, Places: where}
+	if j.handle, err = p.node.Add(config); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrClosed // the node removes it
+	}
+	p.jobs[steward] = j
+	return j, nil
+}
+
+func (p *Plane) awaitGone(ctx context.Context, id uint64) error {
+	for {
+		earlier := p.find(id)
+		if earlier == nil {
+			return nil
+		}
+		select {
+		case <-earlier.gone:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// find finds a job that is here or leaving; nil: there is none.
+func (p *Plane) find(id uint64) *Job {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, j := range p.jobs {
+		if j.id == id {
+			return j
+		}
+	}
+	for j := range p.leaving {
+		if j.id == id {
+			return j
+		}
+	}
+	return nil
+}
+
+// Close ends all jobs' contexts and waits until nothing is left.
+func (p *Plane) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	for _, j := range p.jobs {
+		j.leaveLocked(0)
+	}
+	p.mu.Unlock()
+	err := p.listener.Close()
+	p.tasks.Wait()
+	return errors.Join(err, p.node.Close())
+}
+
+// log is node.Config.Log. A job's key is a secret, so its number is told.
+func (p *Plane) log(event string, key uint64, rank uint32, err error) {
+	fields := []zap.Field{zap.String("event", event), zap.Uint32("rank", rank), zap.Error(err)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, j := range p.jobs {
+		if j.handle.Key() == key {
+			fields = append(fields, zap.Uint64("job", j.id))
+		}
+	}
+	p.options.Logger.Warn("trouble with a job's channels", fields...)
+}
