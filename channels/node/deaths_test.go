@@ -1,0 +1,200 @@
+package node
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"score/channels"
+	"score/channels/abi"
+	"score/channels/handover"
+	"score/channels/link"
+)
+
+// gone polls until the rank is told of a death.
+func (r *rank) gone() (dead uint32) {
+	r.t.Helper()
+	eventually(r.t, "a death becomes known", func() (ok bool) {
+		r.poll()
+		dead, ok = r.driver.Gone()
+		return ok
+	})
+	return dead
+}
+
+// TestDeath: ranks on other nodes are told of a death, also if they only wait; what the
+// dead rank had sent comes first.
+func TestDeath(t *testing.T) {
+	for name, faults := range map[string]link.Faults{"perfect": {}, "lossy": {Loss: 0.3, Seed: 5}} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 3, Config{Faults: faults})
+			zero, one, two := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1), c.join(t, c.jobs, 2, 1)
+			two.send(1, "hello")
+			one.receive(true)
+			for range 20 {
+				one.send(0, "last words")
+			}
+			c.jobs[1].Ended(1)
+			c.jobs[1].Ended(1)
+			for range 20 {
+				if got := zero.receive(true); got != "last words" {
+					t.Errorf("%q", got)
+				}
+			}
+			if faults.None() { // three datagrams may all be lost
+				if dead := two.gone(); dead != 1 {
+					t.Errorf("rank %d died", dead)
+				}
+			}
+			zero.driver.Enter()
+			_ = zero.driver.Send(1, []byte("are you there?"), true, channels.Nanos())
+			zero.driver.Leave()
+			if dead := zero.gone(); dead != 1 {
+				t.Errorf("rank %d died", dead)
+			}
+		})
+	}
+}
+
+// TestPeerEnded: whoever knows that a node is lost tells its ranks' peers.
+func TestPeerEnded(t *testing.T) {
+	c := newCluster(t, 2, Config{})
+	zero := c.join(t, c.jobs, 0, 1)
+	zero.send(1, "hello")
+	c.jobs[0].PeerEnded(0, link.EndDied) // not a peer
+	c.jobs[0].PeerEnded(1, 99)
+	c.jobs[0].PeerEnded(1, link.EndDied)
+	if dead := zero.gone(); dead != 1 {
+		t.Errorf("rank %d died", dead)
+	}
+}
+
+// TestDeathsBefore: contexts of one node that are made after a death know of it, and those before are told.
+func TestDeathsBefore(t *testing.T) {
+	checkLeaks(t)
+	n, err := Open(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	j, err := n.Add(JobConfig{Key: testKey, Ranks: []uint32{0, 1, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := func(rank uint32) *channels.Image {
+		img, err := j.Image(1, rank)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return img
+	}
+	image(0)
+	before := image(1)
+	j.Ended(0)
+	j.Ended(7)
+	for rank, want := range []uint32{abi.StateGone, abi.StateOpen, abi.StateOpen} {
+		if got := image(uint32(rank)).State(); got != want {
+			t.Errorf("rank %d: state %d", rank, got)
+		}
+	}
+	if !before.PeerGone(0) || !image(2).PeerGone(0) || image(0).PeerGone(0) {
+		t.Error("who knows of the death is wrong")
+	}
+	if before.Owner(abi.RoleAgent).Pid == 0 {
+		t.Error("nobody plays the agent")
+	}
+}
+
+// TestLinger: a job that is removed is driven until what its ranks sent has arrived; ranks that
+// do not answer are waited for within a bound.
+func TestLinger(t *testing.T) {
+	c := newCluster(t, 2, Config{Faults: link.Faults{Loss: 0.2, Seed: 9}})
+	other, _ := c.add(t, testKey+1)
+	unheard := c.join(t, other, 1, 1)
+	zero := c.join(t, c.jobs, 0, 1)
+	for range 200 {
+		zero.send(1, "for later")
+	}
+	zero.img.SetState(abi.StateClosed)
+	c.jobs[0].Ended(0)
+	if err := c.jobs[0].Remove(patience); err != nil {
+		t.Fatal(err)
+	}
+	one := c.join(t, c.jobs, 1, 1)
+	for range 200 {
+		one.receive(false)
+	}
+	if err := c.nodes[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	unheard.send(0, "nobody is there any more")
+	start := time.Now()
+	if err := other[1].Remove(20 * time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < 20*time.Millisecond {
+		t.Errorf("gave up after %v", took)
+	}
+}
+
+// TestRemove hangs up on ranks, may be called again, and leaves nothing behind.
+func TestRemove(t *testing.T) {
+	c := newCluster(t, 2, Config{})
+	zero := c.join(t, c.jobs, 0, 1)
+	j := c.jobs[0]
+	for range 2 {
+		if err := j.Remove(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := zero.conn.Image(2, handover.Own); !errors.Is(err, handover.ErrLost) {
+		t.Errorf("asked afterwards: %v", err)
+	}
+	if _, err := j.Image(2, 0); !errors.Is(err, ErrClosed) {
+		t.Errorf("image: %v", err)
+	}
+	if s := j.Contexts(); len(s) != 0 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := j.Peers(1, 0); !errors.Is(err, ErrContext) {
+		t.Errorf("peers: %v", err)
+	}
+	j.Ended(0)
+	j.PeerEnded(1, link.EndDied)
+	server, file, err := handover.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := j.Serve(server, 0); !errors.Is(err, ErrClosed) {
+		t.Errorf("serve: %v", err)
+	}
+	if n := c.nodes[0].resident.Load(); n != 0 {
+		t.Errorf("%d contexts are left", n)
+	}
+	if _, err := c.nodes[0].Add(JobConfig{Key: testKey, Places: c.where[0]}); err != nil {
+		t.Errorf("the same job again: %v", err)
+	}
+}
+
+func TestPeers(t *testing.T) {
+	c := newCluster(t, 3, Config{})
+	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
+	zero.send(1, "x")
+	one.receive(true)
+	eventually(t, "it is acknowledged", zero.settled)
+	peers, err := c.jobs[0].Peers(1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(peers) != 1 || peers[0].Rank != 1 || peers[0].Sender.Acked != peers[0].Sender.Queued {
+		t.Errorf("%+v", peers)
+	}
+	if _, err := c.jobs[0].Peers(2, 0); !errors.Is(err, ErrContext) {
+		t.Error(err)
+	}
+	s := c.jobs[0].Contexts()
+	if len(s) != 1 || s[0].State != abi.StateOpen || s[0].Owner.Pid == 0 || s[0].Address.Port() == 0 || s[0].Geometry.Ranks != 3 {
+		t.Errorf("%+v", s)
+	}
+}

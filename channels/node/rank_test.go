@@ -1,0 +1,231 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"score/channels"
+	"score/channels/abi"
+	"score/channels/drive"
+	"score/channels/handover"
+	"score/channels/link"
+	"score/channels/link/udp"
+	"score/channels/places"
+)
+
+// patience ends a test that hangs.
+const patience = time.Minute
+
+const testKey = 4711
+
+var loopback = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !so(); {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+}
+
+// cluster is a job with one rank on each node.
+type cluster struct {
+	nodes []*Node
+	jobs  []*Job
+	where []*places.Map
+}
+
+func newCluster(t *testing.T, nodes int, config Config) *cluster {
+	t.Helper()
+	checkLeaks(t)
+	c := &cluster{}
+	config.Address = loopback
+	if config.Log == nil {
+		config.Log = func(event string, _ uint64, rank uint32, err error) { t.Errorf("rank %d: %s: %v", rank, event, err) }
+	}
+	for range nodes {
+		n, err := Open(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.nodes = append(c.nodes, n)
+		t.Cleanup(func() {
+			if err := n.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	c.jobs, c.where = c.add(t, testKey)
+	return c
+}
+
+// add adds a job with one rank on each node.
+func (c *cluster) add(t *testing.T, key uint64) (jobs []*Job, maps []*places.Map) {
+	t.Helper()
+	var directories []link.Address
+	var nodeOf []uint32
+	for i, n := range c.nodes {
+		directories = append(directories, link.AddressOf(n.Directory()))
+		nodeOf = append(nodeOf, uint32(i))
+	}
+	for i, n := range c.nodes {
+		where, err := places.New(uint32(i), directories, nodeOf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := n.Add(JobConfig{Key: key, Places: where})
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, maps = append(jobs, j), append(maps, where)
+	}
+	return jobs, maps
+}
+
+// checkLeaks compares descriptors and goroutines when all other cleanups have run.
+func checkLeaks(t *testing.T) {
+	t.Helper()
+	files, routines := descriptors(t), runtime.NumGoroutine()
+	t.Cleanup(func() {
+		eventually(t, fmt.Sprintf("descriptors as before, %d", files), func() bool { return descriptors(t) <= files })
+		eventually(t, fmt.Sprintf("goroutines as before, %d", routines), func() bool { return runtime.NumGoroutine() <= routines })
+	})
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// rank plays a rank's process: it has mappings and descriptors of its own.
+type rank struct {
+	t      *testing.T
+	img    *channels.Image
+	in     *channels.Inbox
+	driver *drive.Driver
+	conn   *handover.Client
+}
+
+// join makes the rank's process and opens the channel.
+func (c *cluster) join(t *testing.T, jobs []*Job, number, channel uint32) *rank {
+	t.Helper()
+	server, file, err := handover.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := handover.Conn(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := jobs[number].Serve(server, number); err != nil {
+		t.Fatal(err)
+	}
+	r := &rank{t: t, conn: handover.NewClient(conn)}
+	t.Cleanup(func() { r.conn.Close() })
+	if r.img, err = r.conn.Image(channel, handover.Own); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.img.Close() })
+	socket, file, err := r.conn.Network(channel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	where, err := places.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := udp.New(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { port.Close() })
+	if r.driver, err = drive.New(r.img, port, where, abi.RoleProcess); err != nil {
+		t.Fatal(err)
+	}
+	if r.in, err = r.img.Inbox(func(uint32) {}); err != nil {
+		t.Fatal(err)
+	}
+	me, err := channels.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.img.SetOwner(abi.RoleProcess, me)
+	return r
+}
+
+// poll drives as a process does that waits for messages.
+func (r *rank) poll() {
+	if r.driver.Enter() {
+		r.driver.Drive(channels.Nanos())
+		r.driver.Leave()
+	}
+}
+
+func (r *rank) send(to uint32, text string) {
+	r.t.Helper()
+	eventually(r.t, "space to send", func() bool {
+		if !r.driver.Enter() {
+			return false
+		}
+		defer r.driver.Leave()
+		err := r.driver.Send(to, []byte(text), true, channels.Nanos())
+		if err != nil && !errors.Is(err, channels.ErrFull) {
+			r.t.Fatal(err)
+		}
+		return err == nil
+	})
+}
+
+// receive takes the next message, driving if the process is to.
+func (r *rank) receive(driving bool) string {
+	r.t.Helper()
+	var text string
+	eventually(r.t, "a message", func() bool {
+		if driving {
+			r.poll()
+		}
+		r.in.Heed()
+		m, ok := r.in.Poll()
+		if !ok {
+			return false
+		}
+		if m.Available() < m.Len() {
+			r.t.Fatal("a message in parts")
+		}
+		text = string(m.Head())
+		if err := r.in.Release(m); err != nil {
+			r.t.Fatal(err)
+		}
+		return true
+	})
+	return text
+}
+
+// settled says that all that the rank sent was acknowledged.
+func (r *rank) settled() bool {
+	r.poll()
+	if !r.driver.Enter() {
+		return false
+	}
+	defer r.driver.Leave()
+	return r.driver.Settled()
+}
+
+func mode(j *Job) string {
+	for _, s := range j.Contexts() {
+		return s.Mode
+	}
+	return ""
+}
