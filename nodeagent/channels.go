@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/dataplane"
+	"score/scored/api/scorev1"
 )
 
 // listenTries is how often a pair of free ports is looked for: a port that the kernel gives
@@ -88,4 +89,25 @@ func (j *job) closeChannels() {
 		linger = dataplane.LingerKilled
 	}
 	j.withChannels(func(c *dataplane.Job) { c.Leave(linger) })
+}
+
+// askChannels answers in the background: each channel's driver is asked in turn.
+func (a *Agent) askChannels(order *scorev1.AskChannels) {
+	a.workers.Go(func() {
+		reply := &scorev1.ChannelsReply{Request: order.GetRequest()}
+		for _, id := range order.GetJobIds() {
+			j := a.jobs.get(id)
+			if j == nil {
+				continue
+			}
+			j.withChannels(func(c *dataplane.Job) {
+				if order.GetOneRank() {
+					reply.Channels = append(reply.Channels, c.Rank(order.GetRank())...)
+					return
+				}
+				reply.Channels = append(reply.Channels, c.Channels()...)
+			})
+		}
+		a.link.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Channels{Channels: reply}})
+	})
 }

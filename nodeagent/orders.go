@@ -56,6 +56,8 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 		a.spawnReply(m.Spawn)
 	case *scorev1.ServerMessage_AskRankStates:
 		a.askRankStates(m.AskRankStates)
+	case *scorev1.ServerMessage_AskChannels:
+		a.askChannels(m.AskChannels)
 	case *scorev1.ServerMessage_Welcome, *scorev1.ServerMessage_Pong, *scorev1.ServerMessage_Refused:
 		// The uplink's own.
 	}

@@ -12,31 +12,35 @@ import (
 // user has pressed ^C and waits for the answer.
 const askTimeout = time.Second
 
-// ask is a question about the ranks of a job, on its way to the nodes.
+// ask is a question to nodes, on its way. It is over when all have answered or
+// askTimeout is.
 type ask struct {
 	id       uint64
-	waiting  map[string]bool
+	waiting  map[string]bool // nodes that have not answered
 	ranks    []*scorev1.RankState
 	gangOn   bool
-	answered func(*scorev1.AttachEvent_RankStates)
+	channels []*scorev1.ChannelState
+	over     func() // called once
 }
 
-// askRanks asks the job's nodes for the states of its ranks; answered is
-// called with what has come when all have answered or askTimeout is over.
-func (b *brain) askRanks(j *job, answered func(*scorev1.AttachEvent_RankStates)) {
+func (b *brain) newAsk() *ask {
 	b.nextAsk++
-	a := &ask{id: b.nextAsk, waiting: make(map[string]bool), answered: answered}
+	a := &ask{id: b.nextAsk, waiting: make(map[string]bool)}
 	b.asks[a.id] = a
-	for _, p := range j.parts {
-		n := b.nodes[p.Node]
-		if n == nil || n.link == nil || j.forgotten {
-			continue
-		}
-		a.waiting[n.name] = true
-		b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskRankStates{
-			AskRankStates: &scorev1.AskRankStates{Request: a.id, JobId: j.id},
-		}})
+	return a
+}
+
+// put puts the question to a node, if that is connected.
+func (b *brain) put(a *ask, n *node, message *scorev1.ServerMessage) {
+	if n == nil || n.link == nil {
+		return
 	}
+	a.waiting[n.name] = true
+	b.send(n.link, message)
+}
+
+// await ends the asking: what is left is to wait.
+func (b *brain) await(a *ask) {
 	if len(a.waiting) == 0 {
 		b.finishAsk(a)
 		return
@@ -44,18 +48,14 @@ func (b *brain) askRanks(j *job, answered func(*scorev1.AttachEvent_RankStates))
 	b.timers.add(timer{at: b.now + askTimeout.Nanoseconds(), kind: timerAsk, id: a.id})
 }
 
-// rankStates takes a node's answer.
-func (b *brain) rankStates(n *node, m *scorev1.RankStatesReply) {
-	a := b.asks[m.GetRequest()]
+// answers gives what the node answers to the question, unless nobody waits for it.
+func (b *brain) answers(n *node, id uint64, take func(*ask)) {
+	a := b.asks[id]
 	if a == nil || !a.waiting[n.name] {
 		return
 	}
 	delete(a.waiting, n.name)
-	for _, rank := range m.GetRanks() {
-		rank.Node = n.name
-		a.ranks = append(a.ranks, rank)
-	}
-	a.gangOn = a.gangOn || m.GetGangOn()
+	take(a)
 	if len(a.waiting) == 0 {
 		b.finishAsk(a)
 	}
@@ -63,7 +63,35 @@ func (b *brain) rankStates(n *node, m *scorev1.RankStatesReply) {
 
 func (b *brain) finishAsk(a *ask) {
 	delete(b.asks, a.id)
-	slices.SortFunc(a.ranks, func(x, y *scorev1.RankState) int { return cmp.Compare(x.GetRank(), y.GetRank()) })
-	answer := &scorev1.AttachEvent_RankStates{Ranks: a.ranks, GangOn: a.gangOn}
-	b.call(func(error) { a.answered(answer) })
+	a.over()
+}
+
+// askRanks asks the job's nodes for the states of its ranks; answered is
+// called with what has come.
+func (b *brain) askRanks(j *job, answered func(*scorev1.AttachEvent_RankStates)) {
+	a := b.newAsk()
+	a.over = func() {
+		slices.SortFunc(a.ranks, func(x, y *scorev1.RankState) int { return cmp.Compare(x.GetRank(), y.GetRank()) })
+		answer := &scorev1.AttachEvent_RankStates{Ranks: a.ranks, GangOn: a.gangOn}
+		b.call(func(error) { answered(answer) })
+	}
+	for _, p := range j.parts {
+		if !j.forgotten {
+			b.put(a, b.nodes[p.Node], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskRankStates{
+				AskRankStates: &scorev1.AskRankStates{Request: a.id, JobId: j.id},
+			}})
+		}
+	}
+	b.await(a)
+}
+
+// rankStates takes a node's answer.
+func (b *brain) rankStates(n *node, m *scorev1.RankStatesReply) {
+	b.answers(n, m.GetRequest(), func(a *ask) {
+		for _, rank := range m.GetRanks() {
+			rank.Node = n.name
+			a.ranks = append(a.ranks, rank)
+		}
+		a.gangOn = a.gangOn || m.GetGangOn()
+	})
 }

@@ -365,6 +365,8 @@ func messageText(message *scorev1.ServerMessage) string {
 		return fmt.Sprintf("Spawn request %d child %d %q", m.Spawn.GetRequest(), m.Spawn.GetChildJob(), m.Spawn.GetError())
 	case *scorev1.ServerMessage_AskRankStates:
 		return fmt.Sprintf("AskRankStates %d of %d", m.AskRankStates.GetRequest(), m.AskRankStates.GetJobId())
+	case *scorev1.ServerMessage_AskChannels:
+		return fmt.Sprintf("AskChannels %d of %v", m.AskChannels.GetRequest(), m.AskChannels.GetJobIds())
 	}
 	return fmt.Sprintf("%T", message.GetMessage())
 }

@@ -141,6 +141,15 @@ func (u users) WaitJob(ctx context.Context, r *connect.Request[scorev1.WaitJobRe
 	return connect.NewResponse(&scorev1.WaitJobResponse{Job: job}), nil
 }
 
+// ListChannels implements JobServiceHandler.
+func (u users) ListChannels(ctx context.Context, r *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error) {
+	channels, err := u.Leader.Channels(ctx, r.Msg, callerOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(channels), nil
+}
+
 // ListNodes implements ClusterServiceHandler.
 func (u users) ListNodes(ctx context.Context, _ *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error) {
 	nodes, err := u.Leader.Nodes(ctx)

@@ -377,6 +377,7 @@ type AgentMessage struct {
 	//	*AgentMessage_RankStates
 	//	*AgentMessage_TimeUp
 	//	*AgentMessage_RanksExited
+	//	*AgentMessage_Channels
 	Message       isAgentMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -545,6 +546,15 @@ func (x *AgentMessage) GetRanksExited() *RanksExited {
 	return nil
 }
 
+func (x *AgentMessage) GetChannels() *ChannelsReply {
+	if x != nil {
+		if x, ok := x.Message.(*AgentMessage_Channels); ok {
+			return x.Channels
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Message interface {
 	isAgentMessage_Message()
 }
@@ -605,6 +615,10 @@ type AgentMessage_RanksExited struct {
 	RanksExited *RanksExited `protobuf:"bytes,14,opt,name=ranks_exited,json=ranksExited,proto3,oneof"`
 }
 
+type AgentMessage_Channels struct {
+	Channels *ChannelsReply `protobuf:"bytes,15,opt,name=channels,proto3,oneof"`
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Message() {}
 
 func (*AgentMessage_Ping) isAgentMessage_Message() {}
@@ -632,6 +646,8 @@ func (*AgentMessage_RankStates) isAgentMessage_Message() {}
 func (*AgentMessage_TimeUp) isAgentMessage_Message() {}
 
 func (*AgentMessage_RanksExited) isAgentMessage_Message() {}
+
+func (*AgentMessage_Channels) isAgentMessage_Message() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1397,6 +1413,58 @@ func (x *RankStatesReply) GetGangOn() bool {
 	return false
 }
 
+type ChannelsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	Channels      []*ChannelState        `protobuf:"bytes,2,rep,name=channels,proto3" json:"channels,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChannelsReply) Reset() {
+	*x = ChannelsReply{}
+	mi := &file_score_v1_agent_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChannelsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChannelsReply) ProtoMessage() {}
+
+func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
+func (*ChannelsReply) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ChannelsReply) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *ChannelsReply) GetChannels() []*ChannelState {
+	if x != nil {
+		return x.Channels
+	}
+	return nil
+}
+
 type NameRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -1410,7 +1478,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1490,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1503,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -1485,7 +1553,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1565,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1578,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -1556,7 +1624,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1636,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1649,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -1647,7 +1715,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1727,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1740,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -1725,6 +1793,7 @@ type ServerMessage struct {
 	//	*ServerMessage_Spawn
 	//	*ServerMessage_AskRankStates
 	//	*ServerMessage_Refused
+	//	*ServerMessage_AskChannels
 	Message       isServerMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1732,7 +1801,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1744,7 +1813,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1757,7 +1826,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -1866,6 +1935,15 @@ func (x *ServerMessage) GetRefused() string {
 	return ""
 }
 
+func (x *ServerMessage) GetAskChannels() *AskChannels {
+	if x != nil {
+		if x, ok := x.Message.(*ServerMessage_AskChannels); ok {
+			return x.AskChannels
+		}
+	}
+	return nil
+}
+
 type isServerMessage_Message interface {
 	isServerMessage_Message()
 }
@@ -1914,6 +1992,10 @@ type ServerMessage_Refused struct {
 	Refused string `protobuf:"bytes,11,opt,name=refused,proto3,oneof"` // the sentence why; the stream ends
 }
 
+type ServerMessage_AskChannels struct {
+	AskChannels *AskChannels `protobuf:"bytes,12,opt,name=ask_channels,json=askChannels,proto3,oneof"`
+}
+
 func (*ServerMessage_Welcome) isServerMessage_Message() {}
 
 func (*ServerMessage_Pong) isServerMessage_Message() {}
@@ -1936,6 +2018,8 @@ func (*ServerMessage_AskRankStates) isServerMessage_Message() {}
 
 func (*ServerMessage_Refused) isServerMessage_Message() {}
 
+func (*ServerMessage_AskChannels) isServerMessage_Message() {}
+
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
@@ -1948,7 +2032,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1960,7 +2044,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1973,7 +2057,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -2016,7 +2100,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2028,7 +2112,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2041,7 +2125,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -2090,7 +2174,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2186,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2199,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -2194,7 +2278,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2206,7 +2290,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2219,7 +2303,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -2260,7 +2344,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2272,7 +2356,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2285,7 +2369,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -2312,7 +2396,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2324,7 +2408,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +2421,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -2363,7 +2447,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2375,7 +2459,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2388,7 +2472,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -2410,7 +2494,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2422,7 +2506,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2435,7 +2519,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -2478,7 +2562,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2574,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2587,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -2544,7 +2628,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2640,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2653,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -2586,6 +2670,74 @@ func (x *AskRankStates) GetJobId() uint64 {
 	return 0
 }
 
+type AskChannels struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	JobIds        []uint64               `protobuf:"varint,2,rep,packed,name=job_ids,json=jobIds,proto3" json:"job_ids,omitempty"`
+	OneRank       bool                   `protobuf:"varint,3,opt,name=one_rank,json=oneRank,proto3" json:"one_rank,omitempty"` // of that rank only, with its peers on other nodes
+	Rank          uint32                 `protobuf:"varint,4,opt,name=rank,proto3" json:"rank,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskChannels) Reset() {
+	*x = AskChannels{}
+	mi := &file_score_v1_agent_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskChannels) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskChannels) ProtoMessage() {}
+
+func (x *AskChannels) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
+func (*AskChannels) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *AskChannels) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *AskChannels) GetJobIds() []uint64 {
+	if x != nil {
+		return x.JobIds
+	}
+	return nil
+}
+
+func (x *AskChannels) GetOneRank() bool {
+	if x != nil {
+		return x.OneRank
+	}
+	return false
+}
+
+func (x *AskChannels) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
 type SwitchReport_Steps struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // 0: the node's whole
@@ -2596,7 +2748,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2760,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2621,7 +2773,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -2653,7 +2805,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +2817,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +2830,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -2740,7 +2892,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2752,7 +2904,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2765,7 +2917,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -2793,7 +2945,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2805,7 +2957,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2818,7 +2970,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -2862,7 +3014,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x0ffrom_node_index\x18\x04 \x01(\rR\rfromNodeIndex\x12\x12\n" +
 	"\x04down\x18\x05 \x01(\bR\x04down\x12\x12\n" +
 	"\x04data\x18\x06 \x01(\fR\x04data\"\x11\n" +
-	"\x0fCollectResponse\"\xcd\x05\n" +
+	"\x0fCollectResponse\"\x84\x06\n" +
 	"\fAgentMessage\x12'\n" +
 	"\x05hello\x18\x01 \x01(\v2\x0f.score.v1.HelloH\x00R\x05hello\x12$\n" +
 	"\x04ping\x18\x02 \x01(\v2\x0e.score.v1.PingH\x00R\x04ping\x120\n" +
@@ -2880,7 +3032,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\vrank_states\x18\f \x01(\v2\x19.score.v1.RankStatesReplyH\x00R\n" +
 	"rankStates\x12+\n" +
 	"\atime_up\x18\r \x01(\v2\x10.score.v1.TimeUpH\x00R\x06timeUp\x12:\n" +
-	"\franks_exited\x18\x0e \x01(\v2\x15.score.v1.RanksExitedH\x00R\vranksExitedB\t\n" +
+	"\franks_exited\x18\x0e \x01(\v2\x15.score.v1.RanksExitedH\x00R\vranksExited\x125\n" +
+	"\bchannels\x18\x0f \x01(\v2\x17.score.v1.ChannelsReplyH\x00R\bchannelsB\t\n" +
 	"\amessage\"\x84\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
@@ -2945,7 +3098,10 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x0fRankStatesReply\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12)\n" +
 	"\x05ranks\x18\x02 \x03(\v2\x13.score.v1.RankStateR\x05ranks\x12\x17\n" +
-	"\agang_on\x18\x03 \x01(\bR\x06gangOn\"\x8e\x01\n" +
+	"\agang_on\x18\x03 \x01(\bR\x06gangOn\"]\n" +
+	"\rChannelsReply\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\x122\n" +
+	"\bchannels\x18\x02 \x03(\v2\x16.score.v1.ChannelStateR\bchannels\"\x8e\x01\n" +
 	"\vNameRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12 \n" +
@@ -2991,7 +3147,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bjobs_out\x18\a \x03(\x04R\ajobsOut\x1aH\n" +
 	"\bJobUsage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xff\x03\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xbb\x04\n" +
 	"\rServerMessage\x12-\n" +
 	"\awelcome\x18\x01 \x01(\v2\x11.score.v1.WelcomeH\x00R\awelcome\x12$\n" +
 	"\x04pong\x18\x02 \x01(\v2\x0e.score.v1.PongH\x00R\x04pong\x12-\n" +
@@ -3004,7 +3160,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x05spawn\x18\t \x01(\v2\x14.score.v1.SpawnReplyH\x00R\x05spawn\x12A\n" +
 	"\x0fask_rank_states\x18\n" +
 	" \x01(\v2\x17.score.v1.AskRankStatesH\x00R\raskRankStates\x12\x1a\n" +
-	"\arefused\x18\v \x01(\tH\x00R\arefusedB\t\n" +
+	"\arefused\x18\v \x01(\tH\x00R\arefused\x12:\n" +
+	"\fask_channels\x18\f \x01(\v2\x15.score.v1.AskChannelsH\x00R\vaskChannelsB\t\n" +
 	"\amessage\"n\n" +
 	"\aWelcome\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x18\n" +
@@ -3063,7 +3220,12 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x05error\x18\x04 \x01(\tR\x05error\"@\n" +
 	"\rAskRankStates\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x15\n" +
-	"\x06job_id\x18\x02 \x01(\x04R\x05jobId*a\n" +
+	"\x06job_id\x18\x02 \x01(\x04R\x05jobId\"o\n" +
+	"\vAskChannels\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x17\n" +
+	"\ajob_ids\x18\x02 \x03(\x04R\x06jobIds\x12\x19\n" +
+	"\bone_rank\x18\x03 \x01(\bR\aoneRank\x12\x12\n" +
+	"\x04rank\x18\x04 \x01(\rR\x04rank*a\n" +
 	"\x06NameOp\x12\x17\n" +
 	"\x13NAME_OP_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fNAME_OP_PUBLISH\x10\x01\x12\x12\n" +
@@ -3088,7 +3250,7 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_score_v1_agent_proto_goTypes = []any{
 	(NameOp)(0),                   // 0: score.v1.NameOp
 	(*StdioUp)(nil),               // 1: score.v1.StdioUp
@@ -3107,38 +3269,41 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*TimeUp)(nil),                // 14: score.v1.TimeUp
 	(*JobNote)(nil),               // 15: score.v1.JobNote
 	(*RankStatesReply)(nil),       // 16: score.v1.RankStatesReply
-	(*NameRequest)(nil),           // 17: score.v1.NameRequest
-	(*SpawnRequest)(nil),          // 18: score.v1.SpawnRequest
-	(*SpawnApp)(nil),              // 19: score.v1.SpawnApp
-	(*SwitchReport)(nil),          // 20: score.v1.SwitchReport
-	(*ServerMessage)(nil),         // 21: score.v1.ServerMessage
-	(*Welcome)(nil),               // 22: score.v1.Welcome
-	(*Pong)(nil),                  // 23: score.v1.Pong
-	(*Prepare)(nil),               // 24: score.v1.Prepare
-	(*Plan)(nil),                  // 25: score.v1.Plan
-	(*Kill)(nil),                  // 26: score.v1.Kill
-	(*SignalRanks)(nil),           // 27: score.v1.SignalRanks
-	(*Forget)(nil),                // 28: score.v1.Forget
-	(*NameReply)(nil),             // 29: score.v1.NameReply
-	(*SpawnReply)(nil),            // 30: score.v1.SpawnReply
-	(*AskRankStates)(nil),         // 31: score.v1.AskRankStates
-	nil,                           // 32: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),    // 33: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil), // 34: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil), // 35: score.v1.SwitchReport.JobUsage
-	nil,                           // 36: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),              // 37: score.v1.Plan.Row
-	(*Stdin)(nil),                 // 38: score.v1.Stdin
-	(*Output)(nil),                // 39: score.v1.Output
-	(*Usage)(nil),                 // 40: score.v1.Usage
-	(*RankState)(nil),             // 41: score.v1.RankState
-	(*JobSpec)(nil),               // 42: score.v1.JobSpec
-	(*Identity)(nil),              // 43: score.v1.Identity
-	(*NodePlace)(nil),             // 44: score.v1.NodePlace
+	(*ChannelsReply)(nil),         // 17: score.v1.ChannelsReply
+	(*NameRequest)(nil),           // 18: score.v1.NameRequest
+	(*SpawnRequest)(nil),          // 19: score.v1.SpawnRequest
+	(*SpawnApp)(nil),              // 20: score.v1.SpawnApp
+	(*SwitchReport)(nil),          // 21: score.v1.SwitchReport
+	(*ServerMessage)(nil),         // 22: score.v1.ServerMessage
+	(*Welcome)(nil),               // 23: score.v1.Welcome
+	(*Pong)(nil),                  // 24: score.v1.Pong
+	(*Prepare)(nil),               // 25: score.v1.Prepare
+	(*Plan)(nil),                  // 26: score.v1.Plan
+	(*Kill)(nil),                  // 27: score.v1.Kill
+	(*SignalRanks)(nil),           // 28: score.v1.SignalRanks
+	(*Forget)(nil),                // 29: score.v1.Forget
+	(*NameReply)(nil),             // 30: score.v1.NameReply
+	(*SpawnReply)(nil),            // 31: score.v1.SpawnReply
+	(*AskRankStates)(nil),         // 32: score.v1.AskRankStates
+	(*AskChannels)(nil),           // 33: score.v1.AskChannels
+	nil,                           // 34: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),    // 35: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil), // 36: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil), // 37: score.v1.SwitchReport.JobUsage
+	nil,                           // 38: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),              // 39: score.v1.Plan.Row
+	(*Stdin)(nil),                 // 40: score.v1.Stdin
+	(*Output)(nil),                // 41: score.v1.Output
+	(*Usage)(nil),                 // 42: score.v1.Usage
+	(*RankState)(nil),             // 43: score.v1.RankState
+	(*ChannelState)(nil),          // 44: score.v1.ChannelState
+	(*JobSpec)(nil),               // 45: score.v1.JobSpec
+	(*Identity)(nil),              // 46: score.v1.Identity
+	(*NodePlace)(nil),             // 47: score.v1.NodePlace
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	38, // 0: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	39, // 1: score.v1.StdioDown.output:type_name -> score.v1.Output
+	40, // 0: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	41, // 1: score.v1.StdioDown.output:type_name -> score.v1.Output
 	6,  // 2: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
 	7,  // 3: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
 	8,  // 4: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
@@ -3146,49 +3311,52 @@ var file_score_v1_agent_proto_depIdxs = []int32{
 	10, // 6: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
 	12, // 7: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
 	13, // 8: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	20, // 9: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	17, // 10: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	18, // 11: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	21, // 9: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	18, // 10: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	19, // 11: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
 	15, // 12: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
 	16, // 13: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
 	14, // 14: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
 	11, // 15: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	10, // 16: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	40, // 17: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	41, // 18: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	0,  // 19: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	19, // 20: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	32, // 21: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	33, // 22: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	34, // 23: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	35, // 24: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	22, // 25: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	23, // 26: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	24, // 27: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	25, // 28: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	26, // 29: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	27, // 30: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	28, // 31: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	29, // 32: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	30, // 33: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	31, // 34: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	42, // 35: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	43, // 36: score.v1.Prepare.user:type_name -> score.v1.Identity
-	44, // 37: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	36, // 38: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	37, // 39: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	40, // 40: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	5,  // 41: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	1,  // 42: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	3,  // 43: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	21, // 44: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	2,  // 45: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	4,  // 46: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	44, // [44:47] is the sub-list for method output_type
-	41, // [41:44] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	17, // 16: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	10, // 17: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	42, // 18: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	43, // 19: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	44, // 20: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	0,  // 21: score.v1.NameRequest.op:type_name -> score.v1.NameOp
+	20, // 22: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	34, // 23: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	35, // 24: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	36, // 25: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	37, // 26: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	23, // 27: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	24, // 28: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	25, // 29: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	26, // 30: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	27, // 31: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	28, // 32: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	29, // 33: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	30, // 34: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	31, // 35: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	32, // 36: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	33, // 37: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	45, // 38: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	46, // 39: score.v1.Prepare.user:type_name -> score.v1.Identity
+	47, // 40: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	38, // 41: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	39, // 42: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	42, // 43: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	5,  // 44: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	1,  // 45: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	3,  // 46: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	22, // 47: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	2,  // 48: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	4,  // 49: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	47, // [47:50] is the sub-list for method output_type
+	44, // [44:47] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -3221,8 +3389,9 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_RankStates)(nil),
 		(*AgentMessage_TimeUp)(nil),
 		(*AgentMessage_RanksExited)(nil),
+		(*AgentMessage_Channels)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[20].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[21].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -3234,6 +3403,7 @@ func file_score_v1_agent_proto_init() {
 		(*ServerMessage_Spawn)(nil),
 		(*ServerMessage_AskRankStates)(nil),
 		(*ServerMessage_Refused)(nil),
+		(*ServerMessage_AskChannels)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3241,7 +3411,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   37,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -1152,6 +1152,502 @@ func (x *WaitJobResponse) GetJob() *Job {
 	return nil
 }
 
+// ChannelState is a rank's channel of messages (package pm), as its node sees it.
+type ChannelState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	Channel       uint32                 `protobuf:"varint,3,opt,name=channel,proto3" json:"channel,omitempty"`
+	Node          string                 `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	State         string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`                // open, closed, gone (its process died), new (not opened by its rank yet)
+	Asleep        bool                   `protobuf:"varint,6,opt,name=asleep,proto3" json:"asleep,omitempty"`             // the rank sleeps until a message comes
+	Driver        string                 `protobuf:"bytes,7,opt,name=driver,proto3" json:"driver,omitempty"`              // who drives: see scored channel list --help
+	Pid           int32                  `protobuf:"varint,8,opt,name=pid,proto3" json:"pid,omitempty"`                   // of the process that opened it; 0: none yet
+	Address       string                 `protobuf:"bytes,9,opt,name=address,proto3" json:"address,omitempty"`            // of its socket; empty: all ranks are on one node
+	Counters      []uint64               `protobuf:"varint,10,rep,packed,name=counters,proto3" json:"counters,omitempty"` // in the order of abi.Counters
+	Port          *PortCounts            `protobuf:"bytes,11,opt,name=port,proto3" json:"port,omitempty"`                 // of the agent's port
+	Peers         []*ChannelPeer         `protobuf:"bytes,12,rep,name=peers,proto3" json:"peers,omitempty"`               // only of the one rank that was asked for
+	Trouble       string                 `protobuf:"bytes,13,opt,name=trouble,proto3" json:"trouble,omitempty"`           // why the peers are not told
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChannelState) Reset() {
+	*x = ChannelState{}
+	mi := &file_score_v1_user_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChannelState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChannelState) ProtoMessage() {}
+
+func (x *ChannelState) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChannelState.ProtoReflect.Descriptor instead.
+func (*ChannelState) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ChannelState) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *ChannelState) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *ChannelState) GetChannel() uint32 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+func (x *ChannelState) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ChannelState) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ChannelState) GetAsleep() bool {
+	if x != nil {
+		return x.Asleep
+	}
+	return false
+}
+
+func (x *ChannelState) GetDriver() string {
+	if x != nil {
+		return x.Driver
+	}
+	return ""
+}
+
+func (x *ChannelState) GetPid() int32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *ChannelState) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ChannelState) GetCounters() []uint64 {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
+func (x *ChannelState) GetPort() *PortCounts {
+	if x != nil {
+		return x.Port
+	}
+	return nil
+}
+
+func (x *ChannelState) GetPeers() []*ChannelPeer {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+func (x *ChannelState) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
+	}
+	return ""
+}
+
+// PortCounts counts datagrams.
+type PortCounts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sent          uint64                 `protobuf:"varint,1,opt,name=sent,proto3" json:"sent,omitempty"`
+	SentBytes     uint64                 `protobuf:"varint,2,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"`
+	Received      uint64                 `protobuf:"varint,3,opt,name=received,proto3" json:"received,omitempty"`
+	ReceivedBytes uint64                 `protobuf:"varint,4,opt,name=received_bytes,json=receivedBytes,proto3" json:"received_bytes,omitempty"`
+	Dropped       uint64                 `protobuf:"varint,5,opt,name=dropped,proto3" json:"dropped,omitempty"`       // not taken by the system
+	Truncated     uint64                 `protobuf:"varint,6,opt,name=truncated,proto3" json:"truncated,omitempty"`   // came longer than any datagram may be
+	Overflowed    uint64                 `protobuf:"varint,7,opt,name=overflowed,proto3" json:"overflowed,omitempty"` // found the receive queue full
+	Fragmented    uint64                 `protobuf:"varint,8,opt,name=fragmented,proto3" json:"fragmented,omitempty"` // longer than the path takes
+	Calls         uint64                 `protobuf:"varint,9,opt,name=calls,proto3" json:"calls,omitempty"`           // system calls
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PortCounts) Reset() {
+	*x = PortCounts{}
+	mi := &file_score_v1_user_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PortCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PortCounts) ProtoMessage() {}
+
+func (x *PortCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PortCounts.ProtoReflect.Descriptor instead.
+func (*PortCounts) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *PortCounts) GetSent() uint64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *PortCounts) GetSentBytes() uint64 {
+	if x != nil {
+		return x.SentBytes
+	}
+	return 0
+}
+
+func (x *PortCounts) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *PortCounts) GetReceivedBytes() uint64 {
+	if x != nil {
+		return x.ReceivedBytes
+	}
+	return 0
+}
+
+func (x *PortCounts) GetDropped() uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+func (x *PortCounts) GetTruncated() uint64 {
+	if x != nil {
+		return x.Truncated
+	}
+	return 0
+}
+
+func (x *PortCounts) GetOverflowed() uint64 {
+	if x != nil {
+		return x.Overflowed
+	}
+	return 0
+}
+
+func (x *PortCounts) GetFragmented() uint64 {
+	if x != nil {
+		return x.Fragmented
+	}
+	return 0
+}
+
+func (x *PortCounts) GetCalls() uint64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+// ChannelPeer is the exchange with a rank on another node. Numbers of frames begin at 0
+// and wrap after 2^32.
+type ChannelPeer struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Rank           uint32                 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
+	Window         uint32                 `protobuf:"varint,2,opt,name=window,proto3" json:"window,omitempty"`                 // frames that may be under way
+	Unacknowledged uint32                 `protobuf:"varint,3,opt,name=unacknowledged,proto3" json:"unacknowledged,omitempty"` // frames sent, or to be sent again, and not acknowledged
+	Queued         uint32                 `protobuf:"varint,4,opt,name=queued,proto3" json:"queued,omitempty"`                 // frames kept that were not sent yet
+	Transmissions  uint32                 `protobuf:"varint,5,opt,name=transmissions,proto3" json:"transmissions,omitempty"`   // datagrams sent, repeated ones included
+	Hold           string                 `protobuf:"bytes,6,opt,name=hold,proto3" json:"hold,omitempty"`                      // why nothing is sent now: full, away, dry; empty: sending
+	Failed         bool                   `protobuf:"varint,7,opt,name=failed,proto3" json:"failed,omitempty"`                 // given up: the peer did not answer
+	Suspended      bool                   `protobuf:"varint,8,opt,name=suspended,proto3" json:"suspended,omitempty"`
+	RoundTripNanos int64                  `protobuf:"varint,9,opt,name=round_trip_nanos,json=roundTripNanos,proto3" json:"round_trip_nanos,omitempty"` // smoothed; 0: not measured yet
+	Received       uint32                 `protobuf:"varint,10,opt,name=received,proto3" json:"received,omitempty"`                                    // frames accepted
+	Answers        string                 `protobuf:"bytes,11,opt,name=answers,proto3" json:"answers,omitempty"`                                       // what the peer is told now: ack, full, gap, away, ready
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ChannelPeer) Reset() {
+	*x = ChannelPeer{}
+	mi := &file_score_v1_user_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChannelPeer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChannelPeer) ProtoMessage() {}
+
+func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChannelPeer.ProtoReflect.Descriptor instead.
+func (*ChannelPeer) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ChannelPeer) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *ChannelPeer) GetWindow() uint32 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *ChannelPeer) GetUnacknowledged() uint32 {
+	if x != nil {
+		return x.Unacknowledged
+	}
+	return 0
+}
+
+func (x *ChannelPeer) GetQueued() uint32 {
+	if x != nil {
+		return x.Queued
+	}
+	return 0
+}
+
+func (x *ChannelPeer) GetTransmissions() uint32 {
+	if x != nil {
+		return x.Transmissions
+	}
+	return 0
+}
+
+func (x *ChannelPeer) GetHold() string {
+	if x != nil {
+		return x.Hold
+	}
+	return ""
+}
+
+func (x *ChannelPeer) GetFailed() bool {
+	if x != nil {
+		return x.Failed
+	}
+	return false
+}
+
+func (x *ChannelPeer) GetSuspended() bool {
+	if x != nil {
+		return x.Suspended
+	}
+	return false
+}
+
+func (x *ChannelPeer) GetRoundTripNanos() int64 {
+	if x != nil {
+		return x.RoundTripNanos
+	}
+	return 0
+}
+
+func (x *ChannelPeer) GetReceived() uint32 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *ChannelPeer) GetAnswers() string {
+	if x != nil {
+		return x.Answers
+	}
+	return ""
+}
+
+type ListChannelsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`       // 0: all jobs of the caller; an administrator's: all
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`                       // empty: all
+	OneRank       bool                   `protobuf:"varint,3,opt,name=one_rank,json=oneRank,proto3" json:"one_rank,omitempty"` // of that rank only, with its peers on other nodes; job_id is not 0
+	Rank          uint32                 `protobuf:"varint,4,opt,name=rank,proto3" json:"rank,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListChannelsRequest) Reset() {
+	*x = ListChannelsRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListChannelsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListChannelsRequest) ProtoMessage() {}
+
+func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListChannelsRequest.ProtoReflect.Descriptor instead.
+func (*ListChannelsRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ListChannelsRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *ListChannelsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ListChannelsRequest) GetOneRank() bool {
+	if x != nil {
+		return x.OneRank
+	}
+	return false
+}
+
+func (x *ListChannelsRequest) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+type ListChannelsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channels      []*ChannelState        `protobuf:"bytes,1,rep,name=channels,proto3" json:"channels,omitempty"` // by job, rank, channel
+	Silent        []string               `protobuf:"bytes,2,rep,name=silent,proto3" json:"silent,omitempty"`     // nodes that did not answer in time
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListChannelsResponse) Reset() {
+	*x = ListChannelsResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListChannelsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListChannelsResponse) ProtoMessage() {}
+
+func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListChannelsResponse.ProtoReflect.Descriptor instead.
+func (*ListChannelsResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ListChannelsResponse) GetChannels() []*ChannelState {
+	if x != nil {
+		return x.Channels
+	}
+	return nil
+}
+
+func (x *ListChannelsResponse) GetSilent() []string {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
+}
+
 type Node struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1173,7 +1669,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1185,7 +1681,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1198,7 +1694,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Node) GetName() string {
@@ -1300,7 +1796,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1312,7 +1808,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1325,7 +1821,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
 }
 
 type ListNodesResponse struct {
@@ -1337,7 +1833,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1845,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1858,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -1383,7 +1879,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1891,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +1904,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Settings) GetSliceNanos() int64 {
@@ -1440,7 +1936,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1948,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1961,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
 }
 
 type GetSettingsResponse struct {
@@ -1477,7 +1973,7 @@ type GetSettingsResponse struct {
 
 func (x *GetSettingsResponse) Reset() {
 	*x = GetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1489,7 +1985,7 @@ func (x *GetSettingsResponse) String() string {
 func (*GetSettingsResponse) ProtoMessage() {}
 
 func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +1998,7 @@ func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetSettingsResponse) GetSettings() *Settings {
@@ -1522,7 +2018,7 @@ type SetSettingsRequest struct {
 
 func (x *SetSettingsRequest) Reset() {
 	*x = SetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +2030,7 @@ func (x *SetSettingsRequest) String() string {
 func (*SetSettingsRequest) ProtoMessage() {}
 
 func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +2043,7 @@ func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*SetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SetSettingsRequest) GetSettings() *Settings {
@@ -1573,7 +2069,7 @@ type SetSettingsResponse struct {
 
 func (x *SetSettingsResponse) Reset() {
 	*x = SetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +2081,7 @@ func (x *SetSettingsResponse) String() string {
 func (*SetSettingsResponse) ProtoMessage() {}
 
 func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +2094,7 @@ func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*SetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetSettingsResponse) GetSettings() *Settings {
@@ -1623,7 +2119,7 @@ type StepTimes struct {
 
 func (x *StepTimes) Reset() {
 	*x = StepTimes{}
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +2131,7 @@ func (x *StepTimes) String() string {
 func (*StepTimes) ProtoMessage() {}
 
 func (x *StepTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +2144,7 @@ func (x *StepTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTimes.ProtoReflect.Descriptor instead.
 func (*StepTimes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *StepTimes) GetStep() string {
@@ -1703,7 +2199,7 @@ type SwitchMetricsRequest struct {
 
 func (x *SwitchMetricsRequest) Reset() {
 	*x = SwitchMetricsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +2211,7 @@ func (x *SwitchMetricsRequest) String() string {
 func (*SwitchMetricsRequest) ProtoMessage() {}
 
 func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,7 +2224,7 @@ func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsRequest.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SwitchMetricsRequest) GetJobId() uint64 {
@@ -1758,7 +2254,7 @@ type SwitchMetricsResponse struct {
 
 func (x *SwitchMetricsResponse) Reset() {
 	*x = SwitchMetricsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1770,7 +2266,7 @@ func (x *SwitchMetricsResponse) String() string {
 func (*SwitchMetricsResponse) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1783,7 +2279,7 @@ func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SwitchMetricsResponse) GetGroups() []*SwitchMetricsResponse_Group {
@@ -1832,7 +2328,7 @@ type MatrixRow struct {
 
 func (x *MatrixRow) Reset() {
 	*x = MatrixRow{}
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +2340,7 @@ func (x *MatrixRow) String() string {
 func (*MatrixRow) ProtoMessage() {}
 
 func (x *MatrixRow) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +2353,7 @@ func (x *MatrixRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow.ProtoReflect.Descriptor instead.
 func (*MatrixRow) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MatrixRow) GetIndex() uint32 {
@@ -1889,7 +2385,7 @@ type GetMatrixRequest struct {
 
 func (x *GetMatrixRequest) Reset() {
 	*x = GetMatrixRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +2397,7 @@ func (x *GetMatrixRequest) String() string {
 func (*GetMatrixRequest) ProtoMessage() {}
 
 func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +2410,7 @@ func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixRequest.ProtoReflect.Descriptor instead.
 func (*GetMatrixRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
 }
 
 type GetMatrixResponse struct {
@@ -1929,7 +2425,7 @@ type GetMatrixResponse struct {
 
 func (x *GetMatrixResponse) Reset() {
 	*x = GetMatrixResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1941,7 +2437,7 @@ func (x *GetMatrixResponse) String() string {
 func (*GetMatrixResponse) ProtoMessage() {}
 
 func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1954,7 +2450,7 @@ func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixResponse.ProtoReflect.Descriptor instead.
 func (*GetMatrixResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetMatrixResponse) GetPlanVersion() uint64 {
@@ -1993,7 +2489,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2501,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2514,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
 }
 
 type GetVersionResponse struct {
@@ -2033,7 +2529,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +2541,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +2554,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetVersionResponse) GetVersion() string {
@@ -2100,7 +2596,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2112,7 +2608,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2656,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2172,7 +2668,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2219,7 +2715,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2231,7 +2727,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +2768,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2284,7 +2780,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2297,7 +2793,7 @@ func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse_Group.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse_Group) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{29, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34, 0}
 }
 
 func (x *SwitchMetricsResponse_Group) GetNode() string {
@@ -2333,7 +2829,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2345,7 +2841,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2358,7 +2854,7 @@ func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow_Cell.ProtoReflect.Descriptor instead.
 func (*MatrixRow_Cell) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{30, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35, 0}
 }
 
 func (x *MatrixRow_Cell) GetNode() string {
@@ -2471,7 +2967,59 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x0eWaitJobRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"2\n" +
 	"\x0fWaitJobResponse\x12\x1f\n" +
-	"\x03job\x18\x01 \x01(\v2\r.score.v1.JobR\x03job\"\x90\x03\n" +
+	"\x03job\x18\x01 \x01(\v2\r.score.v1.JobR\x03job\"\xe6\x02\n" +
+	"\fChannelState\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x18\n" +
+	"\achannel\x18\x03 \x01(\rR\achannel\x12\x12\n" +
+	"\x04node\x18\x04 \x01(\tR\x04node\x12\x14\n" +
+	"\x05state\x18\x05 \x01(\tR\x05state\x12\x16\n" +
+	"\x06asleep\x18\x06 \x01(\bR\x06asleep\x12\x16\n" +
+	"\x06driver\x18\a \x01(\tR\x06driver\x12\x10\n" +
+	"\x03pid\x18\b \x01(\x05R\x03pid\x12\x18\n" +
+	"\aaddress\x18\t \x01(\tR\aaddress\x12\x1a\n" +
+	"\bcounters\x18\n" +
+	" \x03(\x04R\bcounters\x12(\n" +
+	"\x04port\x18\v \x01(\v2\x14.score.v1.PortCountsR\x04port\x12+\n" +
+	"\x05peers\x18\f \x03(\v2\x15.score.v1.ChannelPeerR\x05peers\x12\x18\n" +
+	"\atrouble\x18\r \x01(\tR\atrouble\"\x90\x02\n" +
+	"\n" +
+	"PortCounts\x12\x12\n" +
+	"\x04sent\x18\x01 \x01(\x04R\x04sent\x12\x1d\n" +
+	"\n" +
+	"sent_bytes\x18\x02 \x01(\x04R\tsentBytes\x12\x1a\n" +
+	"\breceived\x18\x03 \x01(\x04R\breceived\x12%\n" +
+	"\x0ereceived_bytes\x18\x04 \x01(\x04R\rreceivedBytes\x12\x18\n" +
+	"\adropped\x18\x05 \x01(\x04R\adropped\x12\x1c\n" +
+	"\ttruncated\x18\x06 \x01(\x04R\ttruncated\x12\x1e\n" +
+	"\n" +
+	"overflowed\x18\a \x01(\x04R\n" +
+	"overflowed\x12\x1e\n" +
+	"\n" +
+	"fragmented\x18\b \x01(\x04R\n" +
+	"fragmented\x12\x14\n" +
+	"\x05calls\x18\t \x01(\x04R\x05calls\"\xc9\x02\n" +
+	"\vChannelPeer\x12\x12\n" +
+	"\x04rank\x18\x01 \x01(\rR\x04rank\x12\x16\n" +
+	"\x06window\x18\x02 \x01(\rR\x06window\x12&\n" +
+	"\x0eunacknowledged\x18\x03 \x01(\rR\x0eunacknowledged\x12\x16\n" +
+	"\x06queued\x18\x04 \x01(\rR\x06queued\x12$\n" +
+	"\rtransmissions\x18\x05 \x01(\rR\rtransmissions\x12\x12\n" +
+	"\x04hold\x18\x06 \x01(\tR\x04hold\x12\x16\n" +
+	"\x06failed\x18\a \x01(\bR\x06failed\x12\x1c\n" +
+	"\tsuspended\x18\b \x01(\bR\tsuspended\x12(\n" +
+	"\x10round_trip_nanos\x18\t \x01(\x03R\x0eroundTripNanos\x12\x1a\n" +
+	"\breceived\x18\n" +
+	" \x01(\rR\breceived\x12\x18\n" +
+	"\aanswers\x18\v \x01(\tR\aanswers\"o\n" +
+	"\x13ListChannelsRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x19\n" +
+	"\bone_rank\x18\x03 \x01(\bR\aoneRank\x12\x12\n" +
+	"\x04rank\x18\x04 \x01(\rR\x04rank\"b\n" +
+	"\x14ListChannelsResponse\x122\n" +
+	"\bchannels\x18\x01 \x03(\v2\x16.score.v1.ChannelStateR\bchannels\x12\x16\n" +
+	"\x06silent\x18\x02 \x03(\tR\x06silent\"\x90\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -2547,7 +3095,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12!\n" +
 	"\fjobs_running\x18\x03 \x01(\x04R\vjobsRunning\x12\x1f\n" +
 	"\vjobs_queued\x18\x04 \x01(\x04R\n" +
-	"jobsQueued2\x9c\x04\n" +
+	"jobsQueued2\xeb\x04\n" +
 	"\n" +
 	"JobService\x12;\n" +
 	"\x06Submit\x12\x17.score.v1.SubmitRequest\x1a\x18.score.v1.SubmitResponse\x12<\n" +
@@ -2558,7 +3106,8 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"ExplainJob\x12\x1b.score.v1.ExplainJobRequest\x1a\x1c.score.v1.ExplainJobResponse\x12D\n" +
 	"\tCancelJob\x12\x1a.score.v1.CancelJobRequest\x1a\x1b.score.v1.CancelJobResponse\x12D\n" +
 	"\tSignalJob\x12\x1a.score.v1.SignalJobRequest\x1a\x1b.score.v1.SignalJobResponse\x12>\n" +
-	"\aWaitJob\x12\x18.score.v1.WaitJobRequest\x1a\x19.score.v1.WaitJobResponse2\xcf\x03\n" +
+	"\aWaitJob\x12\x18.score.v1.WaitJobRequest\x1a\x19.score.v1.WaitJobResponse\x12M\n" +
+	"\fListChannels\x12\x1d.score.v1.ListChannelsRequest\x1a\x1e.score.v1.ListChannelsResponse2\xcf\x03\n" +
 	"\x0eClusterService\x12D\n" +
 	"\tListNodes\x12\x1a.score.v1.ListNodesRequest\x1a\x1b.score.v1.ListNodesResponse\x12J\n" +
 	"\vGetSettings\x12\x1c.score.v1.GetSettingsRequest\x1a\x1d.score.v1.GetSettingsResponse\x12J\n" +
@@ -2580,7 +3129,7 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 	return file_score_v1_user_proto_rawDescData
 }
 
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_score_v1_user_proto_goTypes = []any{
 	(*SubmitRequest)(nil),               // 0: score.v1.SubmitRequest
 	(*SubmitResponse)(nil),              // 1: score.v1.SubmitResponse
@@ -2601,91 +3150,101 @@ var file_score_v1_user_proto_goTypes = []any{
 	(*SignalJobResponse)(nil),           // 16: score.v1.SignalJobResponse
 	(*WaitJobRequest)(nil),              // 17: score.v1.WaitJobRequest
 	(*WaitJobResponse)(nil),             // 18: score.v1.WaitJobResponse
-	(*Node)(nil),                        // 19: score.v1.Node
-	(*ListNodesRequest)(nil),            // 20: score.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),           // 21: score.v1.ListNodesResponse
-	(*Settings)(nil),                    // 22: score.v1.Settings
-	(*GetSettingsRequest)(nil),          // 23: score.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),         // 24: score.v1.GetSettingsResponse
-	(*SetSettingsRequest)(nil),          // 25: score.v1.SetSettingsRequest
-	(*SetSettingsResponse)(nil),         // 26: score.v1.SetSettingsResponse
-	(*StepTimes)(nil),                   // 27: score.v1.StepTimes
-	(*SwitchMetricsRequest)(nil),        // 28: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 29: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 30: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 31: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 32: score.v1.GetMatrixResponse
-	(*GetVersionRequest)(nil),           // 33: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 34: score.v1.GetVersionResponse
-	(*AttachRequest_Open)(nil),          // 35: score.v1.AttachRequest.Open
-	(*AttachEvent_StateChange)(nil),     // 36: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 37: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 38: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 39: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 40: score.v1.JobSpec
-	(*Verdict)(nil),                     // 41: score.v1.Verdict
-	(*Job)(nil),                         // 42: score.v1.Job
-	(JobState)(0),                       // 43: score.v1.JobState
-	(*NodePlace)(nil),                   // 44: score.v1.NodePlace
+	(*ChannelState)(nil),                // 19: score.v1.ChannelState
+	(*PortCounts)(nil),                  // 20: score.v1.PortCounts
+	(*ChannelPeer)(nil),                 // 21: score.v1.ChannelPeer
+	(*ListChannelsRequest)(nil),         // 22: score.v1.ListChannelsRequest
+	(*ListChannelsResponse)(nil),        // 23: score.v1.ListChannelsResponse
+	(*Node)(nil),                        // 24: score.v1.Node
+	(*ListNodesRequest)(nil),            // 25: score.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),           // 26: score.v1.ListNodesResponse
+	(*Settings)(nil),                    // 27: score.v1.Settings
+	(*GetSettingsRequest)(nil),          // 28: score.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),         // 29: score.v1.GetSettingsResponse
+	(*SetSettingsRequest)(nil),          // 30: score.v1.SetSettingsRequest
+	(*SetSettingsResponse)(nil),         // 31: score.v1.SetSettingsResponse
+	(*StepTimes)(nil),                   // 32: score.v1.StepTimes
+	(*SwitchMetricsRequest)(nil),        // 33: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 34: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 35: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 36: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 37: score.v1.GetMatrixResponse
+	(*GetVersionRequest)(nil),           // 38: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 39: score.v1.GetVersionResponse
+	(*AttachRequest_Open)(nil),          // 40: score.v1.AttachRequest.Open
+	(*AttachEvent_StateChange)(nil),     // 41: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 42: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 43: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 44: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 45: score.v1.JobSpec
+	(*Verdict)(nil),                     // 46: score.v1.Verdict
+	(*Job)(nil),                         // 47: score.v1.Job
+	(JobState)(0),                       // 48: score.v1.JobState
+	(*NodePlace)(nil),                   // 49: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	40, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	35, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	45, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	40, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
 	3,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
-	36, // 3: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	41, // 3: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
 	5,  // 4: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	37, // 5: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	41, // 6: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	42, // 7: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	42, // 8: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	42, // 5: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	46, // 6: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	47, // 7: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	47, // 8: score.v1.GetJobResponse.job:type_name -> score.v1.Job
 	6,  // 9: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	42, // 10: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	19, // 11: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	22, // 12: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	22, // 13: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	22, // 14: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	38, // 15: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	27, // 16: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	27, // 17: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	39, // 18: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	30, // 19: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	43, // 20: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	44, // 21: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	6,  // 22: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	27, // 23: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	0,  // 24: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	2,  // 25: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	7,  // 26: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	9,  // 27: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	11, // 28: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	13, // 29: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	15, // 30: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	17, // 31: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	20, // 32: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	23, // 33: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	25, // 34: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	28, // 35: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	31, // 36: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	33, // 37: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	1,  // 38: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	4,  // 39: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	8,  // 40: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	10, // 41: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	12, // 42: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	14, // 43: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	16, // 44: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	18, // 45: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	21, // 46: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	24, // 47: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	26, // 48: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	29, // 49: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	32, // 50: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	34, // 51: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	38, // [38:52] is the sub-list for method output_type
-	24, // [24:38] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	47, // 10: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	20, // 11: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	21, // 12: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	19, // 13: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	24, // 14: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	27, // 15: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	27, // 16: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	27, // 17: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	43, // 18: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	32, // 19: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	32, // 20: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	44, // 21: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	35, // 22: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	48, // 23: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	49, // 24: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	6,  // 25: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	32, // 26: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	0,  // 27: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	2,  // 28: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	7,  // 29: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	9,  // 30: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	11, // 31: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	13, // 32: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	15, // 33: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	17, // 34: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	22, // 35: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	25, // 36: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	28, // 37: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	30, // 38: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	33, // 39: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	36, // 40: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	38, // 41: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	1,  // 42: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	4,  // 43: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	8,  // 44: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	10, // 45: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	12, // 46: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	14, // 47: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	16, // 48: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	18, // 49: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	23, // 50: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	26, // 51: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	29, // 52: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	31, // 53: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	34, // 54: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	37, // 55: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	39, // 56: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	42, // [42:57] is the sub-list for method output_type
+	27, // [27:42] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -2714,7 +3273,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

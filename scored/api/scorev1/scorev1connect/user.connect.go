@@ -54,6 +54,8 @@ const (
 	JobServiceSignalJobProcedure = "/score.v1.JobService/SignalJob"
 	// JobServiceWaitJobProcedure is the fully-qualified name of the JobService's WaitJob RPC.
 	JobServiceWaitJobProcedure = "/score.v1.JobService/WaitJob"
+	// JobServiceListChannelsProcedure is the fully-qualified name of the JobService's ListChannels RPC.
+	JobServiceListChannelsProcedure = "/score.v1.JobService/ListChannels"
 	// ClusterServiceListNodesProcedure is the fully-qualified name of the ClusterService's ListNodes
 	// RPC.
 	ClusterServiceListNodesProcedure = "/score.v1.ClusterService/ListNodes"
@@ -87,6 +89,8 @@ type JobServiceClient interface {
 	SignalJob(context.Context, *connect.Request[scorev1.SignalJobRequest]) (*connect.Response[scorev1.SignalJobResponse], error)
 	// WaitJob answers when the job is done.
 	WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error)
+	// ListChannels tells how the channels of running jobs' ranks are.
+	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
 }
 
 // NewJobServiceClient constructs a client for the score.v1.JobService service. By default, it uses
@@ -148,19 +152,26 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(jobServiceMethods.ByName("WaitJob")),
 			connect.WithClientOptions(opts...),
 		),
+		listChannels: connect.NewClient[scorev1.ListChannelsRequest, scorev1.ListChannelsResponse](
+			httpClient,
+			baseURL+JobServiceListChannelsProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("ListChannels")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // jobServiceClient implements JobServiceClient.
 type jobServiceClient struct {
-	submit     *connect.Client[scorev1.SubmitRequest, scorev1.SubmitResponse]
-	attach     *connect.Client[scorev1.AttachRequest, scorev1.AttachEvent]
-	listJobs   *connect.Client[scorev1.ListJobsRequest, scorev1.ListJobsResponse]
-	getJob     *connect.Client[scorev1.GetJobRequest, scorev1.GetJobResponse]
-	explainJob *connect.Client[scorev1.ExplainJobRequest, scorev1.ExplainJobResponse]
-	cancelJob  *connect.Client[scorev1.CancelJobRequest, scorev1.CancelJobResponse]
-	signalJob  *connect.Client[scorev1.SignalJobRequest, scorev1.SignalJobResponse]
-	waitJob    *connect.Client[scorev1.WaitJobRequest, scorev1.WaitJobResponse]
+	submit       *connect.Client[scorev1.SubmitRequest, scorev1.SubmitResponse]
+	attach       *connect.Client[scorev1.AttachRequest, scorev1.AttachEvent]
+	listJobs     *connect.Client[scorev1.ListJobsRequest, scorev1.ListJobsResponse]
+	getJob       *connect.Client[scorev1.GetJobRequest, scorev1.GetJobResponse]
+	explainJob   *connect.Client[scorev1.ExplainJobRequest, scorev1.ExplainJobResponse]
+	cancelJob    *connect.Client[scorev1.CancelJobRequest, scorev1.CancelJobResponse]
+	signalJob    *connect.Client[scorev1.SignalJobRequest, scorev1.SignalJobResponse]
+	waitJob      *connect.Client[scorev1.WaitJobRequest, scorev1.WaitJobResponse]
+	listChannels *connect.Client[scorev1.ListChannelsRequest, scorev1.ListChannelsResponse]
 }
 
 // Submit calls score.v1.JobService.Submit.
@@ -203,6 +214,11 @@ func (c *jobServiceClient) WaitJob(ctx context.Context, req *connect.Request[sco
 	return c.waitJob.CallUnary(ctx, req)
 }
 
+// ListChannels calls score.v1.JobService.ListChannels.
+func (c *jobServiceClient) ListChannels(ctx context.Context, req *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error) {
+	return c.listChannels.CallUnary(ctx, req)
+}
+
 // JobServiceHandler is an implementation of the score.v1.JobService service.
 type JobServiceHandler interface {
 	// Submit commits a job; the reply means a majority has it on disk.
@@ -216,6 +232,8 @@ type JobServiceHandler interface {
 	SignalJob(context.Context, *connect.Request[scorev1.SignalJobRequest]) (*connect.Response[scorev1.SignalJobResponse], error)
 	// WaitJob answers when the job is done.
 	WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error)
+	// ListChannels tells how the channels of running jobs' ranks are.
+	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
 }
 
 // NewJobServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -273,6 +291,12 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(jobServiceMethods.ByName("WaitJob")),
 		connect.WithHandlerOptions(opts...),
 	)
+	jobServiceListChannelsHandler := connect.NewUnaryHandler(
+		JobServiceListChannelsProcedure,
+		svc.ListChannels,
+		connect.WithSchema(jobServiceMethods.ByName("ListChannels")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.JobService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case JobServiceSubmitProcedure:
@@ -291,6 +315,8 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 			jobServiceSignalJobHandler.ServeHTTP(w, r)
 		case JobServiceWaitJobProcedure:
 			jobServiceWaitJobHandler.ServeHTTP(w, r)
+		case JobServiceListChannelsProcedure:
+			jobServiceListChannelsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -330,6 +356,10 @@ func (UnimplementedJobServiceHandler) SignalJob(context.Context, *connect.Reques
 
 func (UnimplementedJobServiceHandler) WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.WaitJob is not implemented"))
+}
+
+func (UnimplementedJobServiceHandler) ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.ListChannels is not implemented"))
 }
 
 // ClusterServiceClient is a client for the score.v1.ClusterService service.

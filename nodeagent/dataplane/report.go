@@ -1,0 +1,88 @@
+package dataplane
+
+import (
+	"slices"
+
+	"score/channels/abi"
+	"score/channels/link"
+	"score/channels/node"
+	"score/flowctl"
+	"score/scored/api/scorev1"
+)
+
+// States of a channel, as people are told.
+const (
+	stateNew    = "new" // somebody sent to it, and its rank has not opened it yet
+	stateOpen   = "open"
+	stateClosed = "closed"
+	stateGone   = "gone" // its process ended without closing it
+)
+
+// Channels tells how the contexts of the job's ranks here are, by rank and channel.
+func (j *Job) Channels() []*scorev1.ChannelState {
+	contexts := j.handle.Contexts()
+	all := make([]*scorev1.ChannelState, len(contexts))
+	for i := range contexts {
+		all[i] = j.channel(&contexts[i])
+	}
+	return all
+}
+
+// Rank tells about the contexts of one rank, and about its exchange with ranks on other nodes.
+func (j *Job) Rank(rank uint32) []*scorev1.ChannelState {
+	all := slices.DeleteFunc(j.Channels(), func(c *scorev1.ChannelState) bool { return c.GetRank() != rank })
+	for _, c := range all {
+		peers, err := j.handle.Peers(c.GetChannel(), rank)
+		if err != nil {
+			c.Trouble = err.Error()
+		}
+		for i := range peers {
+			c.Peers = append(c.Peers, peerOf(&peers[i]))
+		}
+	}
+	return all
+}
+
+func (j *Job) channel(c *node.ContextStatus) *scorev1.ChannelState {
+	state := &scorev1.ChannelState{
+		JobId: j.id, Rank: c.Rank, Channel: c.Channel, State: stateOf(c), Asleep: c.Asleep, Driver: c.Mode,
+		Pid: int32(c.Owner.Pid), Counters: c.Counters[:], Port: portOf(&c.Port),
+	}
+	if c.Address.IsValid() {
+		state.Address = c.Address.String()
+	}
+	return state
+}
+
+func stateOf(c *node.ContextStatus) string {
+	switch {
+	case c.State == abi.StateClosed:
+		return stateClosed
+	case c.State == abi.StateGone:
+		return stateGone
+	case c.Owner.Pid == 0:
+		return stateNew
+	default:
+		return stateOpen
+	}
+}
+
+func portOf(s *link.Stats) *scorev1.PortCounts {
+	return &scorev1.PortCounts{
+		Sent: s.Sent, SentBytes: s.SentBytes, Received: s.Received, ReceivedBytes: s.ReceivedBytes,
+		Dropped: s.Dropped, Truncated: s.Truncated, Overflowed: s.Overflowed, Fragmented: s.Fragmented, Calls: s.Calls,
+	}
+}
+
+func peerOf(p *node.PeerStatus) *scorev1.ChannelPeer {
+	peer := &scorev1.ChannelPeer{
+		Rank: p.Rank, Window: uint32(p.Sender.Window), Unacknowledged: p.Sender.Next - p.Sender.Acked,
+		Queued: p.Sender.Queued - p.Sender.Next, Transmissions: p.Sender.Sent,
+		Failed: p.Sender.Failed, Suspended: p.Sender.Suspended, RoundTripNanos: p.Sender.RoundTrip.Nanoseconds(),
+		Received: p.Receiver.Next, Answers: p.Receiver.Kind.String(),
+	}
+	if p.Sender.Hold != flowctl.Open {
+		peer.Hold = p.Sender.Hold.String()
+	}
+	return peer
+}

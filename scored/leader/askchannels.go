@@ -1,0 +1,82 @@
+package leader
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"score/scored/api/scorev1"
+)
+
+// Channels asks the nodes how the channels of running jobs are: of one job, which the
+// caller must control, or of all that he does.
+func (l *Leader) Channels(ctx context.Context, r *scorev1.ListChannelsRequest, caller Caller) (*scorev1.ListChannelsResponse, error) {
+	return consult(ctx, l, func(b *brain, answer func(*scorev1.ListChannelsResponse, error)) {
+		jobs, err := l.jobsOf(b, r.GetJobId(), caller)
+		if err != nil {
+			answer(nil, err)
+			return
+		}
+		b.askChannels(jobs, r, func(response *scorev1.ListChannelsResponse) { answer(response, nil) })
+	})
+}
+
+// jobsOf is the job of that number, or all jobs that the caller controls if it is zero.
+func (l *Leader) jobsOf(b *brain, id uint64, caller Caller) (jobs []*job, err error) {
+	if id != 0 {
+		j := b.jobs[id]
+		if j == nil || j.state == done {
+			return nil, l.overOrUnknown(id)
+		}
+		return []*job{j}, caller.mayControl(id, j.user)
+	}
+	for _, id := range slices.Sorted(maps.Keys(b.jobs)) {
+		if j := b.jobs[id]; j.state != done && caller.mayControl(id, j.user) == nil {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs, nil
+}
+
+// askChannels puts one question to each node, about all the jobs that it has of these.
+func (b *brain) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, answered func(*scorev1.ListChannelsResponse)) {
+	a := b.newAsk()
+	a.over = func() {
+		slices.SortFunc(a.channels, compareChannels)
+		response := &scorev1.ListChannelsResponse{Channels: a.channels, Silent: slices.Sorted(maps.Keys(a.waiting))}
+		b.call(func(error) { answered(response) })
+	}
+	questions := make(map[string]*scorev1.AskChannels)
+	for _, j := range jobs {
+		for _, p := range j.parts {
+			if j.forgotten || r.GetNode() != "" && r.GetNode() != p.Node {
+				continue
+			}
+			q := questions[p.Node]
+			if q == nil {
+				q = &scorev1.AskChannels{Request: a.id, OneRank: r.GetOneRank(), Rank: r.GetRank()}
+				questions[p.Node] = q
+			}
+			q.JobIds = append(q.JobIds, j.id)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(questions)) {
+		b.put(a, b.nodes[name], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskChannels{AskChannels: questions[name]}})
+	}
+	b.await(a)
+}
+
+// channels takes a node's answer.
+func (b *brain) channels(n *node, m *scorev1.ChannelsReply) {
+	b.answers(n, m.GetRequest(), func(a *ask) {
+		for _, channel := range m.GetChannels() {
+			channel.Node = n.name
+			a.channels = append(a.channels, channel)
+		}
+	})
+}
+
+func compareChannels(a, b *scorev1.ChannelState) int {
+	return cmp.Or(cmp.Compare(a.GetJobId(), b.GetJobId()), cmp.Compare(a.GetRank(), b.GetRank()), cmp.Compare(a.GetChannel(), b.GetChannel()))
+}
