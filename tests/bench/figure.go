@@ -27,6 +27,9 @@ type target struct {
 
 func noTarget() target                   { return target{} }
 func atMost(of string, x float64) target { return target{of: of, most: x, least: math.NaN()} }
+func atLeast(of string, x float64) target {
+	return target{of: of, most: math.NaN(), least: x}
+}
 func (t target) String() string {
 	switch {
 	case t.of == "":

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+
+	"score/tests/bench/channels"
 )
 
 // group is one family of figures.
@@ -23,6 +26,7 @@ var groups = []group{
 	{"switch", switchGroup},
 	{"sharing", sharingGroup},
 	{"placement", placementGroup},
+	{"channels", channelsGroup},
 }
 
 // bench is what all groups share.
@@ -30,24 +34,29 @@ type bench struct {
 	*report
 	bin  string // directory of scored and scrun
 	work string // scratch directory, removed at the end
+	out  string // directory of curves and plots, kept
 	runs int    // alternating runs of a pair
 }
 
 func main() {
+	if channels.IsRank() {
+		os.Exit(channels.RunRank())
+	}
 	only := flag.String("only", "", "comma-separated groups to run (default all)")
 	bin := flag.String("bin", "bin", "directory of scored and scrun")
+	out := flag.String("out", filepath.Join("build", "bench"), "directory for curves and plots")
 	runs := flag.Int("runs", 7, "alternating runs of each pair, at least 5")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *only, *bin, *runs); err != nil {
+	if err := run(ctx, *only, bench{bin: *bin, out: *out, runs: *runs}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, only, bin string, runs int) error {
-	if runs < 5 {
+func run(ctx context.Context, only string, b bench) error {
+	if b.runs < 5 {
 		return errors.New("-runs below 5 says nothing")
 	}
 	chosen, err := choose(only)
@@ -59,12 +68,12 @@ func run(ctx context.Context, only, bin string, runs int) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	b := &bench{report: &report{out: os.Stdout}, bin: bin, work: work, runs: runs}
+	b.report, b.work = &report{out: os.Stdout}, work
 	describeMachine(os.Stdout)
 	var failed error
 	for _, g := range chosen {
 		fmt.Printf("# %s\n", g.name)
-		if err := g.run(ctx, b); err != nil {
+		if err := g.run(ctx, &b); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.name, err))
 		}
 	}
@@ -80,7 +89,7 @@ func choose(only string) ([]group, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement", name)
+			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels", name)
 		}
 		chosen = append(chosen, groups[i])
 	}

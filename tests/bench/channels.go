@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"score/tests/bench/channels"
+)
+
+// What a message may cost, relative to the peer that is named.
+const (
+	shmLatencyTarget  = 0.65 // of UCX over POSIX shared memory
+	udpLatencyTarget  = 0.7  // of UCX over TCP
+	bareLatencyTarget = 1.3  // of two processes that only send and poll
+	shmRateTarget     = 1.5  // times UCX
+	udpRateTarget     = 4.0
+	bandwidthTarget   = 1.0
+)
+
+// What an inbox and its agent may cost.
+const (
+	goodputTarget     = 0.9 // of the receiver's speed
+	refusedTarget     = 5.0 // per cent of what was sent
+	acknowledgeTarget = 2.0 // milliseconds
+	agentTarget       = 2.0 // per cent of a CPU
+	peerTarget        = 128.0
+	contextTarget     = 8.0 // MB
+	otherRuns         = 5   // of what has no peer
+)
+
+// contestant is a program that measures a plan.
+type contestant struct {
+	name    string
+	paths   []channels.Path
+	measure func(context.Context, channels.Path, channels.Plan) (channels.Curve, error)
+}
+
+const (
+	ours = "score"
+	ucx  = "ucx"
+	bare = "bare"
+)
+
+var bothPaths = []channels.Path{channels.Shm, channels.UDP}
+
+// channelsGroup measures messages beside their peers.
+func channelsGroup(ctx context.Context, b *bench) error {
+	all, err := contestants(ctx, b)
+	if err != nil {
+		return err
+	}
+	series, err := curves(ctx, b.runs, all)
+	if err != nil {
+		return err
+	}
+	messageFigures(b, series)
+	if err := writeCurves(b.out, series); err != nil {
+		return err
+	}
+	return otherFigures(ctx, b)
+}
+
+// contestants are the library, and those of the peers that are installed.
+func contestants(ctx context.Context, b *bench) ([]contestant, error) {
+	all := []contestant{library(ours, channels.Switches{Immediate: true, Overlap: true})}
+	peer := channels.UCX{Dir: b.work}
+	if packages := peer.Missing(); packages == "" {
+		all = append(all, contestant{ucx, bothPaths, peer.Measure})
+	} else {
+		skip(ucx, packages)
+	}
+	all = append(all, contestant{bare, []channels.Path{channels.UDP}, func(ctx context.Context, _ channels.Path, p channels.Plan) (channels.Curve, error) {
+		return channels.Bare(ctx, p)
+	}})
+	for _, mpi := range []*channels.MPI{channels.MPICH(), channels.OpenMPI()} {
+		if packages := mpi.Missing(); packages != "" {
+			skip(mpi.Name, packages)
+			continue
+		}
+		if err := mpi.Build(ctx, b.work); err != nil {
+			return nil, err
+		}
+		all = append(all, contestant{mpi.Name, bothPaths, mpi.Measure})
+	}
+	return append(all,
+		library("score, not immediate", channels.Switches{Overlap: true}),
+		library("score, no overlap", channels.Switches{Immediate: true}),
+		library("score, neither", channels.Switches{})), nil
+}
+
+func library(name string, s channels.Switches) contestant {
+	return contestant{name, bothPaths, func(ctx context.Context, path channels.Path, p channels.Plan) (channels.Curve, error) {
+		return channels.Ours(ctx, path, p, s)
+	}}
+}
+
+func skip(name, packages string) {
+	fmt.Printf("# skipped: the peer %s is not installed (apt-get install %s)\n", name, packages)
+}
+
+// series has the runs of each contestant on each path.
+type series map[channels.Path]map[string][]channels.Curve
+
+// curves lets the contestants measure in turns, there and back, so that those that are compared run
+// within seconds of each other and none is always the first.
+func curves(ctx context.Context, runs int, all []contestant) (series, error) {
+	s := series{}
+	for _, path := range bothPaths {
+		s[path] = map[string][]channels.Curve{}
+		plan := channels.NewPlan(path)
+		for run := range runs {
+			for i := range all {
+				c := all[i]
+				if run%2 == 1 {
+					c = all[len(all)-1-i]
+				}
+				if !hasPath(c, path) {
+					continue
+				}
+				curve, err := c.measure(ctx, path, plan)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", c.name, err)
+				}
+				s[path][c.name] = append(s[path][c.name], curve)
+			}
+		}
+	}
+	return s, nil
+}
+
+func hasPath(c contestant, path channels.Path) bool {
+	for _, p := range c.paths {
+		if p == path {
+			return true
+		}
+	}
+	return false
+}
+
+// values are one number of each run.
+func values(runs []channels.Curve, of func(channels.Curve) float64) []float64 {
+	var xs []float64
+	for _, c := range runs {
+		xs = append(xs, of(c))
+	}
+	return xs
+}
+
+func latency(size int) func(channels.Curve) float64 {
+	return func(c channels.Curve) float64 { return c.Latency[size] / 1e3 }
+}
+
+func rate(c channels.Curve) float64 { return c.Rate(8) }
+
+func bandwidth(size int) func(channels.Curve) float64 {
+	return func(c channels.Curve) float64 { return c.Bandwidth(size) }
+}
+
+// messageFigures compares with every peer; the targets are those against UCX, and the bare socket.
+func messageFigures(b *bench, s series) {
+	latencyTargets := map[channels.Path]target{channels.Shm: atMost("ratio", shmLatencyTarget), channels.UDP: atMost("ratio", udpLatencyTarget)}
+	rateTargets := map[channels.Path]target{channels.Shm: atLeast("ratio", shmRateTarget), channels.UDP: atLeast("ratio", udpRateTarget)}
+	for _, path := range bothPaths {
+		mine := s[path][ours]
+		for _, peer := range []string{ucx, "mpich", "openmpi"} {
+			theirs, ok := s[path][peer]
+			if !ok {
+				continue
+			}
+			against := func(what, unit string, of func(channels.Curve) float64, t target) {
+				if peer != ucx {
+					t = noTarget()
+				}
+				b.pair(fmt.Sprintf("channels_%s_%s_vs_%s", path, what, peer), values(mine, of), values(theirs, of), unit, t)
+			}
+			against("latency_8", "us", latency(8), latencyTargets[path])
+			against("rate_8", "M/s", rate, rateTargets[path])
+			against("bandwidth_8192", "GB/s", bandwidth(8192), atLeast("ratio", bandwidthTarget))
+			against("bandwidth_65536", "GB/s", bandwidth(65536), atLeast("ratio", bandwidthTarget))
+		}
+		if theirs, ok := s[path][bare]; ok {
+			b.pair(fmt.Sprintf("channels_%s_latency_8_vs_bare", path), values(mine, latency(8)), values(theirs, latency(8)), "us", atMost("ratio", bareLatencyTarget))
+		}
+	}
+}
+
+// writeCurves writes all curves as a table and as a picture.
+func writeCurves(dir string, s series) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var machine strings.Builder
+	describeMachine(&machine)
+	var chart channels.Chart
+	for _, path := range bothPaths {
+		for name, runs := range s[path] {
+			chart.Add(path, name, runs)
+		}
+	}
+	fmt.Fprintf(&machine, "# %s, medians; see docs/BENCHMARKS.md, channels\n", time.Now().Format(time.DateOnly))
+	table, picture := filepath.Join(dir, "channels.csv"), filepath.Join(dir, "channels.png")
+	if err := chart.WriteTable(table, machine.String()); err != nil {
+		return err
+	}
+	if err := chart.WritePicture(picture); err != nil {
+		return err
+	}
+	fmt.Printf("# curves: %s, %s\n", table, picture)
+	return nil
+}
+
+// otherFigures are those without a peer.
+func otherFigures(ctx context.Context, b *bench) error {
+	for _, path := range bothPaths {
+		var goodput, refused []float64
+		for range otherRuns {
+			c, err := channels.MeasureCrowd(ctx, path)
+			if err != nil {
+				return err
+			}
+			goodput, refused = append(goodput, c.Goodput), append(refused, 100*c.Refused)
+		}
+		b.single(fmt.Sprintf("channels_%s_full_inbox_goodput", path), median(goodput), "of_receiver", atLeast("value", goodputTarget))
+		b.single(fmt.Sprintf("channels_%s_full_inbox_refused", path), median(refused), "%", atMost("value", refusedTarget))
+	}
+	if err := absentFigures(ctx, b); err != nil {
+		return err
+	}
+	m, err := channels.MeasureMemory()
+	if err != nil {
+		return err
+	}
+	b.single("channels_memory_new_peer", m.PeerNew, "B", atMost("value", peerTarget))
+	b.single("channels_memory_idle_peer", m.PeerIdle, "B", atMost("value", peerTarget))
+	b.single("channels_memory_1000_ranks", m.Context/1e6, "MB", atMost("value", contextTarget))
+	return nil
+}
+
+func absentFigures(ctx context.Context, b *bench) error {
+	var middle, late, most, cpu []float64
+	for range otherRuns {
+		a, err := channels.MeasureAbsent(ctx)
+		if err != nil {
+			return err
+		}
+		n := len(a.Acknowledged)
+		middle, late = append(middle, a.Acknowledged[n/2]), append(late, a.Acknowledged[n*99/100])
+		most, cpu = append(most, a.Acknowledged[n-1]), append(cpu, 100*a.AgentCPU)
+	}
+	b.single("channels_computing_rank_acknowledged_median", median(middle), "ms", atMost("value", acknowledgeTarget))
+	b.single("channels_computing_rank_acknowledged_p99", median(late), "ms", atMost("value", acknowledgeTarget))
+	b.single("channels_computing_rank_acknowledged_max", median(most), "ms", noTarget())
+	b.single("channels_computing_rank_agents_cpu", median(cpu), "%", atMost("value", agentTarget))
+	return nil
+}

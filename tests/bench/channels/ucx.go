@@ -1,0 +1,159 @@
+package channels
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// UCX is the peer that Debian's MPICH and Open MPI stand on: ucx_perftest measures tagged messages.
+type UCX struct{ Dir string } // of its batch files
+
+const (
+	ucxProgram = "ucx_perftest"
+	// ucxStart bounds the wait for its server to listen; ucxAgain is between looks.
+	ucxStart = 10 * time.Second
+	ucxAgain = 10 * time.Millisecond
+)
+
+var errListen = errors.New("ucx_perftest does not listen")
+
+// ucxTransports are the fastest that it has for a path, on a machine without special hardware.
+var ucxTransports = map[Path]string{Shm: "posix", UDP: "tcp"}
+
+// Missing says what has to be installed; "" if nothing.
+func (UCX) Missing() string {
+	if _, err := exec.LookPath(ucxProgram); err != nil {
+		return "ucx-utils"
+	}
+	return ""
+}
+
+// Measure measures a plan: inside the node through POSIX shared memory, between nodes by TCP, for it
+// has no transport over UDP.
+func (u UCX) Measure(ctx context.Context, path Path, plan Plan) (Curve, error) {
+	cpus, err := CPUs()
+	if err != nil {
+		return Curve{}, err
+	}
+	batch := filepath.Join(u.Dir, "ucx-"+string(path))
+	if err := os.WriteFile(batch, ucxBatch(plan), 0o600); err != nil {
+		return Curve{}, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return Curve{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := u.command(ctx, path, port, cpus[1], "-b", batch)
+	if err := server.Start(); err != nil {
+		return Curve{}, err
+	}
+	out, err := u.client(ctx, path, port, cpus[0], batch)
+	if err != nil {
+		cancel()
+	}
+	if err := errors.Join(err, server.Wait()); err != nil {
+		return Curve{}, fmt.Errorf("%s by %s: %w", ucxProgram, path, err)
+	}
+	return parseUCX(out)
+}
+
+func (u UCX) client(ctx context.Context, path Path, port, cpu int, batch string) (string, error) {
+	if err := listening(ctx, port); err != nil {
+		return "", err
+	}
+	out, err := u.command(ctx, path, port, cpu, "-b", batch, "-f", "-v", "127.0.0.1").Output()
+	return string(out), err
+}
+
+func (UCX) command(ctx context.Context, path Path, port, cpu int, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, ucxProgram, append([]string{"-p", strconv.Itoa(port), "-c", strconv.Itoa(cpu)}, args...)...)
+	cmd.Env = append(os.Environ(), "UCX_TLS="+ucxTransports[path], "UCX_NET_DEVICES=all", "UCX_WARN_UNUSED_ENV_VARS=n")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// ucxBatch has one test a line, with the same warm-up as ours.
+func ucxBatch(plan Plan) []byte {
+	var b bytes.Buffer
+	for _, p := range plan {
+		fmt.Fprintf(&b, "%s-%d -t tag_lat -s %d -n %d -w %d\n", lineLatency, p.Size, p.Size, p.Rounds, p.Rounds/10+1)
+		fmt.Fprintf(&b, "%s-%d -t tag_bw -s %d -n %d -w %d\n", lineStream, p.Size, p.Size, p.Stream, p.Stream/10+1)
+	}
+	return b.Bytes()
+}
+
+// freePort is one that nobody listens on at this moment.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// listening waits until somebody listens on the port, without connecting: the server takes one client.
+func listening(ctx context.Context, port int) error {
+	want := fmt.Sprintf(":%04X 00000000:0000 0A", port)
+	for end := time.Now().Add(ucxStart); time.Now().Before(end); {
+		for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+			data, err := os.ReadFile(table)
+			if err == nil && (strings.Contains(string(data), want) || strings.Contains(string(data), fmt.Sprintf(":%04X 00000000000000000000000000000000:0000 0A", port))) {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(ucxAgain):
+		}
+	}
+	return errListen
+}
+
+// Columns of ucx_perftest's final lines: the name of the test, then iterations, and the averages over all of it.
+const (
+	ucxName    = 0
+	ucxLatency = 4 // microseconds, one way
+	ucxRate    = 8 // messages a second
+	ucxColumns = 9
+)
+
+// parseUCX reads the lines that -f -v print.
+func parseUCX(out string) (Curve, error) {
+	c := newCurve()
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.TrimSpace(line), ",")
+		kind, text, ok := strings.Cut(fields[ucxName], "-")
+		if !ok || len(fields) != ucxColumns || kind != lineLatency && kind != lineStream {
+			continue // the heading
+		}
+		size, err1 := strconv.Atoi(text)
+		us, err2 := strconv.ParseFloat(fields[ucxLatency], 64)
+		rate, err3 := strconv.ParseFloat(fields[ucxRate], 64)
+		if err := errors.Join(err1, err2, err3); err != nil || rate <= 0 {
+			return c, fmt.Errorf("%w: %q", errOutput, line)
+		}
+		if kind == lineLatency {
+			c.Latency[size] = us * 1e3
+		} else {
+			c.Stream[size] = 1e9 / rate
+		}
+	}
+	if len(c.Latency) == 0 || len(c.Stream) == 0 {
+		return c, fmt.Errorf("%w: %q", errOutput, out)
+	}
+	return c, nil
+}
