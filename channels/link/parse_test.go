@@ -114,7 +114,8 @@ func TestRoundTrip(t *testing.T) {
 			if ok {
 				added = append(added, f)
 			}
-			if part := !f.Start || f.Total > size; part && size == 0 && ok || !(part && size == 0) && size <= room && !ok {
+			empty := size == 0 && (!f.Start || f.Total > size)
+			if empty && ok || !empty && size <= room && !ok {
 				t.Fatalf("%d bytes of %d, room %d: %v", size, f.Total, room, ok)
 			}
 		}

@@ -42,6 +42,7 @@ func (w *Writer) Begin(buf []byte, limit int, h *Head) {
 		binary.LittleEndian.PutUint16(b[contextAt:], h.Port)
 	case End:
 		b[statusAt] = h.Status
+	case Where:
 	}
 }
 
