@@ -119,8 +119,8 @@ func (j *job) notice(n switcher.Notice) {
 		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: j.id}}}, true)
 	case switcher.NoticeWarn:
 		log.Info("job does not stop in time", zap.Int("times", n.Late))
-		j.note(fmt.Sprintf("node %s: the job's processes did not stop within %v when its slice was over, %d times in a row; "+
-			"other jobs lose that time (are they stuck in a system call?)", j.agent.options.Name, ctxswitch.StopTimeout, n.Late))
+		j.note(fmt.Sprintf("node %s: the job's processes did not stop in time when its slice was over, %d times in a row; "+
+			"other jobs lose that time (are they stuck in a system call?)", j.agent.options.Name, n.Late))
 	case switcher.NoticeLaunchFailed:
 		// The steward's connection has broken: stewardGone ends the job.
 		log.Warn("job could not be launched", zap.Error(n.Err))

@@ -1,6 +1,9 @@
 package fence
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Arity is the number of children of a node in the tree. The root sends all
 // data to each of its children, one after the other, which speaks for few; each
@@ -100,6 +103,10 @@ func (t *Tree) Add(op Op, data []byte) []Effect {
 		return t.effects
 	}
 	x.phase, x.seq, x.known, x.own = gathering, op.Seq, true, data
+	if i := t.ahead(x); i >= 0 {
+		t.fail(fmt.Errorf("%w: node %d is in %v, this node in %v", ErrProtocol, t.child(i), Op{op.Kind, x.pieces[i].seq}, op))
+		return t.effects
+	}
 	early := x.early
 	x.early = held{}
 	if early.seq > 0 {
@@ -114,6 +121,12 @@ func (t *Tree) Add(op Op, data []byte) []Effect {
 		t.gather(x, op)
 	}
 	return t.effects
+}
+
+// ahead finds a child that is further than this node's piece lets it be, or -1.
+// Its piece came when this node could not tell, and put the true one aside.
+func (t *Tree) ahead(x *exchange) int {
+	return slices.IndexFunc(x.pieces[:t.children], func(p held) bool { return p.seq > x.seq+1 })
 }
 
 // Receive implements Collective.

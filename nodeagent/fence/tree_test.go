@@ -248,6 +248,26 @@ func TestProtocolErrors(t *testing.T) {
 }
 
 // A piece of an exchange that others know to be over.
+// A node that begins cannot tell that a child is far ahead; when it adds its own
+// piece it can, and says so instead of waiting for a piece that was put aside.
+func TestChildFarAhead(t *testing.T) {
+	for _, test := range []struct {
+		seq uint64
+		far bool
+	}{{1, false}, {2, false}, {3, true}, {1 << 60, true}} {
+		w := newTrees(t, 2)
+		ahead := Message{Op: Op{Seq: test.seq}, Step: Up, Data: []byte("b")}
+		w.handle(0, w.nodes[0].Receive(1, ahead))
+		w.handle(0, w.nodes[0].Receive(1, Message{Op: Op{Seq: 1}, Step: Up, Data: []byte("b")}))
+		w.handle(0, w.nodes[0].Add(Op{Seq: 1}, []byte("a")))
+		if failed := w.failed[0]; errors.Is(failed, ErrProtocol) != test.far {
+			t.Errorf("a child in exchange %d: %v", test.seq, failed)
+		} else if test.far && !strings.Contains(failed.Error(), fmt.Sprintf("node 1 is in exchange %d, this node in exchange 1", test.seq)) {
+			t.Errorf("a child in exchange %d: %v", test.seq, failed)
+		}
+	}
+}
+
 func TestAddOfThePast(t *testing.T) {
 	w := newTrees(t, 2)
 	w.nodes[1].Receive(0, Message{Op: Op{Seq: 5}, Step: Down})

@@ -16,7 +16,7 @@ import (
 func (b *brain) losePart(j *job, p *part, reason string) {
 	p.done, p.lost = true, true
 	if j.state != ending {
-		b.end(j, verdict(nodeLost, exitCluster, "%s; submit it again", reason))
+		b.end(j, verdict(nodeLost, exitCluster, "job %d was ended: %s; submit it again", j.id, reason))
 	}
 	b.nodeDone(j, p, nil)
 }
@@ -74,8 +74,8 @@ func (b *brain) requeue(j *job) {
 	j.state, j.deadline, j.row, j.founder, j.parts = queued, 0, -1, 0, nil
 	j.verdict, j.again, j.forgotten = nil, "", false
 	if err := b.gang.Submit(j.request); err != nil {
-		b.conclude(j, verdict(nodeLost, exitCluster, "%s, and without it the job cannot run: %s", reason, plain(err)))
+		b.conclude(j, verdict(nodeLost, exitCluster, "%s, and without it job %d cannot run: %s", reason, j.id, plain(err)))
 		return
 	}
-	b.tellState(j, reason)
+	b.tellState(j, fmt.Sprintf("%s; job %d waits for other places", reason, j.id))
 }

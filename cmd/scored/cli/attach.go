@@ -15,8 +15,9 @@ import (
 func jobAttachCommand(c *caller) *cobra.Command {
 	var label bool
 	command := &cobra.Command{
-		Use:   "attach JOB",
-		Short: "show the output of a job from now on, until it ends",
+		Use:               "attach JOB",
+		Short:             "show the output of a job from now on, until it ends",
+		ValidArgsFunction: c.completeJobs(0, 1, false),
 		Long: `Shows the output of a job from now on, until the job ends; its exit code is the
 job's. ^C leaves, and the job goes on.`,
 		Args: needs(1, "one job"),

@@ -133,9 +133,10 @@ func endWords(verdict *scorev1.Verdict) string {
 func jobExplainCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
-		Use:   "explain JOB",
-		Short: "tell why a job waits, or where it runs",
-		Args:  needs(1, "one job"),
+		Use:               "explain JOB",
+		Short:             "tell why a job waits, or where it runs",
+		ValidArgsFunction: c.completeJobs(0, 1, true),
+		Args:              needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			ids, err := parseJobs(arguments)
 			if err != nil {

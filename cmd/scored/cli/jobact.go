@@ -44,9 +44,10 @@ func joinSentences(failures []error) error {
 
 func jobCancelCommand(c *caller) *cobra.Command {
 	return &cobra.Command{
-		Use:   "cancel JOB...",
-		Short: "end jobs",
-		Args:  needs(0, "the jobs to end"),
+		Use:               "cancel JOB...",
+		Short:             "end jobs",
+		ValidArgsFunction: c.completeJobs(0, 0, false),
+		Args:              needs(0, "the jobs to end"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			return each(arguments, func(id uint64) error {
 				_, err := daemon.Jobs.CancelJob(command.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
@@ -58,9 +59,10 @@ func jobCancelCommand(c *caller) *cobra.Command {
 
 func jobSignalCommand(c *caller) *cobra.Command {
 	return &cobra.Command{
-		Use:   "signal SIGNAL JOB...",
-		Short: "send a signal to every rank of jobs",
-		Args:  needs(0, "a signal and the jobs"),
+		Use:               "signal SIGNAL JOB...",
+		Short:             "send a signal to every rank of jobs",
+		ValidArgsFunction: c.completeJobs(1, 0, false),
+		Args:              needs(0, "a signal and the jobs"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			number, err := parseSignal(arguments[0])
 			if err != nil {
@@ -99,9 +101,10 @@ func parseSignal(text string) (int32, error) {
 
 func jobWaitCommand(c *caller) *cobra.Command {
 	return &cobra.Command{
-		Use:   "wait JOB...",
-		Short: "wait until jobs have ended; the exit code is the highest of theirs",
-		Args:  needs(0, "the jobs to wait for"),
+		Use:               "wait JOB...",
+		Short:             "wait until jobs have ended; the exit code is the highest of theirs",
+		ValidArgsFunction: c.completeJobs(0, 0, true),
+		Args:              needs(0, "the jobs to wait for"),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			highest := 0
 			err := c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {

@@ -17,9 +17,10 @@ import (
 func jobShowCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
-		Use:   "show JOB",
-		Short: "show a job and its ranks",
-		Args:  needs(1, "one job"),
+		Use:               "show JOB",
+		Short:             "show a job and its ranks",
+		ValidArgsFunction: c.completeJobs(0, 1, true),
+		Args:              needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			ids, err := parseJobs(arguments)
 			if err != nil {

@@ -114,6 +114,7 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 	flags.Var(newParsed(&o.Export, "variables", ParseExport), "export", "environment of the ranks: ALL (the default), NONE, or names and NAME=value with commas between them")
 	kill := flags.VarPF(newParsed(&o.KillOnBadExit, "0 or 1", parseKill), "kill-on-bad-exit", "K", "end the job when a rank exits with a code other than 0")
 	kill.NoOptDefVal = "1"
+	o.addDigits(flags)
 	flags.Var(newParsed(&o.MPI, "kind", parseMPI), "mpi", "process management: pmi2 or pmi1 (both are served), none (default: found out from the program)")
 	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell what happens")

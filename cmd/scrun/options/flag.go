@@ -42,18 +42,25 @@ func (p *parsed[T]) Type() string { return p.kind }
 func flagError(err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		cause := invalid.Unwrap()
+		if errors.Is(cause, errDigit) {
+			return noOption("-" + invalid.GetFlag().Shorthand)
+		}
 		if _, ok := errors.AsType[*strconv.NumError](cause); ok {
 			cause = errors.New("it is true or false") // numbers are read by us
 		}
 		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, quote(invalid.GetValue()), cause)
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		return fmt.Errorf("there is no option %s; 'scrun --help' lists them (options of the program come after its name)", typed(unknown))
+		return noOption(typed(unknown))
 	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		return fmt.Errorf("the option --%s needs a value", missing.GetFlag().Name)
 	}
 	return err
+}
+
+func noOption(option string) error {
+	return fmt.Errorf("there is no option %s; 'scrun --help' lists them (options of the program come after its name)", option)
 }
 
 // typed is the option as the user wrote it.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"score/nodeagent/stdio"
 	"score/scored/api/scorev1"
@@ -22,6 +23,9 @@ type Stream struct {
 func (o *Options) readStream(option, text string) (Stream, error) {
 	if text == "" {
 		return Stream{}, nil
+	}
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return Stream{}, fmt.Errorf("--%s %q: a name with control characters would be hard to find again", option, text)
 	}
 	target, err := stdio.ParseTarget(text, int(o.Tasks))
 	if err != nil {

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"score/scored/api/scorev1"
+)
+
+// completeTimeout bounds how long a shell waits for a list of jobs: without a
+// daemon there is none, and nobody wants to be told so between two keys.
+const completeTimeout = 500 * time.Millisecond
+
+// completeJobs offers the numbers of jobs, of which most can be given, from the
+// argument number from on; 0: any number. Jobs that have ended are offered where
+// ended is true.
+func (c *caller) completeJobs(from, most int, ended bool) cobra.CompletionFunc {
+	return func(command *cobra.Command, arguments []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(arguments) < from || most > 0 && len(arguments) >= from+most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		given := make(map[string]bool, len(arguments))
+		for _, argument := range arguments {
+			given[argument] = true
+		}
+		var found []cobra.Completion
+		for _, job := range c.jobsInTime(command, ended) {
+			if id := fmt.Sprint(job.GetId()); !given[id] {
+				found = append(found, cobra.CompletionWithDesc(id, completionOf(job)))
+			}
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// jobsInTime asks for the jobs; whatever goes wrong, there are none.
+func (c *caller) jobsInTime(command *cobra.Command, ended bool) []*scorev1.Job {
+	ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
+	defer cancel()
+	command.SetContext(ctx)
+	daemon, err := c.dial(command)
+	if err != nil {
+		return nil
+	}
+	defer daemon.Close()
+	reply, err := daemon.Jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{All: ended}))
+	if err != nil {
+		return nil
+	}
+	return reply.Msg.GetJobs()
+}
+
+func completionOf(job *scorev1.Job) string {
+	return fmt.Sprintf("%s of %s, %s", printable(job.GetSpec().GetName()), userName(job), stateWord(job.GetState()))
+}

@@ -1,0 +1,40 @@
+package options
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+)
+
+// errDigit says that a digit stands without the option it belongs to.
+var errDigit = errors.New("there is no such option")
+
+// digit is the 0 or 1 of -K0 and -K1. To package pflag an option whose value may
+// be left out has none in the same word, and what follows is the next option.
+type digit struct {
+	options *Options
+	text    string
+}
+
+// addDigits lets the value of -K follow it as in srun.
+func (o *Options) addDigits(flags *pflag.FlagSet) {
+	for _, text := range []string{"0", "1"} {
+		flag := flags.VarPF(&digit{o, text}, "kill-on-bad-exit-"+text, text, "")
+		flag.NoOptDefVal, flag.Hidden = text, true
+	}
+}
+
+// Set implements pflag.Value.
+func (d *digit) Set(string) error {
+	if !d.options.KillOnBadExit { // no -K before it
+		return errDigit
+	}
+	d.options.KillOnBadExit = d.text == "1"
+	return nil
+}
+
+// String implements pflag.Value.
+func (d *digit) String() string { return "" }
+
+// Type implements pflag.Value.
+func (d *digit) Type() string { return "" }
