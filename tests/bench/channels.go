@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"score/tests/bench/channels"
+	"score/tests/bench/messages"
 )
 
 // What a message may cost, relative to the peer that is named.
@@ -35,8 +35,8 @@ const (
 // contestant is a program that measures a plan.
 type contestant struct {
 	name    string
-	paths   []channels.Path
-	measure func(context.Context, channels.Path, channels.Plan) (channels.Curve, error)
+	paths   []messages.Path
+	measure func(context.Context, messages.Path, messages.Plan) (messages.Curve, error)
 }
 
 const (
@@ -45,7 +45,7 @@ const (
 	bare = "bare"
 )
 
-var bothPaths = []channels.Path{channels.Shm, channels.UDP}
+var bothPaths = []messages.Path{messages.Shm, messages.UDP}
 
 // channelsGroup measures messages beside their peers.
 func channelsGroup(ctx context.Context, b *bench) error {
@@ -66,17 +66,17 @@ func channelsGroup(ctx context.Context, b *bench) error {
 
 // contestants are the library, and those of the peers that are installed.
 func contestants(ctx context.Context, b *bench) ([]contestant, error) {
-	all := []contestant{library(ours, channels.Switches{Immediate: true, Overlap: true})}
-	peer := channels.UCX{Dir: b.work}
+	all := []contestant{library(ours, messages.Switches{Immediate: true, Overlap: true})}
+	peer := messages.UCX{Dir: b.work}
 	if packages := peer.Missing(); packages == "" {
 		all = append(all, contestant{ucx, bothPaths, peer.Measure})
 	} else {
 		skip(ucx, packages)
 	}
-	all = append(all, contestant{bare, []channels.Path{channels.UDP}, func(ctx context.Context, _ channels.Path, p channels.Plan) (channels.Curve, error) {
-		return channels.Bare(ctx, p)
+	all = append(all, contestant{bare, []messages.Path{messages.UDP}, func(ctx context.Context, _ messages.Path, p messages.Plan) (messages.Curve, error) {
+		return messages.Bare(ctx, p)
 	}})
-	for _, mpi := range []*channels.MPI{channels.MPICH(), channels.OpenMPI()} {
+	for _, mpi := range []*messages.MPI{messages.MPICH(), messages.OpenMPI()} {
 		if packages := mpi.Missing(); packages != "" {
 			skip(mpi.Name, packages)
 			continue
@@ -87,14 +87,14 @@ func contestants(ctx context.Context, b *bench) ([]contestant, error) {
 		all = append(all, contestant{mpi.Name, bothPaths, mpi.Measure})
 	}
 	return append(all,
-		library("score, not immediate", channels.Switches{Overlap: true}),
-		library("score, no overlap", channels.Switches{Immediate: true}),
-		library("score, neither", channels.Switches{})), nil
+		library("score, not immediate", messages.Switches{Overlap: true}),
+		library("score, no overlap", messages.Switches{Immediate: true}),
+		library("score, neither", messages.Switches{})), nil
 }
 
-func library(name string, s channels.Switches) contestant {
-	return contestant{name, bothPaths, func(ctx context.Context, path channels.Path, p channels.Plan) (channels.Curve, error) {
-		return channels.Ours(ctx, path, p, s)
+func library(name string, s messages.Switches) contestant {
+	return contestant{name, bothPaths, func(ctx context.Context, path messages.Path, p messages.Plan) (messages.Curve, error) {
+		return messages.Ours(ctx, path, p, s)
 	}}
 }
 
@@ -103,15 +103,15 @@ func skip(name, packages string) {
 }
 
 // series has the runs of each contestant on each path.
-type series map[channels.Path]map[string][]channels.Curve
+type series map[messages.Path]map[string][]messages.Curve
 
 // curves lets the contestants measure in turns, there and back, so that those that are compared run
 // within seconds of each other and none is always the first.
 func curves(ctx context.Context, runs int, all []contestant) (series, error) {
 	s := series{}
 	for _, path := range bothPaths {
-		s[path] = map[string][]channels.Curve{}
-		plan := channels.NewPlan(path)
+		s[path] = map[string][]messages.Curve{}
+		plan := messages.NewPlan(path)
 		for run := range runs {
 			for i := range all {
 				c := all[i]
@@ -132,7 +132,7 @@ func curves(ctx context.Context, runs int, all []contestant) (series, error) {
 	return s, nil
 }
 
-func hasPath(c contestant, path channels.Path) bool {
+func hasPath(c contestant, path messages.Path) bool {
 	for _, p := range c.paths {
 		if p == path {
 			return true
@@ -142,7 +142,7 @@ func hasPath(c contestant, path channels.Path) bool {
 }
 
 // values are one number of each run.
-func values(runs []channels.Curve, of func(channels.Curve) float64) []float64 {
+func values(runs []messages.Curve, of func(messages.Curve) float64) []float64 {
 	var xs []float64
 	for _, c := range runs {
 		xs = append(xs, of(c))
@@ -150,20 +150,20 @@ func values(runs []channels.Curve, of func(channels.Curve) float64) []float64 {
 	return xs
 }
 
-func latency(size int) func(channels.Curve) float64 {
-	return func(c channels.Curve) float64 { return c.Latency[size] / 1e3 }
+func latency(size int) func(messages.Curve) float64 {
+	return func(c messages.Curve) float64 { return c.Latency[size] / 1e3 }
 }
 
-func rate(c channels.Curve) float64 { return c.Rate(8) }
+func rate(c messages.Curve) float64 { return c.Rate(8) }
 
-func bandwidth(size int) func(channels.Curve) float64 {
-	return func(c channels.Curve) float64 { return c.Bandwidth(size) }
+func bandwidth(size int) func(messages.Curve) float64 {
+	return func(c messages.Curve) float64 { return c.Bandwidth(size) }
 }
 
 // messageFigures compares with every peer; the targets are those against UCX, and the bare socket.
 func messageFigures(b *bench, s series) {
-	latencyTargets := map[channels.Path]target{channels.Shm: atMost("ratio", shmLatencyTarget), channels.UDP: atMost("ratio", udpLatencyTarget)}
-	rateTargets := map[channels.Path]target{channels.Shm: atLeast("ratio", shmRateTarget), channels.UDP: atLeast("ratio", udpRateTarget)}
+	latencyTargets := map[messages.Path]target{messages.Shm: atMost("ratio", shmLatencyTarget), messages.UDP: atMost("ratio", udpLatencyTarget)}
+	rateTargets := map[messages.Path]target{messages.Shm: atLeast("ratio", shmRateTarget), messages.UDP: atLeast("ratio", udpRateTarget)}
 	for _, path := range bothPaths {
 		mine := s[path][ours]
 		for _, peer := range []string{ucx, "mpich", "openmpi"} {
@@ -171,7 +171,7 @@ func messageFigures(b *bench, s series) {
 			if !ok {
 				continue
 			}
-			against := func(what, unit string, of func(channels.Curve) float64, t target) {
+			against := func(what, unit string, of func(messages.Curve) float64, t target) {
 				if peer != ucx {
 					t = noTarget()
 				}
@@ -195,7 +195,7 @@ func writeCurves(dir string, s series) error {
 	}
 	var machine strings.Builder
 	describeMachine(&machine)
-	var chart channels.Chart
+	var chart messages.Chart
 	for _, path := range bothPaths {
 		for name, runs := range s[path] {
 			chart.Add(path, name, runs)
@@ -218,7 +218,7 @@ func otherFigures(ctx context.Context, b *bench) error {
 	for _, path := range bothPaths {
 		var goodput, refused []float64
 		for range otherRuns {
-			c, err := channels.MeasureCrowd(ctx, path)
+			c, err := messages.MeasureCrowd(ctx, path)
 			if err != nil {
 				return err
 			}
@@ -230,7 +230,7 @@ func otherFigures(ctx context.Context, b *bench) error {
 	if err := absentFigures(ctx, b); err != nil {
 		return err
 	}
-	m, err := channels.MeasureMemory()
+	m, err := messages.MeasureMemory()
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func otherFigures(ctx context.Context, b *bench) error {
 func absentFigures(ctx context.Context, b *bench) error {
 	var middle, late, most, cpu []float64
 	for range otherRuns {
-		a, err := channels.MeasureAbsent(ctx)
+		a, err := messages.MeasureAbsent(ctx)
 		if err != nil {
 			return err
 		}

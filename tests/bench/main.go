@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"score/tests/bench/channels"
+	"score/tests/bench/messages"
 )
 
 // group is one family of figures.
@@ -39,8 +39,8 @@ type bench struct {
 }
 
 func main() {
-	if channels.IsRank() {
-		os.Exit(channels.RunRank())
+	if messages.IsRank() {
+		os.Exit(messages.RunRank())
 	}
 	only := flag.String("only", "", "comma-separated groups to run (default all)")
 	bin := flag.String("bin", "bin", "directory of scored and scrun")

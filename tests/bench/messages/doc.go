@@ -1,7 +1,7 @@
-// Package channels measures the message library beside its peers: one way
+// Package messages measures the message library beside its peers: one way
 // times, rates and bandwidths inside a node and by UDP, and what an inbox that is full, a
 // rank that does not poll and a peer that says nothing cost.
 //
 // Ranks are processes, each on a processor of its own: the program starts itself again
 // (IsRank, RunRank), by pm/local, which plays the agents.
-package channels
+package messages

@@ -1,4 +1,4 @@
-package channels
+package messages
 
 import (
 	"bytes"
@@ -62,7 +62,7 @@ func bareListen() (*os.File, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // the file is another descriptor of it
 	file, err := conn.File()
 	return file, conn.LocalAddr().(*net.UDPAddr).Port, err
 }
