@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"score/channels/abi"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -12,20 +14,19 @@ import (
 // Drives counts the sections of the process: a process that polls moves it.
 func (img *Image) Drives() uint32 { return atomic.LoadUint32(img.drives()) }
 
-// CountDrive counts a section of the process, which has the driver lock.
-func (img *Image) CountDrive() { atomic.StoreUint32(img.drives(), atomic.LoadUint32(img.drives())+1) }
+func (img *Image) drives() *uint32 { return img.mem.u32(img.layout.Lock + 20) }
 
-func (img *Image) drives() *uint32 { return img.mem.u32(img.layout.Lock + 16) }
-
-// Follow notes the role of the driver whose section begins, and says whether the
-// last section was of another one.
+// Follow notes the role of the driver whose section begins, counts it if it is the
+// process's, and says whether the last section was of another one.
 func (img *Image) Follow(role uint32) (changed bool) {
-	last := img.mem.u32(img.layout.Lock + 20)
-	if atomic.LoadUint32(last) == role {
-		return false
+	word := img.mem.u64(img.layout.Lock + 16) // role below, count above: one store for both
+	old := atomic.LoadUint64(word)
+	count := old >> 32
+	if role == abi.RoleProcess {
+		count++
 	}
-	atomic.StoreUint32(last, role)
-	return true
+	release64(word, uint64(role)|count<<32)
+	return uint32(old) != role
 }
 
 // Due is when the protocol wants to be driven next, by Nanos, as the last driver
@@ -33,7 +34,7 @@ func (img *Image) Follow(role uint32) (changed bool) {
 func (img *Image) Due() int64 { return int64(atomic.LoadUint64(img.due())) }
 
 // SetDue leaves word of when to drive next.
-func (img *Image) SetDue(at int64) { atomic.StoreUint64(img.due(), uint64(at)) }
+func (img *Image) SetDue(at int64) { release64(img.due(), uint64(at)) }
 
 func (img *Image) due() *uint64 { return img.mem.u64(img.layout.Lock + 24) }
 

@@ -67,7 +67,7 @@ func (img *Image) Leave() { img.unlock() }
 
 func (img *Image) unlock() {
 	atomic.StoreUint64(img.holder(), 0)
-	if atomic.CompareAndSwapUint32(img.wanted(), 1, 0) {
+	if atomic.LoadUint32(img.wanted()) == 1 && atomic.CompareAndSwapUint32(img.wanted(), 1, 0) {
 		futexRouse(img.wanted())
 	}
 }

@@ -56,8 +56,7 @@ func (b *SendBuffer) Reserve(length int) (Kept, []byte, error) {
 		return 0, nil, err
 	}
 	b.setBits(first, n, true)
-	atomic.StoreUint32(b.img.mem.u32(at), 0)
-	atomic.StoreUint32(b.img.mem.u32(at+4), uint32(length))
+	release64(b.img.mem.u64(at), uint64(length)<<32) // no next message, and the length
 	from := at + abi.KeptBytes
 	return Kept(first + 1), b.img.mem[from : from+uint64(length) : from+uint64(length)], nil
 }
@@ -127,11 +126,11 @@ func (b *SendBuffer) setBits(first, n uint32, used bool) {
 	for n > 0 {
 		bit := first % 64
 		k := min(64-bit, n)
-		mask := ^uint64(0) >> (64 - k) << bit
+		mask, word := ^uint64(0)>>(64-k)<<bit, b.word(first/64)
 		if used {
-			atomic.OrUint64(b.word(first/64), mask)
+			release64(word, atomic.LoadUint64(word)|mask)
 		} else {
-			atomic.AndUint64(b.word(first/64), ^mask)
+			release64(word, atomic.LoadUint64(word)&^mask)
 		}
 		first, n = first+k, n-k
 	}
@@ -187,19 +186,18 @@ func (b *SendBuffer) Append(rank uint32, k Kept, first, frames uint32) error {
 	if err != nil {
 		return err
 	}
-	for i, v := range [...]uint32{rank, first, frames} {
-		atomic.StoreUint32(b.img.mem.u32(at+8+uint64(i)*4), v)
-	}
+	release64(b.img.mem.u64(at+8), uint64(rank)|uint64(first)<<32)
+	release64(b.img.mem.u64(at+16), uint64(frames))
 	last := Kept(atomic.LoadUint32(b.img.mem.u32(entry + 124)))
 	if last == 0 {
-		atomic.StoreUint32(b.img.mem.u32(entry+120), uint32(k))
-	} else {
-		before, _, err := b.place(last)
-		if err != nil {
-			return err
-		}
-		atomic.StoreUint32(b.img.mem.u32(before), uint32(k))
+		release64(b.img.mem.u64(entry+120), uint64(k)|uint64(k)<<32)
+		return nil
 	}
+	before, _, err := b.place(last)
+	if err != nil {
+		return err
+	}
+	atomic.StoreUint32(b.img.mem.u32(before), uint32(k))
 	atomic.StoreUint32(b.img.mem.u32(entry+124), uint32(k))
 	return nil
 }
@@ -243,23 +241,25 @@ func (b *SendBuffer) Frames(k Kept) (first, frames uint32, err error) {
 // Drop frees the oldest message of the peer's list: it was acknowledged. It is false if
 // there is none.
 func (b *SendBuffer) Drop(rank uint32) (bool, error) {
-	k, err := b.Oldest(rank)
-	if err != nil || k == 0 {
-		return false, err
-	}
-	next, err := b.Next(k)
-	if err != nil {
-		return false, err
-	}
 	entry, err := b.entry(rank)
 	if err != nil {
 		return false, err
 	}
-	atomic.StoreUint32(b.img.mem.u32(entry+120), uint32(next))
-	if next == 0 {
-		atomic.StoreUint32(b.img.mem.u32(entry+124), 0)
+	k := Kept(atomic.LoadUint32(b.img.mem.u32(entry + 120)))
+	if k == 0 {
+		return false, nil
 	}
-	return true, b.Free(k)
+	at, length, err := b.place(k)
+	if err != nil {
+		return false, err
+	}
+	if next := atomic.LoadUint32(b.img.mem.u32(at)); next != 0 {
+		atomic.StoreUint32(b.img.mem.u32(entry+120), next)
+	} else {
+		release64(b.img.mem.u64(entry+120), 0)
+	}
+	b.setBits(uint32(k)-1, granulesFor(length), false)
+	return true, nil
 }
 
 // Acknowledged frees all messages of the peer whose frames lie before the

@@ -129,7 +129,7 @@ func (c *Channel) drive() bool {
 	if !n.driver.Enter() {
 		return false // the agent drives
 	}
-	came := n.driver.Drive(channels.Nanos())
+	came := n.driver.Poll()
 	n.driver.Leave()
 	if came {
 		n.empty = 0

@@ -81,8 +81,8 @@ type Lock struct {
 	Holder  uint64 // 0 when free, else role in the upper half, thread id in the lower
 	Revoked uint32 // 1: the process may not take the lock
 	Wanted  uint32 // futex: 1 while the agent waits for the lock
-	Drives  uint32 // counts the sections of the process: it polls while this moves
 	Last    uint32 // role of the last driver; another one does not trust what it remembers
+	Drives  uint32 // counts the sections of the process: it polls while this moves
 	Due     int64  // when the protocol wants to be driven next, by CLOCK_MONOTONIC
 	Away    uint32 // 1: not resident; nothing is sent, and whatever comes is refused
 	Peer    uint32 // the agent is accepting a frame of this rank - 1; 0: it is not

@@ -18,6 +18,9 @@ const (
 	// burst bounds the frames taken from a sender at a time: as many small ones as
 	// one datagram of an Ethernet carries.
 	burst = 128
+	// clockEvery is how many empty looks share one of the clock: together they take less than
+	// the shortest of the protocol's times.
+	clockEvery = 16
 	// bursts bounds what is sent to a peer in a row: far above the largest window.
 	bursts = 64
 )
@@ -34,6 +37,8 @@ type Driver struct {
 	peers []*peer // by rank, nil until needed
 
 	now      int64
+	clocked  bool  // now is this section's
+	vain     uint8 // calls of Poll in a row that found nothing
 	due      int64 // no deadline is earlier
 	sure     bool  // due, and what is remembered of the image, is this driver's own word
 	in       channels.Delivery
@@ -73,7 +78,6 @@ func (d *Driver) Enter() bool {
 	if d.img.Enter() != nil {
 		return false
 	}
-	d.img.CountDrive()
 	d.begin()
 	return true
 }
@@ -133,23 +137,56 @@ func (d *Driver) Close() error { return d.port.Close() }
 // Drive takes what has come, does what is due and sends what may be sent. It
 // says whether something came.
 func (d *Driver) Drive(now int64) (progress bool) {
-	d.now = now
-	for range batches {
-		if d.port.Receive(d.receive) == 0 {
-			break
+	d.now, d.clocked = now, true
+	progress = d.take()
+	d.act()
+	return progress
+}
+
+// Poll is Drive for a process that polls: a look that finds nothing does not read the clock
+// each time.
+func (d *Driver) Poll() (progress bool) {
+	d.clocked = false
+	if progress = d.take(); !progress {
+		if d.vain++; d.vain%clockEvery != 0 && d.refusing == 0 {
+			return false
 		}
-		progress = true
 	}
+	d.clock()
+	d.act()
+	return progress
+}
+
+// clock reads the clock, once in a section.
+func (d *Driver) clock() {
+	if !d.clocked {
+		d.now, d.clocked = channels.Nanos(), true
+	}
+}
+
+// take takes what has come.
+func (d *Driver) take() (progress bool) {
+	for range batches {
+		n := d.port.Receive(d.receive)
+		progress = progress || n > 0
+		if n < 2 {
+			break // a lone one: what it brought is worth more than a call that finds nothing
+		}
+	}
+	return progress
+}
+
+// act does what is due, and sends what may be sent.
+func (d *Driver) act() {
 	if d.refusing > 0 {
 		d.offerRoom()
 	}
-	if now >= d.due {
+	if d.now >= d.due {
 		d.tick()
 	}
 	if len(d.touched) > 0 {
 		d.sendTouched()
 	}
-	return progress
 }
 
 // touch notes that a peer may have something to send.
@@ -204,7 +241,7 @@ func (d *Driver) note(p *peer) {
 		}
 	}
 	d.due = min(d.due, next)
-	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || p.unsettled() || p.recv.Due())
+	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || p.unsettled() || p.send.Flushing() || p.recv.Due())
 }
 
 // Settled says that nothing is kept for other nodes, and no answer is due.

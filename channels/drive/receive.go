@@ -24,6 +24,7 @@ func (d *Driver) input(from link.Address, data []byte) {
 	if p == nil {
 		return
 	}
+	d.clock()
 	if h.Kind == link.Here {
 		d.found(p, from, &h)
 		return

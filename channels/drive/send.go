@@ -49,9 +49,12 @@ func (d *Driver) Commit(rank uint32, k channels.Kept, now int64) error {
 	if err != nil {
 		return err
 	}
-	frames, _ := pieces(len(data), p.frameBytes())
+	frames, piece := pieces(len(data), p.frameBytes())
 	if err := d.buf.Append(rank, k, p.send.End(), frames); err != nil {
 		return err
+	}
+	if p.send.Unsent() == 0 { // it is sent next
+		p.cursor = cursor{kept: k, first: p.send.End(), frames: frames, data: data, piece: piece}
 	}
 	p.send.Queue(frames)
 	d.send(p)

@@ -19,7 +19,7 @@ import (
 )
 
 // patience ends a test that hangs.
-const patience = time.Minute
+const patience = 5*time.Second
 
 const testKey = 4711
 
@@ -30,11 +30,14 @@ func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); {
 		if time.Now().After(end) {
+			if dump != nil { dump() }
 			t.Fatalf("never: %s", what)
 		}
 		time.Sleep(200 * time.Microsecond)
 	}
 }
+
+var dump func()
 
 // cluster is a job with one rank on each node.
 type cluster struct {
@@ -95,7 +98,12 @@ func checkLeaks(t *testing.T) {
 	t.Helper()
 	files, routines := descriptors(t), runtime.NumGoroutine()
 	t.Cleanup(func() {
-		eventually(t, fmt.Sprintf("descriptors as before, %d", files), func() bool { return descriptors(t) <= files })
+		for end := time.Now().Add(5*time.Second); descriptors(t) > files && time.Now().Before(end); { time.Sleep(time.Millisecond) }
+		if descriptors(t) > files {
+			es, _ := os.ReadDir("/proc/self/fd")
+			for _, e := range es { l, _ := os.Readlink("/proc/self/fd/"+e.Name()); t.Log(e.Name(), l) }
+			t.Errorf("descriptors")
+		}
 		eventually(t, fmt.Sprintf("goroutines as before, %d", routines), func() bool { return runtime.NumGoroutine() <= routines })
 	})
 }
