@@ -22,6 +22,9 @@ func (s *Sender) Unacked() uint32 { return s.nxt - s.una }
 // they are recognised by their numbers whenever they come.
 func (s *Sender) Flushed() bool { return s.tx == s.echo }
 
+// Flushing says that Flush began and Resume has not ended it.
+func (s *Sender) Flushing() bool { return s.flags&flagFlushing != 0 }
+
 // InFlight returns how many transmissions are newer than the last answered one.
 func (s *Sender) InFlight() uint32 { return s.tx - s.echo }
 
