@@ -32,6 +32,7 @@ type Daemon struct {
 	ListJobs func(*scorev1.ListJobsRequest) (*scorev1.ListJobsResponse, error)
 	Explain  func(id uint64) (*scorev1.ExplainJobResponse, error)
 	Wait     func(id uint64) (*scorev1.Job, error)
+	Channels func(*scorev1.ListChannelsRequest) (*scorev1.ListChannelsResponse, error)
 
 	Nodes    func() []*scorev1.Node
 	Settings func() *scorev1.Settings
@@ -166,6 +167,13 @@ func (j jobs) ListJobs(ctx context.Context, r *connect.Request[scorev1.ListJobsR
 		return j.UnimplementedJobServiceHandler.ListJobs(ctx, r)
 	}
 	return reply(j.daemon.ListJobs(r.Msg))
+}
+
+func (j jobs) ListChannels(ctx context.Context, r *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error) {
+	if j.daemon.Channels == nil {
+		return j.UnimplementedJobServiceHandler.ListChannels(ctx, r)
+	}
+	return reply(j.daemon.Channels(r.Msg))
 }
 
 func (j jobs) ExplainJob(ctx context.Context, r *connect.Request[scorev1.ExplainJobRequest]) (*connect.Response[scorev1.ExplainJobResponse], error) {

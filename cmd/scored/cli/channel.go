@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"score/channels/abi"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+func channelCommand(c *caller) *cobra.Command {
+	return parent("channel", "list and show the message channels of running jobs", channelListCommand(c), channelShowCommand(c))
+}
+
+// channelNote explains what the words of both commands mean.
+const channelNote = `A channel is new while only its peers have used it, then open; it is closed by its
+rank, or gone with it. The program itself moves its messages: the node's agent
+watches whether it still does, and has driven the channel (driven, armed) when
+it did not look for messages for a while, or its job was not on. local: all ranks
+are on one node, and nothing has to be driven.`
+
+func channelListCommand(c *caller) *cobra.Command {
+	var request scorev1.ListChannelsRequest
+	var asJSON bool
+	command := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list the channels of your running jobs",
+		Long:    "Lists the channels of your running jobs; root sees everybody's.\n\n" + channelNote,
+		Args:    cobra.NoArgs,
+		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
+			reply, err := listChannels(command, daemon, &request)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printChannelsJSON(command.OutOrStdout(), reply)
+			}
+			return printChannels(command.OutOrStdout(), reply)
+		}),
+	}
+	command.Flags().Uint64Var(&request.JobId, "job", 0, "channels of this `job` only")
+	_ = command.RegisterFlagCompletionFunc("job", c.completeJobs(0, 0, false)) // it was defined just now
+	command.Flags().StringVar(&request.Node, "node", "", "channels on this `node` only")
+	addJSON(command, &asJSON)
+	return command
+}
+
+// listChannels asks, and tells of nodes that do not answer.
+func listChannels(command *cobra.Command, daemon *client.Client, request *scorev1.ListChannelsRequest) (*scorev1.ListChannelsResponse, error) {
+	reply, err := daemon.Jobs.ListChannels(command.Context(), connect.NewRequest(request))
+	if err != nil {
+		return nil, err
+	}
+	if silent := reply.Msg.GetSilent(); len(silent) > 0 {
+		fmt.Fprintf(command.ErrOrStderr(), "scored: not answered in time: %s\n", strings.Join(silent, " "))
+	}
+	return reply.Msg, nil
+}
+
+func printChannels(out io.Writer, reply *scorev1.ListChannelsResponse) error {
+	t := newTable(out, "JOB", "RANK", "NODE", "CHANNEL", "STATE", "DRIVER", "SENT", "BYTES", "RECEIVED", "BYTES", "REFUSED", "SLEEPS")
+	for _, channel := range reply.GetChannels() {
+		t.row(strconv.FormatUint(channel.GetJobId(), 10), strconv.Itoa(int(channel.GetRank())), channel.GetNode(),
+			strconv.Itoa(int(channel.GetChannel())), channelState(channel), channel.GetDriver(),
+			counterWord(channel, abi.Sent), shortBytes(counterOf(channel, abi.SentBytes)),
+			counterWord(channel, abi.Received), shortBytes(counterOf(channel, abi.ReceivedBytes)),
+			counterWord(channel, abi.Refused), counterWord(channel, abi.Sleeps))
+	}
+	return t.flush()
+}
+
+func channelState(channel *scorev1.ChannelState) string {
+	if channel.GetAsleep() {
+		return channel.GetState() + ", asleep"
+	}
+	return channel.GetState()
+}
+
+// counterOf is a counter, or 0 if the node does not know it.
+func counterOf(channel *scorev1.ChannelState, id abi.Counter) uint64 {
+	if all := channel.GetCounters(); int(id) < len(all) {
+		return all[id]
+	}
+	return 0
+}
+
+func counterWord(channel *scorev1.ChannelState, id abi.Counter) string {
+	return strconv.FormatUint(counterOf(channel, id), 10)
+}

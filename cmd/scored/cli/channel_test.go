@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"score/channels/abi"
+	"score/scored/api/scorev1"
+	"score/scored/client/clienttest"
+)
+
+// exampleChannels are those of a job of three ranks on two nodes.
+func exampleChannels(r *scorev1.ListChannelsRequest) (*scorev1.ListChannelsResponse, error) {
+	counters := func(rank uint64) []uint64 {
+		all := make([]uint64, len(abi.Counters))
+		for i := range all {
+			all[i] = rank*1000 + uint64(i)
+		}
+		return all
+	}
+	port := &scorev1.PortCounts{Sent: 12, SentBytes: 3456, Received: 13, ReceivedBytes: 7890, Dropped: 1, Calls: 20}
+	reply := &scorev1.ListChannelsResponse{Channels: []*scorev1.ChannelState{
+		{JobId: 3, Rank: 0, Channel: 1, Node: "n1", State: "open", Driver: "watched", Pid: 101, Address: "127.0.0.1:4001", Counters: counters(1), Port: port},
+		{JobId: 3, Rank: 0, Channel: 2, Node: "n1", State: "new", Driver: "armed", Address: "127.0.0.1:4002", Counters: counters(0)[:3]},
+		{JobId: 3, Rank: 1, Channel: 1, Node: "n2", State: "open", Asleep: true, Driver: "local", Pid: 102, Counters: counters(2)},
+	}}
+	if r.GetOneRank() {
+		reply.Channels = slices.DeleteFunc(reply.Channels, func(c *scorev1.ChannelState) bool { return c.GetRank() != r.GetRank() })
+		reply.Channels[0].Peers = []*scorev1.ChannelPeer{
+			{Rank: 1, Window: 64, Unacknowledged: 2, Queued: 5, Transmissions: 900, Hold: "held (full)", RoundTripNanos: 41_500, Received: 880, Answers: "ack"},
+			{Rank: 2, Window: 32, Failed: true, Answers: "gap"},
+		}
+		return reply, nil
+	}
+	if r.GetNode() == "n3" {
+		return &scorev1.ListChannelsResponse{Silent: []string{"n3"}}, nil
+	}
+	return reply, nil
+}
+
+func TestChannelOutput(t *testing.T) {
+	socket := clienttest.Serve(t, clienttest.Daemon{Channels: exampleChannels})
+	var got strings.Builder
+	for _, line := range []string{
+		"channel list", "channel list --job 3 --json", "channel list --node n3",
+		"channel show 3 0", "channel show 3 0 1 --json", "channel show 3 1", "channel show 3 0 7", "channel show 3", "channel show 3 x",
+	} {
+		code, out, errs := scored(socket, strings.Fields(line)...)
+		fmt.Fprintf(&got, "$ scored %s\n%s", line, out)
+		if errs != "" {
+			fmt.Fprintf(&got, "[stderr] %s", errs)
+		}
+		if code != 0 {
+			fmt.Fprintf(&got, "[exit code %d]\n", code)
+		}
+		if strings.HasSuffix(line, "--json") {
+			checkJSON(t, line, out)
+		}
+		got.WriteByte('\n')
+	}
+	golden(t, "channels.txt", got.String())
+}
