@@ -3,6 +3,8 @@ package nodeagent
 import (
 	"net/http"
 	"time"
+
+	"score/scored/api"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 // NewHTTP2Client returns a client that speaks HTTP/2 without encryption, which
 // bidirectional streams need. One connection per address is kept and shared.
 func NewHTTP2Client() *http.Client {
-	return &http.Client{Transport: newHTTP2Transport()}
+	return &http.Client{Transport: api.WholeMessages(newHTTP2Transport())}
 }
 
 func newHTTP2Transport() *http.Transport {

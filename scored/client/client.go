@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"score/scored/api"
 	"score/scored/api/scorev1/scorev1connect"
 )
 
@@ -52,7 +53,7 @@ func newClient(socket string, first net.Conn) *Client {
 		},
 		DisableCompression: true,
 	}
-	plain := &http.Client{Transport: transport}
+	plain := &http.Client{Transport: api.WholeMessages(transport)}
 	return &Client{
 		Jobs:      scorev1connect.NewJobServiceClient(plain, baseURL),
 		Cluster:   scorev1connect.NewClusterServiceClient(plain, baseURL),

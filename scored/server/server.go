@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"score/scored/api"
 	"score/scored/leader"
 	"score/scored/metrics"
 	"score/scored/replica"
@@ -73,7 +74,7 @@ func (s *Server) compose() {
 	s.metrics = metrics.New(metrics.Sources{Stats: s.leader.Stats, Switches: switches})
 	users := rpc.NewUsers(rpc.UserOptions{
 		Leader: s.leader, Switches: switches,
-		Agents: &http.Client{Transport: s.peers}, ClusterKey: s.options.ClusterKey,
+		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, ClusterKey: s.options.ClusterKey,
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
 	agents := rpc.NewAgents(rpc.AgentOptions{
@@ -210,7 +211,7 @@ func (s *Server) AgentClient() *http.Client {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		}
 	}
-	return &http.Client{Transport: transport}
+	return &http.Client{Transport: api.WholeMessages(transport)}
 }
 
 // MetricsAddress is where metrics are served, with the port taken, or "".
