@@ -8,15 +8,15 @@ import (
 )
 
 // AsUser runs f with the file permissions of the user: what f opens, creates or
-// looks at, it does as if the user did. With nil, or without being root, f just
-// runs.
+// looks at, it does as if the user did. With nil, without being root, or for
+// root himself, f just runs.
 //
 // Credentials belong to threads in Linux; the C library and Go's syscall
 // package only make it look otherwise. So f runs on a thread of its own, which
 // changes its groups and its file system ids by the raw calls, and is not used
 // again. f must not start processes or goroutines that need the permissions.
 func AsUser(u *User, f func() error) error {
-	if u == nil || os.Geteuid() != 0 {
+	if u == nil || os.Geteuid() != 0 || u.isCaller() {
 		return f()
 	}
 	done := make(chan error, 1)
@@ -28,6 +28,23 @@ func AsUser(u *User, f func() error) error {
 		done <- f()
 	})
 	return <-done
+}
+
+// isCaller tells whether the user has just the ids of this process.
+func (u *User) isCaller() bool {
+	if int(u.UID) != os.Geteuid() || int(u.GID) != os.Getegid() {
+		return false
+	}
+	groups, err := unix.Getgroups()
+	if err != nil || len(groups) != len(u.Groups) {
+		return false
+	}
+	for i, group := range groups {
+		if uint32(group) != u.Groups[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // becomeForFiles takes the user's groups and file system ids. Leaving id 0 also

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestAsUser(t *testing.T) {
@@ -96,6 +99,39 @@ func TestAsUserBringsErrorsBack(t *testing.T) {
 	for _, u := range []*User{nil, nobody} {
 		if err := AsUser(u, func() error { return bad }); !errors.Is(err, bad) {
 			t.Error(err)
+		}
+	}
+}
+
+// For who has the ids of this process no thread is made, and for others one is.
+func TestAsCaller(t *testing.T) {
+	needRoot(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	groups, err := unix.Getgroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller := &User{UID: 0, GID: uint32(os.Getegid())}
+	for _, group := range groups {
+		caller.Groups = append(caller.Groups, uint32(group))
+	}
+	more := *caller
+	more.Groups = append([]uint32{65533}, caller.Groups...)
+	for name, test := range map[string]struct {
+		user *User
+		same bool
+	}{
+		"caller":            {caller, true},
+		"with other groups": {&more, false},
+		"somebody else":     {&User{UID: 65534, GID: 65534}, false},
+	} {
+		thread := 0
+		if err := AsUser(test.user, func() error { thread = unix.Gettid(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if same := thread == unix.Gettid(); same != test.same {
+			t.Errorf("%s: on the same thread: %v", name, same)
 		}
 	}
 }
