@@ -33,7 +33,7 @@ func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 	socket := filepath.Join(work, "dev.sock")
 	cmd := exec.Command(filepath.Join(binaries, "scored"), append([]string{"dev", "--socket", socket}, args...)...)
 	cmd.Dir = work
-	cmd.Env = append(os.Environ(), "WORK="+work, "HOME="+work)
+	cmd.Env = append(os.Environ(), "WORK="+work, "HOME="+work, "SCORE_LINK_FAULTS="+ts.Getenv("SCORE_LINK_FAULTS"))
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	ts.Check(cmd.Start())

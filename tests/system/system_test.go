@@ -25,6 +25,9 @@ const untilTimeout = 60 * time.Second
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
+// pmExamples is the directory of the programs that link score/pm, below binaries.
+const pmExamples = "pm"
+
 // binaries is the directory of the freshly built programs.
 var binaries string
 
@@ -53,6 +56,12 @@ func withBinaries(run func() int) int {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1
 	}
+	examples := exec.Command("go", "build", "-o", filepath.Join(dir, pmExamples)+"/", "score/examples/pm/...")
+	examples.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := examples.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
 	binaries = dir
 	return run()
 }
@@ -77,7 +86,8 @@ func TestScripts(t *testing.T) {
 			"nothing-left": func(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Check(nothingLeft(ts.Getenv("WORK")))
 			},
-			"crash": crash,
+			"crash":        crash,
+			"nothing-held": nothingHeld,
 		},
 	})
 }
@@ -85,8 +95,10 @@ func TestScripts(t *testing.T) {
 // setup gives each script a short working directory of its own (Unix sockets
 // have short names) that other users may enter.
 func setup(env *testscript.Env) error {
-	if err := os.Chmod(env.WorkDir, 0o755); err != nil {
-		return err
+	for _, dir := range []string{filepath.Dir(env.WorkDir), env.WorkDir} {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			return err
+		}
 	}
 	examples, err := filepath.Abs("../../examples/mpi")
 	if err != nil {
@@ -94,6 +106,7 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("PATH", binaries+":"+os.Getenv("PATH"))
 	env.Setenv("EXAMPLES", examples)
+	env.Setenv("PM", filepath.Join(binaries, pmExamples))
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("TMPDIR", os.TempDir())
 	env.Setenv("SCORE_SOCKET", "")
