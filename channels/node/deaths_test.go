@@ -29,7 +29,6 @@ func TestDeath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, 3, Config{Faults: faults})
 			zero, one, two := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1), c.join(t, c.jobs, 2, 1)
-			dump = func() { for i := range 2 { ps, err := c.jobs[i].Peers(1, uint32(i)); t.Logf("%d: %+v %v", i, ps, err); t.Logf("%+v", c.jobs[i].Contexts());  c.nodes[i].loop.do(func() { l := c.nodes[i].loop; for _, w := range l.waiting { t.Log("waiting", w.at-channels.Nanos(), w.c.watch) } }) } }
 			two.send(1, "hello")
 			one.receive(true)
 			for range 20 {

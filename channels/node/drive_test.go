@@ -7,6 +7,7 @@ import (
 
 	"score/channels"
 	"score/channels/abi"
+	"score/channels/drive"
 	"score/channels/link"
 
 	"golang.org/x/sys/unix"
@@ -69,23 +70,58 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestIdle: nobody is woken while nothing happens.
+// TestIdle: while nothing happens, contexts are looked at now and then; those whose process cannot
+// drive are not.
 func TestIdle(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	zero.send(1, "x")
 	one.receive(true)
-	eventually(t, "both are driven by their agents", func() bool {
-		return mode(c.jobs[0]) == ModeArmed && mode(c.jobs[1]) == ModeArmed && zero.img.Due() > channels.Nanos()+int64(time.Hour)
+	far := func() int64 { return channels.Nanos() + int64(time.Hour) }
+	eventually(t, "both are driven by their agents, and nothing is due", func() bool {
+		return mode(c.jobs[0]) == ModeArmed && mode(c.jobs[1]) == ModeArmed && zero.img.Due() > far() && one.img.Due() > far()
 	})
-	for _, n := range c.nodes {
-		n.loop.do(func() {
-			if p := n.loop.patience(); p >= 0 || n.loop.armedFor < channels.Nanos()+int64(time.Hour) {
-				t.Errorf("the loop waits %d, its timer is set to %d", p, n.loop.armedFor)
+	l := c.nodes[0].loop
+	l.do(func() {
+		for _, w := range l.waiting {
+			if w.at-l.scanNow > 2*glance || w.c.due < far() {
+				t.Errorf("looks at a context after %v, and drives it after %v", w.at-l.scanNow, w.c.due)
 			}
-		})
+		}
+	})
+	zero.img.SetAway(true)
+	eventually(t, "nobody wakes the loop", func() (still bool) {
+		l.do(func() { still = l.patience() < 0 && l.armedFor > far() })
+		return still
+	})
+	zero.img.SetAway(false)
+}
+
+// TestLateLoss: the agent drives, the process sends once and computes again, and what it sent is lost.
+func TestLateLoss(t *testing.T) {
+	c := newCluster(t, 2, Config{})
+	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
+	one.send(0, "hello")
+	zero.receive(true)
+	eventually(t, "the agents drive", func() bool { return mode(c.jobs[0]) == ModeArmed && mode(c.jobs[1]) == ModeArmed })
+	lossy, err := drive.New(zero.img, &deaf{Port: zero.driver.Port()}, c.where[0], abi.RoleProcess)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the lock", lossy.Enter)
+	if err := lossy.Send(1, []byte("lost"), true, channels.Nanos()); err != nil {
+		t.Fatal(err)
+	}
+	lossy.Leave()
+	if got := one.receive(false); got != "lost" {
+		t.Errorf("%q", got)
 	}
 }
+
+// deaf is a port from which nothing leaves.
+type deaf struct{ link.Port }
+
+func (*deaf) Queue(link.Address, int) {}
 
 // TestAsleep: a rank that sleeps in its wait is woken by the network and has the first turn;
 // one that does not wake is driven by the agent.

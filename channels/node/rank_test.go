@@ -19,7 +19,7 @@ import (
 )
 
 // patience ends a test that hangs.
-const patience = 5*time.Second
+const patience = time.Minute
 
 const testKey = 4711
 
@@ -30,14 +30,11 @@ func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); {
 		if time.Now().After(end) {
-			if dump != nil { dump() }
 			t.Fatalf("never: %s", what)
 		}
 		time.Sleep(200 * time.Microsecond)
 	}
 }
-
-var dump func()
 
 // cluster is a job with one rank on each node.
 type cluster struct {
@@ -96,14 +93,13 @@ func (c *cluster) add(t *testing.T, key uint64) (jobs []*Job, maps []*places.Map
 // checkLeaks compares descriptors and goroutines when all other cleanups have run.
 func checkLeaks(t *testing.T) {
 	t.Helper()
+	if a, b, err := handover.Pair(); err == nil { // the run time's poller stays open
+		a.Close()
+		b.Close()
+	}
 	files, routines := descriptors(t), runtime.NumGoroutine()
 	t.Cleanup(func() {
-		for end := time.Now().Add(5*time.Second); descriptors(t) > files && time.Now().Before(end); { time.Sleep(time.Millisecond) }
-		if descriptors(t) > files {
-			es, _ := os.ReadDir("/proc/self/fd")
-			for _, e := range es { l, _ := os.Readlink("/proc/self/fd/"+e.Name()); t.Log(e.Name(), l) }
-			t.Errorf("descriptors")
-		}
+		eventually(t, fmt.Sprintf("descriptors as before, %d", files), func() bool { return descriptors(t) <= files })
 		eventually(t, fmt.Sprintf("goroutines as before, %d", routines), func() bool { return runtime.NumGoroutine() <= routines })
 	})
 }

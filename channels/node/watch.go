@@ -18,6 +18,11 @@ const (
 	tick = int64(time.Millisecond)
 	// doze is the same for a process that sleeps in Wait, where it drives itself.
 	doze = 16 * tick
+	// glance and peek are how far apart the looks at an armed context are whose process is
+	// awake, and asleep: it may have sent something and gone back to computing, and that may be
+	// lost. Without a loss nothing waits for them.
+	glance = 16 * tick
+	peek   = 128 * tick
 	// looksMost is how many looks without a section of the process in between it takes
 	// until the agent drives: with one a process might be caught between two.
 	looksMost = 2
@@ -29,8 +34,8 @@ const (
 	// flood to one leaves the others their turns.
 	roundsMost = 8
 	turnMost   = int64(200 * time.Microsecond)
-	// rest is how many times longer than it was driven a context is then left alone, if
-	// it wants to be driven at once again: the agent takes at most a twentieth of a processor.
+	// rest is how many times longer than it was driven, by the clock and at most turnMost, a context
+	// is then left alone, if it wants to be driven at once again: it gets a twentieth of the loop's time.
 	rest = 19
 	// gapBusy and gapIdle are the shortest times between two turns of a context,
 	// after one in which something came, and after one in which nothing did.
@@ -62,6 +67,7 @@ type watch struct {
 	place   int   // in loop.waiting; -1: not there
 	armed   bool  // its socket is in the epoll, and wakes once
 	heard   bool  // something came to the armed socket
+	due     int64 // while armed: when to drive though nothing came
 	drives  uint32
 	looks   int  // without a section of the process
 	holding bool // the agent has the driver lock
@@ -157,6 +163,8 @@ func (l *loop) visit(c *Context, now int64) {
 		l.watchAgain(c, now, doze)
 	case moved:
 		l.watchAgain(c, now, tick)
+	case c.mode.Load() == modeArmed && !heard && now < c.due:
+		l.at(c, min(c.due, c.glance(now, asleep)))
 	case c.mode.Load() == modeArmed && asleep && !c.late:
 		// What woke the loop wakes the process as well: it has the first turn.
 		l.watchAgain(c, now, tick)
@@ -218,7 +226,7 @@ func (l *loop) drive(c *Context, now int64, heard, asleep bool) {
 	if c.settled != nil {
 		next = min(next, after+tick)
 	}
-	l.wait(c, progress, heard, next, after, now+(after-now)*(rest+1))
+	l.wait(c, progress, heard, asleep, next, after, after+min(after-now, turnMost)*rest)
 }
 
 // take takes the driver lock. If its holder, who lives, does not let go, he may go on.
@@ -253,7 +261,7 @@ func rounds(c *Context, start int64) (progress bool) {
 
 // wait decides when the context that was driven is looked at next: at next, but not
 // before earliest.
-func (l *loop) wait(c *Context, progress, heard bool, next, now, earliest int64) {
+func (l *loop) wait(c *Context, progress, heard, asleep bool, next, now, earliest int64) {
 	c.vain++
 	if progress || !heard {
 		c.vain = 0
@@ -269,10 +277,20 @@ func (l *loop) wait(c *Context, progress, heard bool, next, now, earliest int64)
 		l.at(c, max(min(next, now+tick<<min(c.vain, lockBackoffs)), now+gapIdle, earliest))
 	default:
 		l.arm(c)
-		if next != flowctl.NoDeadline {
-			next = max(next, now+gapIdle, earliest)
-		}
-		l.at(c, next)
+		c.due = max(next, now+gapIdle, earliest)
+		l.at(c, min(c.due, c.glance(now, asleep)))
+	}
+}
+
+// glance is when to look whether an armed context's process drives again.
+func (c *Context) glance(now int64, asleep bool) int64 {
+	switch {
+	case c.img.Away() || c.img.State() != abi.StateOpen:
+		return flowctl.NoDeadline // whoever brings it back says so; a dead one does not come back
+	case asleep:
+		return nextTick(now, peek)
+	default:
+		return nextTick(now, glance)
 	}
 }
 
