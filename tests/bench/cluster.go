@@ -8,18 +8,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
 
 	"score/scored/api/scorev1"
-	"score/scored/client"
-)
-
-const (
-	clusterStart = 20 * time.Second
-	clusterStop  = 20 * time.Second
+	"score/tests/devcluster"
 )
 
 // clusterOptions say what a cluster of `scored dev` has.
@@ -30,10 +24,8 @@ type clusterOptions struct {
 
 // cluster is a running `scored dev`.
 type cluster struct {
-	*client.Client
-	bin    string
-	socket string
-	daemon *exec.Cmd
+	*devcluster.Dev
+	bin string
 }
 
 func startCluster(ctx context.Context, b *bench, o clusterOptions) (*cluster, error) {
@@ -41,18 +33,13 @@ func startCluster(ctx context.Context, b *bench, o clusterOptions) (*cluster, er
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{bin: b.bin, socket: filepath.Join(dir, "scored.sock")}
-	c.daemon = exec.Command(filepath.Join(b.bin, "scored"), "dev", "--nodes", strconv.Itoa(o.nodes), "--socket", c.socket)
-	c.daemon.Stderr = os.Stderr
-	c.daemon.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := c.daemon.Start(); err != nil {
+	dev, err := devcluster.Start(ctx, devcluster.Options{
+		Scored: filepath.Join(b.bin, "scored"), Socket: filepath.Join(dir, "scored.sock"), Nodes: o.nodes,
+	})
+	if err != nil {
 		return nil, err
 	}
-	c.Client = client.New(c.socket)
-	if err := waitFor(ctx, clusterStart, func() bool { return c.nodesUp(ctx) == o.nodes }); err != nil {
-		c.stop()
-		return nil, fmt.Errorf("the cluster did not come up: %w", err)
-	}
+	c := &cluster{Dev: dev, bin: b.bin}
 	if o.slice > 0 {
 		if err := c.setSlice(ctx, o.slice); err != nil {
 			c.stop()
@@ -63,22 +50,9 @@ func startCluster(ctx context.Context, b *bench, o clusterOptions) (*cluster, er
 }
 
 func (c *cluster) stop() {
-	c.Close()
-	stopCommand(c.daemon, clusterStop)
-}
-
-func (c *cluster) nodesUp(ctx context.Context) int {
-	nodes, err := c.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
-	if err != nil {
-		return 0
+	if err := c.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 	}
-	up := 0
-	for _, n := range nodes.Msg.GetNodes() {
-		if n.GetUp() {
-			up++
-		}
-	}
-	return up
 }
 
 func (c *cluster) setSlice(ctx context.Context, slice time.Duration) error {
@@ -92,7 +66,7 @@ func (c *cluster) setSlice(ctx context.Context, slice time.Duration) error {
 // command runs one of our programs against this cluster.
 func (c *cluster) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, program), args...)
-	cmd.Env = append(os.Environ(), "SCORE_SOCKET="+c.socket)
+	cmd.Env = append(os.Environ(), "SCORE_SOCKET="+c.Socket)
 	return cmd
 }
 

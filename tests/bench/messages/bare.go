@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
 	"time"
+
+	"score/channels/link/udp"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,10 +36,12 @@ func Bare(ctx context.Context, plan Plan) (Curve, error) {
 	var sockets [2]*os.File
 	var ports [2]int
 	for i := range sockets {
-		if sockets[i], ports[i], err = bareListen(); err != nil {
+		socket, at, err := udp.Listen(netip.MustParseAddr("127.0.0.1"))
+		if err != nil {
 			return Curve{}, err
 		}
-		defer sockets[i].Close()
+		defer socket.Close()
+		sockets[i], ports[i] = socket, int(at.Port())
 	}
 	var out bytes.Buffer
 	ctx, cancel := context.WithCancel(ctx)
@@ -55,16 +59,6 @@ func Bare(ctx context.Context, plan Plan) (Curve, error) {
 		return Curve{}, fmt.Errorf("bare UDP: %w", err)
 	}
 	return parseCurve(out.String())
-}
-
-func bareListen() (*os.File, int, error) {
-	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { _ = conn.Close() }() // the file is another descriptor of it
-	file, err := conn.File()
-	return file, conn.LocalAddr().(*net.UDPAddr).Port, err
 }
 
 // bareProcess is one of the two; with rounds 0 the one that echoes.
