@@ -272,7 +272,7 @@ func (s *Sender) Resume(c *Config, now int64) (failed bool) {
 	return s.Tick(c, now)
 }
 
-// Fail tells that the peer is gone. Nothing is sent any more.
+// Fail tells that the peer is gone. Nothing is sent any more. It takes back Finish.
 func (s *Sender) Fail() {
 	s.flags = flagFailed
 	s.deadline = 0

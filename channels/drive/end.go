@@ -14,7 +14,7 @@ func (d *Driver) PeerEnded(rank uint32, how uint8) {
 }
 
 func (d *Driver) end(p *peer, how uint8) {
-	if p.send.Failed() {
+	if p.send.Failed() && !(how == link.EndDied && d.owesRest(p)) {
 		return
 	}
 	if how == link.EndClosed {
@@ -25,16 +25,27 @@ func (d *Driver) end(p *peer, how uint8) {
 	d.lose(p)
 }
 
-// lose gives up a peer that has failed: the rest of its message will not come, and
-// nobody will acknowledge what is kept for it.
+// owesRest says that a peer that closed its end has not sent all of a message yet: its
+// agent goes on with that, unless it dies.
+func (d *Driver) owesRest(p *peer) bool {
+	return p.send.Closed() && d.inbox() && d.in.Got(p.rank) != 0
+}
+
+// lose gives up a peer that has failed: nobody will acknowledge what is kept for it, and, unless
+// it only closed its end, the rest of its message will not come.
 func (d *Driver) lose(p *peer) {
-	if d.inbox() {
-		_ = d.in.Lose(p.rank) // the image may contradict itself; there is nothing to lose then
+	if !p.send.Closed() {
+		if d.inbox() {
+			_ = d.in.Lose(p.rank) // the image may contradict itself; there is nothing to lose then
+		}
+		p.left = 0
 	}
-	p.left = 0
 	p.cursor = cursor{}
 	p.lookup.at = flowctl.NoDeadline
 	_, _ = d.buf.Acknowledged(p.rank, p.send.End()) // as far as its list makes sense
+	if p.untold() {
+		d.img.SetActive(p.rank, true)
+	}
 	d.img.NoteGone()
 }
 
@@ -44,10 +55,10 @@ func (d *Driver) Gone() (rank uint32, ok bool) {
 	if count == d.told {
 		return 0, false
 	}
-	for _, p := range d.peers {
-		if p != nil && !p.told && p.send.Failed() && !p.send.Closed() {
+	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+		if p := d.peer(rank); p != nil && p.untold() {
 			p.told = true
-			return p.rank, true
+			return rank, true
 		}
 	}
 	d.told = count

@@ -59,6 +59,14 @@ func (p *peer) forget() {
 // unsettled says that something sent to the peer is not acknowledged.
 func (p *peer) unsettled() bool { return !p.send.Failed() && p.send.End() != p.send.Acked() }
 
+// lost says that the peer was given up for dead. What still comes from it is not taken: the rest of
+// a message of which the head was dropped would be no message.
+func (p *peer) lost() bool { return p.send.Failed() && !p.send.Closed() }
+
+// untold says that the peer died, and the process was not told by this driver. Such a peer stays
+// active: the driver that is asked for it may be another than the one that heard of it.
+func (p *peer) untold() bool { return p.lost() && !p.told }
+
 // cursor is where the frame lies that was last looked up in the send buffer.
 type cursor struct {
 	kept   channels.Kept // 0: none

@@ -53,6 +53,9 @@ func (d *Driver) exchange(p *peer, h *link.Head, frames *link.Frames) {
 		d.sayEnd(p, state)
 		return
 	}
+	if p.lost() {
+		return
+	}
 	if d.img.Away() {
 		p.recv.Suspend(d.now) // a peer that was never active before is refused, too
 	}

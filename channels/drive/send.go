@@ -100,17 +100,21 @@ func (d *Driver) Space(rank uint32, length int) error {
 
 // frameBytes is the longest frame to the peer.
 func (p *peer) frameBytes() int {
-	return min(p.size-link.HeadBytes-link.FrameBytes-link.TotalBytes, MaxFrame)
+	return min(p.size-headBytes, MaxFrame)
 }
+
+// headBytes are those of a datagram with one frame that are not payload.
+const headBytes = link.HeadBytes + link.FrameBytes + link.TotalBytes
 
 // send transmits what the peer's flow control allows, and the answers due.
 func (d *Driver) send(p *peer) {
-	if p.send.Sendable(&d.flow) || p.recv.Due() {
-		if p.address.None() {
-			d.look(p)
-		} else {
-			d.transmitAll(p)
-		}
+	switch {
+	case !p.send.Sendable(&d.flow) && !p.recv.Due():
+		p.lookup.at = flowctl.NoDeadline // a flush has begun: nobody needs the address now
+	case p.address.None():
+		d.look(p)
+	default:
+		d.transmitAll(p)
 	}
 	d.note(p)
 }
@@ -141,18 +145,24 @@ func (d *Driver) transmitAll(p *peer) {
 
 // transmit sends a burst, as many frames in a datagram as fit.
 func (d *Driver) transmit(p *peer, b flowctl.Burst) error {
+	size := p.size
 	for i := uint32(0); i < b.Count; {
 		head := d.head(p, link.Head{Kind: link.Data, Data: b.Data(i)})
-		d.writer.Begin(d.port.Buffer(), p.size, &head)
-		from := i
+		d.writer.Begin(d.port.Buffer(), size, &head)
+		from, wide := i, 0
 		for ; i < b.Count; i++ {
 			data, total, start, err := d.frame(p, b.First+i)
 			if err != nil {
 				return err
 			}
 			if !d.writer.Add(total, start, data) {
+				wide = len(data) + headBytes
 				break
 			}
+		}
+		if i == from && size < wide && wide <= link.MaxDatagram {
+			size = wide // it was cut by a driver that knew a wider path, and goes in fragments
+			continue
 		}
 		if i == from {
 			return channels.ErrDamaged // a frame longer than any we make

@@ -1,0 +1,139 @@
+package drive
+
+import (
+	"testing"
+	"time"
+
+	"score/channels/abi"
+	"score/channels/link"
+	"score/flowctl"
+)
+
+// TestLastMessageOfTheClosed: a rank that closes its end after a long message is told of as closed
+// before the message's tail is sent; its agent sends that, and it is taken.
+func TestLastMessageOfTheClosed(t *testing.T) {
+	w := newWorld(t, 2, abi.Geometry{})
+	from, to := w.ranks[0], w.ranks[1]
+	exchangeOne(t, w, 0, 30)
+	const length = 60000
+	if !from.send(1, message(0, 1, 1, length)) {
+		t.Fatal("no space")
+	}
+	from.img.SetState(abi.StateClosed)
+	from.asAgent(func(d *Driver) { d.Announce(link.EndClosed) })
+	finish(t, w, 1, length)
+	if err := to.process.Damage(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestClosedThenDied: half a message of a rank that closed its end and then died is given up.
+func TestClosedThenDied(t *testing.T) {
+	w := newWorld(t, 2, abi.Geometry{})
+	from, to := w.ranks[0], w.ranks[1]
+	exchangeOne(t, w, 0, 30)
+	if !from.send(1, message(0, 1, 1, 60000)) {
+		t.Fatal("no space")
+	}
+	to.asAgent(func(d *Driver) {
+		d.Drive(w.now)
+		d.PeerEnded(0, link.EndClosed)
+		d.PeerEnded(0, link.EndDied)
+	})
+	if m, ok := to.in.Poll(); ok || to.img.Counter(abi.Voided) != 1 {
+		t.Errorf("a head without tail: %v, %v", ok, m)
+	}
+	if rank, ok := to.process.Gone(); rank != 0 || !ok {
+		t.Errorf("gone: %d, %v", rank, ok)
+	}
+}
+
+// TestLateFramesOfTheDead: what comes from a rank after it was given up is dropped, and does no
+// damage.
+func TestLateFramesOfTheDead(t *testing.T) {
+	w := newWorld(t, 2, abi.Geometry{})
+	from, to := w.ranks[0], w.ranks[1]
+	exchangeOne(t, w, 0, 30)
+	if !from.send(1, message(0, 1, 1, 60000)) {
+		t.Fatal("no space")
+	}
+	to.asAgent(func(d *Driver) {
+		d.Drive(w.now)
+		d.PeerEnded(0, link.EndDied)
+	})
+	for range 100 {
+		w.now += int64(time.Millisecond)
+		from.drive(true)
+		to.drive(true)
+	}
+	if err := to.agent.Damage(); err != nil {
+		t.Error(err)
+	}
+	if m, ok := to.in.Poll(); ok || to.img.Counter(abi.Voided) != 1 {
+		t.Errorf("a head without tail: %v, %v", ok, m)
+	}
+}
+
+// TestGoneIsTold: the process is told of a death that its agent heard of, also if its own driver
+// never had to do with that rank.
+func TestGoneIsTold(t *testing.T) {
+	w := newWorld(t, 3, abi.Geometry{})
+	r := w.ranks[0]
+	r.asAgent(func(d *Driver) { d.PeerEnded(2, link.EndDied) })
+	r.drive(false)
+	if rank, ok := r.process.Gone(); rank != 2 || !ok {
+		t.Errorf("gone: %d, %v", rank, ok)
+	}
+	if rank, ok := r.process.Gone(); ok {
+		t.Errorf("gone, too: %d", rank)
+	}
+}
+
+// narrow is a port that knows of a narrower path.
+type narrow struct{ *port }
+
+func (narrow) Size(link.Address) int { return link.MinDatagram }
+
+// TestNarrowerPath: frames that are too long for the path that the next driver knows are sent all
+// the same.
+func TestNarrowerPath(t *testing.T) {
+	w := newWorld(t, 2, abi.Geometry{})
+	from := w.ranks[0]
+	exchangeOne(t, w, 0, 30)
+	w.fate = func(datagram) []datagram { return nil }
+	if !from.send(1, message(0, 1, 1, 4000)) {
+		t.Fatal("no space")
+	}
+	w.fate = nil
+	next, err := New(from.img, narrow{&port{r: from}}, from.agent.where, abi.RoleAgent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from.agent = next
+	for range 20 {
+		w.now += int64(time.Millisecond)
+		from.drive(true)
+		w.ranks[1].drive(false)
+	}
+	if err := next.Damage(); err != nil {
+		t.Error(err)
+	}
+	finish(t, w, 1, 4000)
+}
+
+// TestFlushDoesNotAsk: a context that is flushing needs nobody's address, and does not want to be
+// driven for one.
+func TestFlushDoesNotAsk(t *testing.T) {
+	w := newWorld(t, 2, abi.Geometry{})
+	w.fate = func(datagram) []datagram { return nil }
+	r := w.ranks[0]
+	if !r.send(1, []byte("x")) {
+		t.Fatal("no space")
+	}
+	r.asAgent(func(d *Driver) { d.Flush(w.now) })
+	w.now += int64(time.Second)
+	r.drive(true)
+	if due := r.img.Due(); due != flowctl.NoDeadline {
+		t.Errorf("wants to be driven at %d, it is %d", due, w.now)
+	}
+}
