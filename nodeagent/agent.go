@@ -169,11 +169,12 @@ func (a *Agent) hello() *scorev1.Hello {
 }
 
 func (a *Agent) gauges() metrics.Gauges {
-	estimate := a.clock.estimate()
+	estimate, channels := a.clock.estimate(), a.countChannels()
 	return metrics.Gauges{
 		Jobs:         a.jobs.count(),
 		WarmStewards: a.pool.Warm(),
 		Connected:    a.connected.Load(),
+		Channels:     channels,
 		ClockOffset:  float64(estimate.Offset) / 1e9,
 		ClockError:   estimate.ErrorBound.Seconds(),
 		RoundTrip:    estimate.RTT.Seconds(),

@@ -27,7 +27,7 @@ type Metrics struct {
 // stepQuantiles are those told of every step.
 var stepQuantiles = []float64{0.5, 0.9, 0.99, 1}
 
-// New makes the metrics of a node; gauges is called when somebody asks.
+// New makes the metrics of a node; gauges is called when somebody asks, and may set counters.
 func New(node string, gauges func() Gauges) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), gauges: gauges}
 	labels := prometheus.Labels{"node": node}
@@ -49,6 +49,9 @@ func New(node string, gauges func() Gauges) *Metrics {
 
 // Add counts.
 func (m *Metrics) Add(id ID, n uint64) { m.counters[id].Add(n) }
+
+// Set sets a counter that is counted elsewhere; it never falls.
+func (m *Metrics) Set(id ID, n uint64) { m.counters[id].Store(n) }
 
 // Count is the present value of a counter.
 func (m *Metrics) Count(id ID) uint64 { return m.counters[id].Load() }
@@ -76,7 +79,7 @@ func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
-	descriptions := m.descriptions
+	descriptions, gauges := m.descriptions, m.gauges()
 	for i, info := range Table {
 		var labels []string
 		if info.Kind != "" {
@@ -84,7 +87,6 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 		}
 		out <- prometheus.MustNewConstMetric(descriptions[i], prometheus.CounterValue, float64(m.Count(info.ID)), labels...)
 	}
-	gauges := m.gauges()
 	for i, info := range gaugeTable {
 		out <- prometheus.MustNewConstMetric(descriptions[int(idCount)+i], prometheus.GaugeValue, info.value(gauges))
 	}

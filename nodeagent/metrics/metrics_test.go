@@ -39,8 +39,10 @@ func TestTableIsInOrder(t *testing.T) {
 }
 
 func TestScrape(t *testing.T) {
-	m := New("n1", func() Gauges {
-		return Gauges{Jobs: 3, WarmStewards: 2, Connected: true, ClockError: 25e-6}
+	var m *Metrics
+	m = New("n1", func() Gauges {
+		m.Set(Drives, 7)
+		return Gauges{Jobs: 3, WarmStewards: 2, Connected: true, ClockError: 25e-6, Channels: 4}
 	})
 	m.Add(Launches, 2)
 	m.Add(ExitsSignal, 1)
@@ -53,6 +55,9 @@ func TestScrape(t *testing.T) {
 		`score_agent_launches_total{node="n1"} 2`,
 		`score_agent_rank_exits_total{kind="signal",node="n1"} 1`,
 		`score_agent_rank_exits_total{kind="clean",node="n1"} 0`,
+		`score_agent_channels{node="n1"} 4`,
+		`score_agent_channel_drives_total{node="n1"} 7`,
+		`score_agent_datagrams_total{kind="sent",node="n1"} 0`,
 		`score_agent_jobs{node="n1"} 3`,
 		`score_agent_stewards_warm{node="n1"} 2`,
 		`score_agent_connected{node="n1"} 1`,

@@ -17,6 +17,12 @@ const (
 	DroppedBoundaries
 	LostNotices
 	OutputBytes
+	DatagramsSent
+	DatagramsReceived
+	DatagramBytesSent
+	DatagramBytesReceived
+	DatagramsDropped
+	Drives
 
 	idCount
 )
@@ -44,7 +50,15 @@ var Table = [idCount]Info{
 	{DroppedBoundaries, "score_agent_boundaries_unreported_total", "", "Boundaries of which the leader was not told, for there were too many.", "boundaries"},
 	{LostNotices, "score_agent_notices_lost_total", "", "Notices of the switching thread that nobody took in time.", "notices"},
 	{OutputBytes, "score_agent_output_bytes_total", "", "Output of ranks that was relayed to servers.", "bytes"},
+	{DatagramsSent, "score_agent_datagrams_total", "sent", meaningDatagrams, "datagrams"},
+	{DatagramsReceived, "score_agent_datagrams_total", "received", meaningDatagrams, "datagrams"},
+	{DatagramBytesSent, "score_agent_datagram_bytes_total", "sent", "Bytes of those datagrams.", "bytes"},
+	{DatagramBytesReceived, "score_agent_datagram_bytes_total", "received", "Bytes of those datagrams.", "bytes"},
+	{DatagramsDropped, "score_agent_datagrams_dropped_total", "", "Datagrams that the system did not take from the agent.", "datagrams"},
+	{Drives, "score_agent_channel_drives_total", "", "Times that the agent drove a channel whose program did not.", "times"},
 }
+
+const meaningDatagrams = "Datagrams between nodes that the agent sent and received, for ranks that did not and for its own directory."
 
 const meaningExits = "Ranks that ended: clean, with another exit code, by a signal, for want of memory, killed by the system."
 
@@ -53,6 +67,7 @@ type Gauges struct {
 	Jobs         int
 	WarmStewards int
 	Connected    bool
+	Channels     int // contexts
 	// Clock, in seconds.
 	ClockOffset, ClockError, RoundTrip float64
 }
@@ -66,6 +81,7 @@ type gaugeInfo struct {
 var gaugeTable = []gaugeInfo{
 	{"score_agent_jobs", "Jobs that have a part on this node.", func(g Gauges) float64 { return float64(g.Jobs) }},
 	{"score_agent_stewards_warm", "Stewards that wait for a job.", func(g Gauges) float64 { return float64(g.WarmStewards) }},
+	{"score_agent_channels", "Channels of ranks that exist on this node.", func(g Gauges) float64 { return float64(g.Channels) }},
 	{"score_agent_connected", "1 while there is a stream to the leader.", func(g Gauges) float64 { return oneIf(g.Connected) }},
 	{"score_agent_clock_offset_seconds", "The leader's clock minus this machine's monotonic clock.", func(g Gauges) float64 { return g.ClockOffset }},
 	{"score_agent_clock_error_seconds", "By how much the offset may be wrong.", func(g Gauges) float64 { return g.ClockError }},
