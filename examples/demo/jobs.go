@@ -24,45 +24,13 @@ type result struct {
 	job     *scorev1.Job  // nil for a program that mpiexec ran
 }
 
-// waitUp waits until every node of the cluster is there.
-func (c *cluster) waitUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		if c.nodesUp(ctx) == nodes {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.New("the cluster did not come up")
-		case <-tick.C:
-		}
-	}
-}
-
-func (c *cluster) nodesUp(ctx context.Context) int {
-	reply, err := c.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
-	if err != nil {
-		return 0
-	}
-	up := 0
-	for _, n := range reply.Msg.GetNodes() {
-		if n.GetUp() {
-			up++
-		}
-	}
-	return up
-}
-
 // runJobs runs one program per name at the same time and waits for all.
 func (c *cluster) runJobs(ctx context.Context, p program, names []string) ([]result, error) {
 	return atOnce(names, func(name string, out io.Writer) (result, error) {
 		args := append([]string{"-N", fmt.Sprint(nodes), "-n", fmt.Sprint(nodes), "-J", name}, p.args(name)...)
 		say("$ scrun -N %d -n %d -J %s ./bsp %d %d %s", nodes, nodes, name, grainMicros, soloSteps, name)
 		cmd := c.command(ctx, "bin/scrun", args...)
-		cmd.Env = append(p.env, "SCORE_SOCKET="+c.socket)
+		cmd.Env = append(p.env, "SCORE_SOCKET="+c.Socket)
 		r, err := timed(cmd, name, out)
 		if err != nil {
 			return r, err

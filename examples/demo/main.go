@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
-	"score/scored/client"
+	"score/tests/devcluster"
 )
 
 const (
@@ -106,31 +105,16 @@ func compare(ctx context.Context, c *cluster, p program) error {
 
 // cluster is a running `scored dev`.
 type cluster struct {
-	*client.Client
-	socket string
-	daemon *exec.Cmd
+	*devcluster.Dev
 }
 
-const (
-	startLimit   = 20 * time.Second
-	stopLimit    = 20 * time.Second
-	pollInterval = 50 * time.Millisecond
-)
-
 func start(ctx context.Context, work string) (*cluster, error) {
-	c := &cluster{socket: filepath.Join(work, "scored.sock")}
 	say("$ scored dev --nodes %d", nodes)
-	c.daemon = exec.Command("bin/scored", "dev", "--nodes", fmt.Sprint(nodes), "--socket", c.socket)
-	c.daemon.Stderr = os.Stderr
-	c.daemon.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := c.daemon.Start(); err != nil {
-		return nil, fmt.Errorf("scored dev: %w (run make build first)", err)
+	dev, err := devcluster.Start(ctx, devcluster.Options{Scored: "bin/scored", Socket: filepath.Join(work, "scored.sock"), Nodes: nodes})
+	if err != nil {
+		return nil, fmt.Errorf("%w (run make build first)", err)
 	}
-	c.Client = client.New(c.socket)
-	if err := c.waitUp(ctx); err != nil {
-		c.stop()
-		return nil, err
-	}
+	c := &cluster{Dev: dev}
 	say("$ scored config set slice %s", slice)
 	out, err := c.command(ctx, "bin/scored", "config", "set", "slice", slice).CombinedOutput()
 	if err != nil {
@@ -141,24 +125,14 @@ func start(ctx context.Context, work string) (*cluster, error) {
 }
 
 func (c *cluster) stop() {
-	c.Close()
-	stopped := make(chan struct{})
-	go func() {
-		_ = c.daemon.Wait() // only that it ended matters
-		close(stopped)
-	}()
-	_ = c.daemon.Process.Signal(syscall.SIGTERM) // may have ended by itself
-	select {
-	case <-stopped:
-	case <-time.After(stopLimit):
-		_ = c.daemon.Process.Kill() // may have ended by itself
-		<-stopped
+	if err := c.Stop(); err != nil {
+		say("%v", err)
 	}
 }
 
 func (c *cluster) command(ctx context.Context, path string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = append(os.Environ(), "SCORE_SOCKET="+c.socket)
+	cmd.Env = append(os.Environ(), "SCORE_SOCKET="+c.Socket)
 	return cmd
 }
 

@@ -70,7 +70,7 @@ func placementPass(ctx context.Context, b *bench) error {
 
 // idleAgents watches the agents while nothing runs.
 func idleAgents(ctx context.Context, b *bench, c *cluster) error {
-	pids, err := children(c.daemon.Process.Pid, "agent")
+	pids, err := children(c.PID(), "agent")
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,97 +16,49 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"score/scored/api/scorev1"
-	"score/scored/client"
+	"score/tests/devcluster"
 )
 
 const (
-	clusterStart = 60 * time.Second
 	clusterStop  = 60 * time.Second
 	pollInterval = 20 * time.Millisecond
 )
 
-// startCluster runs `scored dev` with the given arguments until the script
-// ends, and points SCORE_SOCKET at it: `cluster --nodes 2`.
+// startCluster runs `scored dev` with so many nodes until the script ends, and
+// points SCORE_SOCKET at it: `cluster --nodes 2`.
 func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 	work := ts.Getenv("WORK")
-	socket := filepath.Join(work, "dev.sock")
-	cmd := exec.Command(filepath.Join(binaries, "scored"), append([]string{"dev", "--socket", socket}, args...)...)
-	cmd.Dir = work
-	cmd.Env = append(os.Environ(), "WORK="+work, "HOME="+work, "SCORE_LINK_FAULTS="+ts.Getenv("SCORE_LINK_FAULTS"))
 	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	ts.Check(cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	dev, err := devcluster.Start(context.Background(), devcluster.Options{
+		Scored: filepath.Join(binaries, "scored"), Socket: filepath.Join(work, "dev.sock"), Nodes: nodesOf(ts, args),
+		Dir: work, Env: append(os.Environ(), "WORK="+work, "HOME="+work, "SCORE_LINK_FAULTS="+ts.Getenv("SCORE_LINK_FAULTS")),
+		Output: &output, Errors: &output,
+	})
+	if err != nil {
+		ts.Fatalf("%v\n%s", err, output.String())
+	}
 	ts.Defer(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // may have ended by itself
-		select {
-		case <-ended:
-		case <-time.After(clusterStop):
-			_ = cmd.Process.Kill() // may have ended by itself
-			<-ended
-			ts.Logf("scored dev did not end in %v", clusterStop)
-			ts.Logf("%s", output.String())
+		if err := dev.Stop(); err != nil {
+			ts.Fatalf("%v\n%s", err, output.String())
 		}
 		if groups := controlGroups(ts.Getenv("CLUSTER")); len(groups) > 0 {
 			ts.Fatalf("control groups left behind: %s", strings.Join(groups, " "))
 		}
 	})
-	ts.Setenv("SCORE_SOCKET", socket)
-	ts.Setenv("CLUSTER_PID", strconv.Itoa(cmd.Process.Pid))
-	name, err := waitUp(socket, nodesOf(args), ended)
-	if err != nil {
-		ts.Fatalf("%v\n%s", err, output.String())
-	}
-	ts.Setenv("CLUSTER", name)
+	version, err := dev.Cluster.GetVersion(context.Background(), connect.NewRequest(&scorev1.GetVersionRequest{}))
+	ts.Check(err)
+	ts.Setenv("SCORE_SOCKET", dev.Socket)
+	ts.Setenv("CLUSTER_PID", strconv.Itoa(dev.PID()))
+	ts.Setenv("CLUSTER", version.Msg.GetCluster())
 }
 
-func nodesOf(args []string) int {
-	for i, a := range args {
-		if a != "--nodes" || i+1 == len(args) {
-			continue
-		}
-		if n, err := strconv.Atoi(args[i+1]); err == nil {
-			return n
-		}
+func nodesOf(ts *testscript.TestScript, args []string) int {
+	if len(args) != 2 || args[0] != "--nodes" {
+		ts.Fatalf("usage: cluster --nodes NUMBER")
 	}
-	return 1
-}
-
-// waitUp waits until all nodes are up, and returns the cluster's name.
-func waitUp(socket string, nodes int, ended <-chan error) (string, error) {
-	c := client.New(socket)
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), clusterStart)
-	defer cancel()
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		reply, err := c.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
-		if err == nil && countUp(reply.Msg.GetNodes()) == nodes {
-			version, err := c.Cluster.GetVersion(ctx, connect.NewRequest(&scorev1.GetVersionRequest{}))
-			return version.Msg.GetCluster(), err
-		}
-		select {
-		case err := <-ended:
-			return "", fmt.Errorf("scored dev ended: %w", errors.Join(err, errEnded))
-		case <-ctx.Done():
-			return "", fmt.Errorf("%d nodes did not come up: %w", nodes, ctx.Err())
-		case <-tick.C:
-		}
-	}
-}
-
-var errEnded = errors.New("it must run until the script ends")
-
-func countUp(nodes []*scorev1.Node) int {
-	up := 0
-	for _, n := range nodes {
-		if n.GetUp() {
-			up++
-		}
-	}
-	return up
+	nodes, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	return nodes
 }
 
 // crash kills with signal 9 the descendants of this script's cluster whose
