@@ -343,7 +343,8 @@ func TestReports(t *testing.T) {
 	s.Add(a.job(1))
 	s.Add(b.job(2))
 	s.Plan(plan(1, 2*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
-	b.until(t, "launch")
+	a.until(t, "launch")
+	b.until(t, "launch") // in this order or the other
 	s.Launched(1)
 	s.Launched(2)
 	for range 5 {
