@@ -38,7 +38,7 @@ func Dial(path string) (*net.UnixConn, error) {
 	}
 	who, err := Peer(conn)
 	if err != nil || who.Uid != 0 && int(who.Uid) != os.Geteuid() {
-		conn.Close()
+		_ = conn.Close()
 		return nil, fmt.Errorf("%w: another user listens at %s", ErrDial, path)
 	}
 	return conn, nil

@@ -10,10 +10,9 @@ import (
 
 // Bounds of a context's end.
 const (
-	// closedMost and diedMost bound how long the news of an end waits until what was sent
-	// before has arrived: those who wait for a dead rank should know it soon.
-	closedMost = int64(time.Second)
-	diedMost   = int64(50 * time.Millisecond)
+	// endMost bounds how long the news of an end waits until what was sent before has
+	// arrived: after the news of a death nothing is taken any more. As a rule that is at once.
+	endMost = int64(time.Second)
 	// tellings is how often the news is sent: datagrams get lost, and who only receives
 	// is not told otherwise.
 	tellings = 3
@@ -43,12 +42,12 @@ func (c *Context) end(now int64) int64 {
 	if state == abi.StateOpen || e.told >= tellings {
 		return flowctl.NoDeadline
 	}
-	how, most := link.EndClosed, closedMost
+	how := link.EndClosed
 	if state == abi.StateGone {
-		how, most = link.EndDied, diedMost
+		how = link.EndDied
 	}
 	if e.since == 0 {
-		e.since, e.next = now, now+most
+		e.since, e.next = now, now+endMost
 	}
 	if now < e.next && (e.told > 0 || !c.driver.Settled()) {
 		return e.next

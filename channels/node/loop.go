@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 	"sync"
-	"time"
 
 	"score/channels"
 	"score/channels/link"
@@ -60,13 +59,6 @@ type loop struct {
 	notices  []*notice
 	drives   uint64     // since the beginning
 	gone     link.Stats // of the ports of contexts that are gone
-}
-
-// waiting is a context and when to look at it; those that only wait for the
-// network are not there.
-type waiting struct {
-	at int64
-	c  *Context
 }
 
 func newLoop(n *Node) (*loop, error) {
@@ -221,107 +213,4 @@ func (l *loop) callPosted() {
 	for _, f := range posted {
 		f()
 	}
-}
-
-// look looks at all contexts whose time has come.
-func (l *loop) look(now int64) {
-	l.scanned, l.scanNow = 0, now
-	for l.scanned < len(l.waiting) {
-		// One Guard for the whole scan: a fault ends it at the context at fault.
-		if err := channels.Guard(l.scan); err != nil {
-			l.abandon(l.scanning, err)
-		}
-	}
-}
-
-func (l *loop) scanOn() {
-	for l.scanned < len(l.waiting) {
-		w := l.waiting[l.scanned]
-		if w.at <= l.scanNow {
-			l.scanning = w.c
-			l.visit(w.c, channels.Nanos())
-		}
-		if l.scanned < len(l.waiting) && l.waiting[l.scanned].c == w.c {
-			l.scanned++ // else another one took its place
-		}
-	}
-}
-
-// at notes when to look at the context next; flowctl.NoDeadline: not before something comes.
-func (l *loop) at(c *Context, at int64) {
-	switch i := c.place; {
-	case at == flowctl.NoDeadline && i >= 0:
-		end := len(l.waiting) - 1
-		l.waiting[i] = l.waiting[end]
-		l.waiting[i].c.place = i
-		l.waiting[end] = waiting{}
-		l.waiting = l.waiting[:end]
-		c.place = -1
-	case at == flowctl.NoDeadline:
-	case i >= 0:
-		l.waiting[i].at = at
-	default:
-		c.place = len(l.waiting)
-		l.waiting = append(l.waiting, waiting{at: at, c: c})
-	}
-}
-
-// patience sets the timer to the next thing to do, and says how long epoll may wait: for
-// ever, or not at all.
-func (l *loop) patience() int {
-	next := l.noticeDue()
-	for i := range l.waiting {
-		next = min(next, l.waiting[i].at)
-	}
-	if next != flowctl.NoDeadline && next <= channels.Nanos() {
-		return 0
-	}
-	if next != l.armedFor {
-		var spec unix.ItimerSpec // zero: off
-		if next != flowctl.NoDeadline {
-			spec.Value = unix.NsecToTimespec(next)
-		}
-		_ = unix.TimerfdSettime(l.timer, unix.TFD_TIMER_ABSTIME, &spec, nil) // the value is a valid one
-		l.armedFor = next
-	}
-	return -1
-}
-
-// linger drives the contexts until all are settled, or the time is over.
-func (l *loop) linger(all []*Context, most time.Duration) {
-	if most <= 0 {
-		return
-	}
-	settled := make(chan struct{})
-	left := 0
-	one := func() {
-		if left--; left == 0 {
-			close(settled)
-		}
-	}
-	ok := l.do(func() {
-		left = 1
-		for _, c := range all {
-			if c.driver != nil && !c.damaged.Load() && c.number != 0 {
-				left++
-				c.settled = one
-				l.at(c, channels.Nanos())
-			}
-		}
-		one()
-	})
-	if !ok {
-		return
-	}
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-settled:
-	case <-timer.C:
-	}
-	l.do(func() {
-		for _, c := range all {
-			c.settled = nil
-		}
-	})
 }

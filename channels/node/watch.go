@@ -26,21 +26,6 @@ const (
 	// looksMost is how many looks without a section of the process in between it takes
 	// until the agent drives: with one a process might be caught between two.
 	looksMost = 2
-	// lockPatience bounds the wait for the driver lock: longer than any section.
-	lockPatience = 50 * time.Microsecond
-	// lockBackoffs bounds the doubling of the time until the next try, 64 ms.
-	lockBackoffs = 6
-	// roundsMost and turnMost bound what is done for a context at a time, so that a
-	// flood to one leaves the others their turns.
-	roundsMost = 8
-	turnMost   = int64(200 * time.Microsecond)
-	// rest is how many times longer than it was driven, by the clock and at most turnMost, a context
-	// is then left alone, if it wants to be driven at once again: it gets a twentieth of the loop's time.
-	rest = 19
-	// gapBusy and gapIdle are the shortest times between two turns of a context,
-	// after one in which something came, and after one in which nothing did.
-	gapBusy = int64(100 * time.Microsecond)
-	gapIdle = tick
 )
 
 // Modes of a context, as Status says them.
@@ -75,6 +60,7 @@ type watch struct {
 	refused int  // times in a row that the lock was not given
 	vain    int  // times in a row that the socket woke the loop for nothing
 	settled func()
+	burials []burial
 	ending  ending
 }
 
@@ -157,7 +143,7 @@ func (l *loop) visit(c *Context, now int64) {
 	}
 	asleep := c.img.Asleep() && c.img.State() == abi.StateOpen
 	switch {
-	case c.settled != nil:
+	case c.settled != nil || len(c.burials) > 0:
 		l.drive(c, now, heard, asleep)
 	case moved && asleep:
 		l.watchAgain(c, now, doze)
@@ -193,128 +179,3 @@ func (l *loop) watchAgain(c *Context, now, step int64) {
 // nextTick is a multiple of the step, at least one step away but for a tick: all
 // contexts are looked at together.
 func nextTick(now, step int64) int64 { return ((now+step-tick)/step + 1) * step }
-
-// drive takes the lock and drives the context; then it waits for the network, for
-// what is due, or for its next turn.
-func (l *loop) drive(c *Context, now int64, heard, asleep bool) {
-	if err := c.take(); err != nil {
-		l.at(c, now+tick<<min(c.refused, lockBackoffs))
-		c.mode.Store(modeDriven)
-		c.refused++
-		return
-	}
-	c.refused = 0
-	l.drives++
-	progress := rounds(c, now)
-	if progress && asleep {
-		c.late = true
-	}
-	next := c.end(channels.Nanos())
-	settled := c.settled != nil && c.driver.Settled()
-	due := c.driver.Due()
-	c.leave()
-	if err := c.driver.Damage(); err != nil {
-		l.abandon(c, err)
-		return
-	}
-	if settled {
-		c.settled()
-		c.settled = nil
-	}
-	after := channels.Nanos()
-	next = min(next, due)
-	if c.settled != nil {
-		next = min(next, after+tick)
-	}
-	l.wait(c, progress, heard, asleep, next, after, after+min(after-now, turnMost)*rest)
-}
-
-// take takes the driver lock. If its holder, who lives, does not let go, he may go on.
-func (c *Context) take() error {
-	if err := c.driver.Take(lockPatience); err != nil {
-		c.img.Restore()
-		return err
-	}
-	c.holding = true
-	return nil
-}
-
-func (c *Context) leave() {
-	c.driver.Leave()
-	c.holding = false
-}
-
-// rounds drives until nothing comes any more or the bounds of a turn are reached.
-func rounds(c *Context, start int64) (progress bool) {
-	now := start
-	for range roundsMost {
-		if !c.driver.Drive(now) {
-			break
-		}
-		progress = true
-		if now = channels.Nanos(); now-start > turnMost {
-			break
-		}
-	}
-	return progress
-}
-
-// wait decides when the context that was driven is looked at next: at next, but not
-// before earliest.
-func (l *loop) wait(c *Context, progress, heard, asleep bool, next, now, earliest int64) {
-	c.vain++
-	if progress || !heard {
-		c.vain = 0
-	}
-	switch {
-	case progress:
-		// More will come: looking once more is cheaper than the way through epoll.
-		c.mode.Store(modeDriven)
-		l.at(c, max(min(next, now+tick), now+gapBusy, earliest))
-	case c.vain > 1:
-		// An error that the socket keeps would wake the loop again and again.
-		c.mode.Store(modeDriven)
-		l.at(c, max(min(next, now+tick<<min(c.vain, lockBackoffs)), now+gapIdle, earliest))
-	default:
-		l.arm(c)
-		c.due = max(next, now+gapIdle, earliest)
-		l.at(c, min(c.due, c.glance(now, asleep)))
-	}
-}
-
-// glance is when to look whether an armed context's process drives again.
-func (c *Context) glance(now int64, asleep bool) int64 {
-	switch {
-	case c.img.Away() || c.img.State() != abi.StateOpen:
-		return flowctl.NoDeadline // whoever brings it back says so; a dead one does not come back
-	case asleep:
-		return nextTick(now, peek)
-	default:
-		return nextTick(now, glance)
-	}
-}
-
-func (l *loop) arm(c *Context) {
-	c.mode.Store(modeArmed)
-	if !c.armed {
-		c.armed = true
-		_ = l.control(unix.EPOLL_CTL_MOD, c.fd, c.number, unix.EPOLLIN|unix.EPOLLONESHOT) // it was added with success
-	}
-}
-
-// bury tells a context that a rank on another node ended.
-func (l *loop) bury(c *Context, rank uint32, how uint8) {
-	if c.number == 0 || c.damaged.Load() {
-		return
-	}
-	err := channels.Guard(func() {
-		if c.take() != nil {
-			return // told again, or by the network
-		}
-		c.driver.PeerEnded(rank, how)
-		c.leave()
-	})
-	if err != nil {
-		l.abandon(c, err)
-	}
-}
