@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +16,6 @@ import (
 
 	"score/channels/abi"
 	"score/pm"
-
-	"golang.org/x/sys/unix"
 )
 
 // An absent rank computes and does not poll: what comes for it is taken, and acknowledged, by the
@@ -37,7 +36,7 @@ const (
 // Absent is what was seen of it.
 type Absent struct {
 	Acknowledged []float64 // milliseconds, ascending
-	AgentCPU     float64   // of one processor, 0 to 1: the agents of both nodes together
+	AgentCPU     float64   // of one processor, 0 to 1: of the busier of the two nodes' agents
 }
 
 // MeasureAbsent sends to a rank that computes.
@@ -73,23 +72,38 @@ func MeasureAbsent(ctx context.Context) (Absent, error) {
 	return a, nil
 }
 
-// agentCPU is what this process, which plays the agents and does nothing else, uses
-// while the messages go.
+// agentCPU is what the busiest thread of this process uses while the messages go: each of the
+// agents that it plays has one.
 func agentCPU(ctx context.Context, r *running) (float64, error) {
 	if err := r.out[0].await(ctx, saidBegin); err != nil {
 		return 0, err
 	}
-	start, before := time.Now(), used()
+	start, before := time.Now(), threadTimes()
 	if err := r.out[0].await(ctx, saidDone); err != nil {
 		return 0, err
 	}
-	return float64(used()-before) / float64(time.Since(start)), nil
+	elapsed, most := float64(time.Since(start)), 0.0
+	for thread, ns := range threadTimes() {
+		most = max(most, ns-before[thread])
+	}
+	return most / elapsed, nil
 }
 
-func used() time.Duration {
-	var u unix.Rusage
-	_ = unix.Getrusage(unix.RUSAGE_SELF, &u) // it cannot fail
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+// threadTimes are the nanoseconds that this process's threads have run, by thread.
+func threadTimes() map[string]float64 {
+	times := map[string]float64{}
+	threads, _ := filepath.Glob("/proc/self/task/*/schedstat") // the pattern is a good one
+	for _, file := range threads {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		var ns float64
+		if _, err := fmt.Sscan(string(data), &ns); err == nil {
+			times[file] = ns
+		}
+	}
+	return times
 }
 
 // absentRank: rank 1 says hello, then computes until it is released; rank 0 sends.
@@ -112,7 +126,7 @@ func absentRank(ch *pm.Channel) error {
 	for range absentCount {
 		time.Sleep(rand.N(absentPause))
 		start := time.Now()
-		if err := ch.SendBytes(1, data); err != nil {
+		if err := send(ch, 1, data); err != nil {
 			return err
 		}
 		if err := ch.WaitSpace(ctx, 1, len(data)); err != nil {

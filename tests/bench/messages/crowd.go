@@ -21,21 +21,23 @@ const (
 	crowdEach    = 1000
 	// crowdWork is what the receiver does with a message, so long that its speed is its own.
 	crowdWork = 50 * time.Microsecond
-	// crowdTrials is how often the work is timed alone.
-	crowdTrials = 1000
+	// crowdAll is how many messages come, and crowdFilling of them until the inbox is full.
+	crowdAll     = crowdSenders * crowdEach
+	crowdFilling = crowdAll / 10
 	// crowdPatience ends a measurement that hangs.
 	crowdPatience = 30 * time.Second
 )
 
 // Lines by which ranks and their starter understand each other.
 const (
-	saidBegin = "begin"
-	saidDone  = "done"
+	saidBegin  = "begin"
+	saidDone   = "done"
+	saidFailed = "failed"
 )
 
 // Crowd is what was seen of a full inbox.
 type Crowd struct {
-	Goodput float64 // of what the receiver could have taken, 0 to 1
+	Goodput float64 // of what the receiver could have taken, 0 to 1: its time that went into its own work
 	Refused float64 // of the frames (UDP) or sends (in the node) that were sent, 0 to 1
 }
 
@@ -62,11 +64,9 @@ func MeasureCrowd(ctx context.Context, path Path) (Crowd, error) {
 	if err := errors.Join(err, r.finish(ctx)); err != nil {
 		return Crowd{}, fmt.Errorf("the crowd by %s: %w", path, err)
 	}
-	var alone, full float64
-	if _, err := fmt.Sscanf(r.out[0].String(), saidDone+"\n%g %g", &alone, &full); err != nil {
+	if _, err := fmt.Sscanf(r.out[0].String(), saidDone+"\n%g", &c.Goodput); err != nil {
 		return Crowd{}, fmt.Errorf("%w: %w", errOutput, err)
 	}
-	c.Goodput = alone / full
 	return c, nil
 }
 
@@ -116,26 +116,37 @@ func crowdRank(ch *pm.Channel) error {
 			return err
 		}
 	}
-	loops, alone := calibrate()
+	loops := calibrate()
 	for rank := 1; rank <= crowdSenders; rank++ {
 		if err := send(ch, rank, nil); err != nil {
 			return err
 		}
 	}
-	var full time.Duration
+	goodput, err := workThrough(ch, data, loops)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s\n%g\n", saidDone, goodput)
+	return untilReleased(ctx, ch)
+}
+
+// workThrough receives all messages and works on each. It returns the share of the time that was work, as
+// soon as the inbox is full.
+func workThrough(ch *pm.Channel, data []byte, loops int) (float64, error) {
+	var worked time.Duration
 	var start time.Time
-	for i := range crowdSenders * crowdEach {
-		if i == crowdSenders*crowdEach/10 { // by now the inbox is full
-			start = time.Now()
+	for i := range crowdAll {
+		if i == crowdFilling {
+			start, worked = time.Now(), 0
 		}
 		if err := take(ch, data); err != nil {
-			return err
+			return 0, err
 		}
+		begin := time.Now()
 		work(loops)
+		worked += time.Since(begin)
 	}
-	full = time.Since(start) / (crowdSenders * crowdEach * 9 / 10)
-	fmt.Printf("%s\n%d %d\n", saidDone, alone.Nanoseconds(), full.Nanoseconds())
-	return untilReleased(ctx, ch)
+	return float64(worked) / float64(time.Since(start)), nil
 }
 
 func crowdSender(ctx context.Context, ch *pm.Channel) error {
@@ -182,17 +193,12 @@ func untilReleased(ctx context.Context, ch *pm.Channel) error {
 	return nil
 }
 
-// calibrate finds out how many loops take as long as the work shall, and how long they then take.
-func calibrate() (loops int, each time.Duration) {
+// calibrate finds out how many loops take as long as the work shall.
+func calibrate() (loops int) {
 	const trial = 1 << 20
 	start := time.Now()
 	work(trial)
-	loops = max(int(float64(trial)*float64(crowdWork)/float64(time.Since(start))), 1)
-	start = time.Now()
-	for range crowdTrials {
-		work(loops)
-	}
-	return loops, time.Since(start) / crowdTrials
+	return max(int(float64(trial)*float64(crowdWork)/float64(time.Since(start))), 1)
 }
 
 // worked keeps the work from being no work.

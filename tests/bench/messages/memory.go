@@ -28,6 +28,7 @@ type Memory struct {
 	Context  float64 // of a large job, when it was opened
 	PeerNew  float64 // per peer with which there was nothing yet
 	PeerIdle float64 // per peer with which there was something once
+	InImage  float64 // the part of PeerIdle that is in the image, which the agent and the process share
 }
 
 // MeasureMemory makes contexts and looks at the memory that the system gave to them.
@@ -40,25 +41,26 @@ func MeasureMemory() (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
+	perPeer := func(bytes float64) float64 { return bytes / (memoryRanks - 2*memoryLocal) }
 	return Memory{
-		Context:  large,
-		PeerNew:  (large - small) / (memoryRanks - 2*memoryLocal),
-		PeerIdle: (idle - small) / (memoryRanks - 2*memoryLocal),
+		Context: large.all(),
+		PeerNew: perPeer(large.all() - small.all()), PeerIdle: perPeer(idle.all() - small.all()),
+		InImage: perPeer(idle.image - small.image),
 	}, nil
 }
 
 // contextBytes makes a context of a job and says what it takes; and what after it had to
 // do with all ranks on other nodes.
-func contextBytes(ranks int, talk bool) (fresh, talked float64, err error) {
+func contextBytes(ranks int, talk bool) (fresh, talked footprint, err error) {
 	before := heap()
 	img, d, err := newContext(ranks)
 	if err != nil {
-		return 0, 0, err
+		return fresh, talked, err
 	}
 	defer func() { err = errors.Join(err, d.Close(), img.Close()) }()
 	fresh, err = touched(img, before)
 	if err != nil || !talk {
-		return fresh, 0, err
+		return fresh, talked, err
 	}
 	d.Enter()
 	for rank := memoryLocal; rank < ranks && err == nil; rank++ {
@@ -66,7 +68,7 @@ func contextBytes(ranks int, talk bool) (fresh, talked float64, err error) {
 	}
 	d.Leave()
 	if err != nil {
-		return 0, 0, err
+		return fresh, talked, err
 	}
 	talked, err = touched(img, before)
 	runtime.KeepAlive(d)
@@ -116,13 +118,18 @@ func memoryPlaces(ranks int, directory link.Address) (*places.Map, error) {
 	return places.New(0, directories, nodes)
 }
 
+// footprint is what was touched of an image, and of the heap.
+type footprint struct{ image, heap float64 }
+
+func (b footprint) all() float64 { return b.image + b.heap }
+
 // touched is what the image has been given, and what the heap has more than before.
-func touched(img *channels.Image, before uint64) (float64, error) {
+func touched(img *channels.Image, before uint64) (footprint, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(img.File().Fd()), &st); err != nil {
-		return 0, os.NewSyscallError("fstat", err)
+		return footprint{}, os.NewSyscallError("fstat", err)
 	}
-	return float64(st.Blocks)*blockBytes + float64(heap()) - float64(before), nil
+	return footprint{float64(st.Blocks) * blockBytes, float64(heap()) - float64(before)}, nil
 }
 
 func heap() uint64 {

@@ -77,6 +77,10 @@ func TestOutputIsAwaited(t *testing.T) {
 	if err := o.await(ctx, "do"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a part of a line is no line: %v", err)
 	}
+	_, _ = o.Write([]byte(saidFailed + "\n"))
+	if err := o.await(t.Context(), "more"); !errors.Is(err, errRank) {
+		t.Errorf("a failure is not seen: %v", err)
+	}
 }
 
 // TestOursMeasures runs the ranks on both paths, if there are processors for them.

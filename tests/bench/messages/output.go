@@ -3,6 +3,7 @@ package messages
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"sync"
 )
@@ -31,14 +32,20 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// await waits until the rank has printed the line.
+// errRank says that a rank failed; it has said why itself.
+var errRank = errors.New("a rank failed")
+
+// await waits until the rank has printed the line, or has failed.
 func (o *output) await(ctx context.Context, line string) error {
 	for {
 		o.mu.Lock()
-		said, more := strings.Contains("\n"+o.text.String(), "\n"+line+"\n"), o.more
+		text, more := "\n"+o.text.String(), o.more
 		o.mu.Unlock()
-		if said {
+		switch {
+		case strings.Contains(text, "\n"+line+"\n"):
 			return nil
+		case strings.Contains(text, "\n"+saidFailed+"\n"):
+			return errRank
 		}
 		select {
 		case <-ctx.Done():

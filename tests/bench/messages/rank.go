@@ -30,6 +30,7 @@ func RunRank() int {
 	role := os.Getenv(roleVariable)
 	if err := runRank(role); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: rank (%s): %v\n", role, err)
+		fmt.Println(saidFailed)
 		return 1
 	}
 	return 0
