@@ -241,7 +241,7 @@ func (d *Driver) note(p *peer) {
 		}
 	}
 	d.due = min(d.due, next)
-	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || p.unsettled() || p.send.Flushing() || p.recv.Due() || p.untold())
+	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || p.unsettled() || p.unflushed() || p.recv.Due() || p.untold())
 }
 
 // Settled says that nothing is kept for other nodes, and no answer is due.

@@ -59,6 +59,12 @@ func (p *peer) forget() {
 // unsettled says that something sent to the peer is not acknowledged.
 func (p *peer) unsettled() bool { return !p.send.Failed() && p.send.End() != p.send.Acked() }
 
+// unflushed says that Flush, Flushed or Resume have something to do with the peer: a transmission
+// is not answered, though another copy of its frames may be, or its flush is not over.
+func (p *peer) unflushed() bool {
+	return !p.send.Failed() && (!p.send.Flushed() || p.send.Flushing())
+}
+
 // lost says that the peer was given up for dead. What still comes from it is not taken: the rest of
 // a message of which the head was dropped would be no message.
 func (p *peer) lost() bool { return p.send.Failed() && !p.send.Closed() }

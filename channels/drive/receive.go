@@ -152,7 +152,11 @@ func (d *Driver) hint(p *peer) uint32 {
 		return 0
 	}
 	share := d.in.Free() / uint64(max(d.talking, 1)) / max(p.lines, 1)
-	return p.left + uint32(min(share, 1<<15))
+	room := p.left + uint32(min(share, 1<<15))
+	if room == 0 && d.in.Got(p.rank) != 0 {
+		return 1 // another driver began the message; what waits behind it fills the inbox
+	}
+	return room
 }
 
 // spoke counts the peer among those that share the room.

@@ -42,3 +42,81 @@ func (r *rank) asAgent(section func(*Driver)) {
 	section(r.agent)
 	r.agent.Leave()
 }
+
+// TestHalfMessageGoesOn: the rest of a message is asked for after Resume though the inbox is
+// full of what came behind it, and another driver began the message.
+func TestHalfMessageGoesOn(t *testing.T) {
+	w := newWorld(t, 3, abi.Geometry{MaxMessage: 4096, LaneBytes: 1 << 14, SharedBytes: 1 << 14})
+	to := w.ranks[1]
+	first := true
+	w.fate = func(d datagram) []datagram {
+		if d.from != w.ranks[0].address || d.to != to.address || first {
+			first = first && d.to != to.address
+			return []datagram{d}
+		}
+		return nil
+	}
+	const length = 4000
+	if !w.ranks[0].send(1, message(0, 1, 0, length)) {
+		t.Fatal("no space")
+	}
+	w.ranks[0].drive(false) // knows the address now
+	to.drive(true)
+	for i := range 3 {
+		if !w.ranks[2].send(1, message(2, 1, i, length)) {
+			t.Fatal("no space")
+		}
+	}
+	for range 20 {
+		w.now += int64(time.Millisecond)
+		w.ranks[2].drive(false)
+		to.drive(true)
+	}
+	to.asAgent(func(d *Driver) { d.Suspend(w.now) })
+	w.fate = nil
+	for range 10 {
+		w.now += int64(time.Millisecond)
+		w.ranks[0].drive(false)
+		to.drive(true)
+	}
+	to.drive(false)
+	to.asAgent(func(d *Driver) { d.Resume(w.now) })
+	settle(t, w)
+	for i := range 4 {
+		m, ok := to.in.Poll()
+		if !ok || m.Available() < length {
+			t.Fatalf("message %d is not complete: %v, %d bytes", i, ok, m.Available())
+		}
+	}
+}
+
+// TestFlushedCopy: a peer all of whose frames are acknowledged is not flushed while a later
+// transmission is unanswered.
+func TestFlushedCopy(t *testing.T) {
+	w := newWorld(t, 2, abi.Geometry{})
+	from, to := w.ranks[0], w.ranks[1]
+	exchangeOne(t, w, 0, 30)
+	if !from.send(1, message(0, 1, 1, 30)) {
+		t.Fatal("no space")
+	}
+	var late []datagram
+	w.fate = func(d datagram) []datagram {
+		late = append(late, d)
+		return nil
+	}
+	to.drive(false)
+	w.now += int64(time.Second)
+	to.drive(false) // acknowledges
+	acks := late
+	from.drive(false) // asks
+	if len(acks) == 0 || len(late) == len(acks) {
+		t.Fatalf("%d answers, %d asks", len(acks), len(late)-len(acks))
+	}
+	from.queue = append(from.queue, acks...)
+	from.drive(false)
+	from.asAgent(func(d *Driver) {
+		if d.Flushed() {
+			t.Error("the ask is under way, and the context is flushed")
+		}
+	})
+}
