@@ -5,12 +5,14 @@ import (
 	"net/netip"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/drive"
 	"score/channels/link"
 	"score/channels/link/udp"
+	"score/flowctl"
 )
 
 // Context is a context of this node. What is not said to be the loop's does not change.
@@ -77,6 +79,10 @@ func (j *Job) make(of name) (*Context, error) {
 	return c, nil
 }
 
+// answerSoon is how long the agent waits with an acknowledgement: a rank that does not drive sends
+// nothing on which it could ride.
+const answerSoon = time.Microsecond
+
 // connect gives the context its socket and the agent's driver.
 func (c *Context) connect() error {
 	n := c.job.node
@@ -94,6 +100,9 @@ func (c *Context) connect() error {
 		_ = port.Close()
 		return err
 	}
+	flow := flowctl.DefaultConfig()
+	flow.AckDelay = answerSoon
+	driver.Configure(flow)
 	c.socket, c.at, c.fd, c.driver = socket, at, port.Descriptor(), driver
 	return nil
 }

@@ -26,7 +26,7 @@ const testKey = 4711
 var loopback = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
 
 // eventually waits until something is so.
-func eventually(t *testing.T, what string, so func() bool) {
+func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); {
 		if time.Now().After(end) {
@@ -43,7 +43,7 @@ type cluster struct {
 	where []*places.Map
 }
 
-func newCluster(t *testing.T, nodes int, config Config) *cluster {
+func newCluster(t testing.TB, nodes int, config Config) *cluster {
 	t.Helper()
 	checkLeaks(t)
 	c := &cluster{}
@@ -68,7 +68,7 @@ func newCluster(t *testing.T, nodes int, config Config) *cluster {
 }
 
 // add adds a job with one rank on each node.
-func (c *cluster) add(t *testing.T, key uint64) (jobs []*Job, maps []*places.Map) {
+func (c *cluster) add(t testing.TB, key uint64) (jobs []*Job, maps []*places.Map) {
 	t.Helper()
 	var directories []link.Address
 	var nodeOf []uint32
@@ -91,7 +91,7 @@ func (c *cluster) add(t *testing.T, key uint64) (jobs []*Job, maps []*places.Map
 }
 
 // checkLeaks compares descriptors and goroutines when all other cleanups have run.
-func checkLeaks(t *testing.T) {
+func checkLeaks(t testing.TB) {
 	t.Helper()
 	if a, b, err := handover.Pair(); err == nil { // the run time's poller stays open
 		a.Close()
@@ -104,7 +104,7 @@ func checkLeaks(t *testing.T) {
 	})
 }
 
-func descriptors(t *testing.T) int {
+func descriptors(t testing.TB) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -115,7 +115,7 @@ func descriptors(t *testing.T) int {
 
 // rank plays a rank's process: it has mappings and descriptors of its own.
 type rank struct {
-	t      *testing.T
+	t      testing.TB
 	img    *channels.Image
 	in     *channels.Inbox
 	driver *drive.Driver
@@ -123,7 +123,7 @@ type rank struct {
 }
 
 // join makes the rank's process and opens the channel.
-func (c *cluster) join(t *testing.T, jobs []*Job, number, channel uint32) *rank {
+func (c *cluster) join(t testing.TB, jobs []*Job, number, channel uint32) *rank {
 	t.Helper()
 	server, file, err := handover.Pair()
 	if err != nil {

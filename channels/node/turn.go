@@ -68,8 +68,13 @@ func (l *loop) drive(c *Context, now int64, heard, asleep bool) {
 
 // take takes the driver lock. If its holder, who lives, does not let go, he may go on.
 func (c *Context) take() error {
+	if c.kept() {
+		return nil
+	}
 	if err := c.driver.Take(lockPatience); err != nil {
-		c.img.Restore()
+		if !c.job.residence.off {
+			c.img.Restore()
+		}
 		return err
 	}
 	c.holding = true
@@ -77,11 +82,15 @@ func (c *Context) take() error {
 }
 
 func (c *Context) leave() {
+	if c.kept() {
+		return
+	}
 	c.driver.Leave()
 	c.holding = false
 }
 
-// rounds drives until nothing comes any more or the bounds of a turn are reached.
+// rounds drives until nothing comes any more or the bounds of a turn are reached, and then
+// has what came acknowledged.
 func rounds(c *Context, start int64) (progress bool) {
 	now := start
 	for range roundsMost {
@@ -92,6 +101,9 @@ func rounds(c *Context, start int64) (progress bool) {
 		if now = channels.Nanos(); now-start > turnMost {
 			break
 		}
+	}
+	if due := c.driver.Due(); progress && due <= now+int64(answerSoon) {
+		c.driver.Drive(max(due, channels.Nanos()))
 	}
 	return progress
 }

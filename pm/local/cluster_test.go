@@ -183,3 +183,46 @@ func TestExchangeBetweenNodes(t *testing.T) {
 		})
 	}
 }
+
+// leave has rank 0 send messages of several frames, and leave without waiting for anything; rank 1
+// receives them all.
+func leave() error {
+	ch, err := pm.Open(1)
+	if err != nil {
+		return err
+	}
+	defer ch.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	x := &exchanger{ch: ch, ctx: ctx, in: []*stream{newStream(0, 1), nil}}
+	out := newStream(0, 1)
+	for range leaving {
+		if ch.Rank() == 0 {
+			err = x.send(1, out.next())
+		} else {
+			err = x.take(func() error { return ch.Wait(ctx) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for ch.Rank() == 1 && x.got < leaving {
+		if err := x.take(func() error { return ch.Wait(ctx) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const leaving = 2000
+
+// TestLeave: the agent sends what a rank that left had not got rid of.
+func TestLeave(t *testing.T) {
+	t.Setenv(link.FaultsVariable, "loss=0.05,seed=3")
+	for range 3 {
+		g := startOn(t, 2, 2, "leave")
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

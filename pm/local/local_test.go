@@ -26,8 +26,9 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-	case "exchange":
-		if err := exchange(); err != nil {
+	case "exchange", "victim", "leave":
+		play := map[string]func() error{"exchange": exchange, "victim": victim, "leave": leave}
+		if err := play[os.Getenv(roleEnv)](); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

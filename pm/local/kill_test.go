@@ -1,0 +1,119 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"score/channels/abi"
+	"score/pm"
+)
+
+// victim sends to all and receives, until another rank dies, which must become known; or until
+// it is killed itself.
+func victim() error {
+	ch, err := pm.Open(1)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out := newStream(ch.Rank(), 0)
+	next := out.next()
+	for to := 0; ; to = (to + 1) % ch.Size() {
+		if to == ch.Rank() {
+			continue
+		}
+		switch err := ch.SendBytes(to, next); {
+		case err == nil:
+			next = out.next()
+		case !errors.Is(err, pm.ErrFull):
+			return known(err)
+		}
+		m, err := ch.Receive()
+		switch {
+		case errors.Is(err, pm.ErrEmpty):
+			if err := ch.WaitSpace(ctx, to, 0); err != nil {
+				return known(err)
+			}
+			continue
+		case err != nil:
+			return known(err)
+		}
+		if _, err := m.Bytes(); err != nil {
+			return known(err)
+		}
+		if err := ch.ReleaseReceiveBuffer(m); err != nil {
+			return err
+		}
+	}
+}
+
+// known makes the news of another's end a success.
+func known(err error) error {
+	if errors.Is(err, pm.ErrPeerGone) || errors.Is(err, pm.ErrPeerClosed) {
+		return nil
+	}
+	return err
+}
+
+// TestKill kills a rank at random points of the traffic, again and again: all others learn it,
+// on its node and on the other, and nothing is left of any of it.
+func TestKill(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	round := func(i int) {
+		g := startOn(t, 2, 4, "victim")
+		defer g.Close()
+		dead := i % 4
+		img, err := g.Hub().Image(1, uint32(dead))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(patience); img.Counter(abi.Sent) == 0; {
+			if time.Now().After(end) {
+				t.Fatal("no traffic")
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+		time.Sleep(time.Duration(random.IntN(5000)) * time.Microsecond)
+		if err := g.Kill(dead); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Wait(); err == nil || err.Error() != fmt.Sprintf("rank %d: signal: killed", dead) {
+			t.Fatalf("round %d: %v", i, err)
+		}
+	}
+	round(0) // whatever the runtime opens once, it opens here
+	files, routines, memory := descriptors(t), runtime.NumGoroutine(), mappings(t)
+	rounds := 12
+	if testing.Short() {
+		rounds = 4
+	}
+	for i := range rounds {
+		round(i)
+	}
+	for end := time.Now().Add(patience); runtime.NumGoroutine() > routines && time.Now().Before(end); {
+		time.Sleep(time.Millisecond) // threads of processes that were waited for
+	}
+	if f, r, m := descriptors(t), runtime.NumGoroutine(), mappings(t); f > files || r > routines || m > memory {
+		t.Errorf("%d descriptors, %d goroutines, %d mapped contexts; before it was %d, %d, %d", f, r, m, files, routines, memory)
+	}
+}
+
+// mappings counts the contexts that this process has mapped.
+func mappings(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(text), "score-ctx-")
+}
