@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,11 +24,14 @@ func TestProgramInC(t *testing.T) {
 	if text, err := exec.Command(cc, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, "testdata/echo.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
+	runtime.LockOSThread() // its parent, as far as the signal of death goes
+	defer runtime.UnlockOSThread()
 	mine, its := newImage(t, 2, abi.Geometry{}), rankImage(t, 1, 2, abi.Geometry{})
 	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it polls for ever: it must not outlive a killed test
 	cmd.ExtraFiles = []*os.File{its.File(), mine.File()}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
