@@ -59,7 +59,7 @@ func (p *Plane) admit(conn *net.UnixConn) {
 }
 
 func (p *Plane) refuse(conn *net.UnixConn, why string, pid int32) {
-	conn.Close()
+	_ = conn.Close() // whatever it says, it is closed
 	p.options.Logger.Debug("a process may not have a job's channels", zap.String("reason", why), zap.Int32("pid", pid))
 }
 

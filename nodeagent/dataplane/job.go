@@ -147,6 +147,12 @@ func (j *Job) connectionsMost() int { return connectionsPerRank * len(j.ranks) }
 
 // serve gives a child of the steward, or its descendant, the rank's contexts.
 func (j *Job) serve(conn *net.UnixConn, p process) {
+	select {
+	case <-j.left:
+		j.plane.refuse(conn, "the job is over", int32(p.pid))
+		return
+	default:
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	rank, ok := j.rankOf(p)

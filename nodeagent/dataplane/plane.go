@@ -38,6 +38,8 @@ type Plane struct {
 	socket   string
 	listener *net.UnixListener
 	tasks    sync.WaitGroup
+	end      sync.Once
+	failure  error
 
 	mu     sync.Mutex
 	closed bool
@@ -127,8 +129,13 @@ func (p *Plane) find(id uint64) *Job {
 	return nil
 }
 
-// Close ends all jobs' contexts and waits until nothing is left.
+// Close ends all jobs' contexts and waits until nothing is left. It may be called again.
 func (p *Plane) Close() error {
+	p.end.Do(func() { p.failure = p.close() })
+	return p.failure
+}
+
+func (p *Plane) close() error {
 	p.mu.Lock()
 	p.closed = true
 	for _, j := range p.jobs {

@@ -1,0 +1,54 @@
+package nodeagent
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+func listening(t *testing.T, listen string) (*Agent, net.Listener, error) {
+	t.Helper()
+	a := &Agent{options: Options{Listen: listen, Cluster: "c", ClusterKey: "k"}, log: zap.NewNop(), bootID: strings.ReplaceAll(t.Name(), "/", "-")}
+	listener, err := a.listenBoth()
+	if err == nil {
+		t.Cleanup(func() {
+			listener.Close()
+			a.closePlane()
+		})
+	}
+	return a, listener, err
+}
+
+// The directory has the number of the agent's port, which is all that other nodes know.
+func TestDirectoryHasTheAgentsPort(t *testing.T) {
+	_, listener, err := listening(t, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := net.ListenPacket("udp", listener.Addr().String()); !errors.Is(err, unix.EADDRINUSE) {
+		t.Errorf("the UDP port is not taken: %v", err)
+	}
+}
+
+// A configured port whose twin is another's is refused with a reason, and given back.
+func TestTakenDirectoryPort(t *testing.T) {
+	other, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	address := other.LocalAddr().String()
+	_, _, err = listening(t, address)
+	if !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "directory of contexts") {
+		t.Errorf("error %v", err)
+	}
+	again, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatalf("the TCP port was not given back: %v", err)
+	}
+	again.Close()
+}

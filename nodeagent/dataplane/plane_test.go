@@ -1,0 +1,211 @@
+package dataplane
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/scored/api/scorev1"
+)
+
+func open(t *testing.T) *Plane {
+	t.Helper()
+	p, err := Open(Options{Address: netip.MustParseAddrPort("127.0.0.1:0"), Name: strings.ReplaceAll(t.Name(), "/", "-"), Cluster: "c", ClusterKey: "k", Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if held := images(t); len(held) != 0 {
+			t.Errorf("left: %v", held)
+		}
+	})
+	return p
+}
+
+// images are the contexts and place maps that this process holds.
+func images(t *testing.T) (held []string) {
+	t.Helper()
+	const dir = "/proc/self/fd"
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if link, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil && strings.HasPrefix(link, "/memfd:score") {
+			held = append(held, link)
+		}
+	}
+	return held
+}
+
+func orderOf(id uint64, uid int, ranks ...uint32) *scorev1.Prepare {
+	return &scorev1.Prepare{JobId: id, User: &scorev1.Identity{Uid: uint32(uid)}, Places: []*scorev1.NodePlace{{Node: "n1", Ranks: ranks}}}
+}
+
+// add makes a job whose steward is this process.
+func add(t *testing.T, p *Plane, order *scorev1.Prepare) *Job {
+	t.Helper()
+	j, err := p.Add(t.Context(), order, os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// child is a process of the test binary.
+type child struct {
+	command *exec.Cmd
+	out     strings.Builder
+}
+
+func start(t *testing.T, arguments ...string) *child {
+	t.Helper()
+	c := &child{command: exec.CommandContext(t.Context(), "/proc/self/exe", arguments...)}
+	c.command.Stdout, c.command.Stderr = &c.out, os.Stderr
+	if err := c.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *child) pid() int32 { return int32(c.command.Process.Pid) }
+
+func (c *child) wait() (code int, out string) {
+	_ = c.command.Wait() // the exit code says it
+	return c.command.ProcessState.ExitCode(), strings.TrimSpace(c.out.String())
+}
+
+func TestRanksAreServedAndTheirDescendants(t *testing.T) {
+	p := open(t)
+	j := add(t, p, orderOf(7, os.Getuid(), 0, 1, 2))
+	ranks := []*child{start(t, "rank", p.Socket()), start(t, "shell", "rank", p.Socket()), start(t, "shell", "shell", "rank", p.Socket())}
+	// The first at least connects before its steward has told who it is.
+	j.awaitWaiting()
+	j.Launched([]int32{ranks[0].pid(), ranks[1].pid(), ranks[2].pid()})
+	for i, c := range ranks {
+		if code, out := c.wait(); code != codeServed || out != string(rune('0'+i)) {
+			t.Errorf("rank %d: exit code %d, it is rank %q", i, code, out)
+		}
+	}
+	if n := p.Totals().Contexts; n != 3 {
+		t.Errorf("%d contexts", n)
+	}
+	if all := j.Channels(); len(all) != 3 || all[1].GetRank() != 1 || all[1].GetState() != stateNew || all[1].GetJobId() != 7 {
+		t.Errorf("channels %v", all)
+	}
+	for rank := range uint32(3) {
+		j.Ended(rank)
+	}
+	if all := j.Rank(2); len(all) != 1 || all[0].GetState() != stateGone {
+		t.Errorf("rank 2 is told as %v", all)
+	}
+	j.Leave(LingerEnded)
+	j.Leave(0)
+	<-j.gone
+	if n, held := p.Totals().Contexts, images(t); n != 0 || len(held) != 0 {
+		t.Errorf("%d contexts, %v after the job", n, held)
+	}
+}
+
+// awaitWaiting returns when a connection waits for Launched.
+func (j *Job) awaitWaiting() {
+	for {
+		j.mu.Lock()
+		waiting := j.waiting
+		j.mu.Unlock()
+		if waiting > 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestStrangersAreRefused(t *testing.T) {
+	tests := []struct {
+		name    string
+		order   *scorev1.Prepare
+		prepare func(j *Job, stranger int32)
+		steward int
+	}{
+		{"no rank", orderOf(1, os.Getuid(), 0), func(j *Job, _ int32) { j.Launched([]int32{1}) }, os.Getpid()},
+		{"another user's", orderOf(1, os.Getuid()+1, 0), func(j *Job, pid int32) { j.Launched([]int32{pid}) }, os.Getpid()},
+		{"no child of the steward", orderOf(1, os.Getuid(), 0), func(j *Job, pid int32) { j.Launched([]int32{pid}) }, 1 << 30},
+		{"younger than the ranks", orderOf(1, os.Getuid(), 0), func(j *Job, pid int32) {
+			j.pids, j.at = []int32{pid}, 0
+			close(j.launched)
+		}, os.Getpid()},
+		{"of a job that is over", orderOf(1, os.Getuid(), 0), func(j *Job, pid int32) {
+			j.Leave(0)
+			j.Launched([]int32{pid})
+		}, os.Getpid()},
+		{"of a job that ends before it is launched", orderOf(1, os.Getuid(), 0), func(j *Job, _ int32) {
+			j.awaitWaiting()
+			j.Leave(0)
+		}, os.Getpid()},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := open(t)
+			j, err := p.Add(t.Context(), test.order, test.steward)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stranger := start(t, "rank", p.Socket())
+			test.prepare(j, stranger.pid())
+			if code, out := stranger.wait(); code != codeRefused {
+				t.Errorf("exit code %d, %q", code, out)
+			}
+			if n := p.Totals().Contexts; n != 0 {
+				t.Errorf("%d contexts were made for it", n)
+			}
+		})
+	}
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	p := open(t)
+	j := add(t, p, orderOf(1, os.Getuid(), 0, 1))
+	c := start(t, "crowd", p.Socket())
+	j.Launched([]int32{c.pid(), 1})
+	code, out := c.wait()
+	if n := atoi(t, out); code != codeServed || n != 2*connectionsPerRank {
+		t.Errorf("exit code %d, %d connections, want %d", code, n, 2*connectionsPerRank)
+	}
+}
+
+// A job that is put back into the queue comes again with its number, while its first
+// run is still on its way out.
+func TestSameNumberAgain(t *testing.T) {
+	p := open(t)
+	first := add(t, p, orderOf(5, os.Getuid(), 0))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := p.Add(ctx, orderOf(5, os.Getuid(), 0), os.Getpid()); err == nil {
+		t.Error("two jobs with one number")
+	}
+	first.Leave(LingerKilled)
+	second := add(t, p, orderOf(5, os.Getuid(), 0))
+	if second.handle.Key() != first.handle.Key() || p.find(5) != second {
+		t.Error("it is another job")
+	}
+}
+
+func TestClosedPlaneTakesNoJob(t *testing.T) {
+	p := open(t)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Add(t.Context(), orderOf(5, os.Getuid(), 0), os.Getpid()); err == nil {
+		t.Error("it took one")
+	}
+}
