@@ -1,5 +1,7 @@
 package drive
 
+import "score/flowctl"
+
 // A context leaves its channel in three steps, under the agent's lock: Flush, Drive until
 // Flushed, Suspend. Whatever comes then is refused (away) by whoever drives it. Resume brings it
 // back. See flowctl for what each means for a pair.
@@ -36,6 +38,7 @@ func (d *Driver) Suspend(now int64) {
 		p.touched = false
 	}
 	d.touched = d.touched[:0]
+	d.due = flowctl.NoDeadline
 }
 
 // Resume ends Flush and Suspend: what was refused or unsent is sent, and peers that were

@@ -54,6 +54,10 @@ func (j *Job) context(of name) (*Context, error) {
 	j.introduce(c)
 	if c.driver != nil {
 		j.node.loop.post(func() { j.node.loop.adopt(c) })
+		if !j.remote && j.connected != nil {
+			j.connected(j)
+		}
+		j.remote = true
 	}
 	return c, nil
 }

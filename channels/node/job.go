@@ -25,10 +25,16 @@ type Job struct {
 	places   *places.Map // nil unless ranks are on other nodes
 	geometry abi.Geometry
 
+	connected func(*Job)
+	done      func(Outcome)
+	order     order
+	residence residence // the loop's
+
 	mu       sync.Mutex
 	mapFile  *os.File // the map for the ranks; nil before one asks for it
 	leaving  bool     // no new contexts
 	closed   bool     // the contexts are gone
+	remote   bool     // a context that can speak to other nodes was made
 	contexts map[name]*Context
 	ended    map[uint32]bool
 	conns    map[*net.UnixConn]struct{}
@@ -40,7 +46,7 @@ type Job struct {
 
 func newJob(n *Node, config JobConfig) (*Job, error) {
 	j := &Job{
-		node: n, key: config.Key, ranks: slices.Clone(config.Ranks), places: config.Places, geometry: n.config.Geometry,
+		node: n, connected: config.Connected, done: config.Done, key: config.Key, ranks: slices.Clone(config.Ranks), places: config.Places, geometry: n.config.Geometry,
 		contexts: map[name]*Context{}, ended: map[uint32]bool{}, conns: map[*net.UnixConn]struct{}{},
 	}
 	if err := j.settle(); err != nil {
@@ -130,6 +136,7 @@ func (j *Job) doRemove(linger time.Duration) error {
 	all := j.list()
 	j.mu.Unlock()
 	j.serves.Wait()
+	j.node.loop.release(j)
 	j.node.loop.linger(all, linger)
 	j.node.leave(j)
 	j.node.loop.drop(all)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"score/channels"
 	"score/channels/link"
@@ -44,6 +45,9 @@ type loop struct {
 	mu     sync.Mutex
 	posted []func()
 	ended  bool
+
+	ordered   atomic.Pointer[Job] // those with a new order, a stack
+	switching []*Job              // those with an order whose end is to be reported
 
 	done     chan struct{}
 	stopping bool
@@ -131,9 +135,16 @@ func (l *loop) post(f func()) bool {
 	}
 	l.posted = append(l.posted, f)
 	if len(l.posted) == 1 {
-		_, _ = unix.Write(l.wake, binary.NativeEndian.AppendUint64(nil, 1)) // fails only if it is awake already
+		l.rouse()
 	}
 	return true
+}
+
+// wakeWord is what is written to wake the loop.
+var wakeWord = binary.NativeEndian.AppendUint64(nil, 1)
+
+func (l *loop) rouse() {
+	_, _ = unix.Write(l.wake, wakeWord) // fails only if it is awake already
 }
 
 // do has the loop call f and waits for it. The caller holds no lock that the loop takes.
@@ -164,6 +175,7 @@ func (l *loop) run() {
 	for !l.stopping {
 		l.turn()
 	}
+	l.ordered.Swap(noOrders)
 	l.mu.Lock()
 	rest := l.posted
 	l.posted, l.ended = nil, true
@@ -184,7 +196,9 @@ func (l *loop) turn() {
 		l.event(l.events[i].Fd, now)
 	}
 	l.callPosted()
+	l.takeOrders()
 	l.look(channels.Nanos())
+	l.lookAtSwitches(channels.Nanos())
 	l.sendNotices(channels.Nanos())
 }
 

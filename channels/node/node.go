@@ -94,6 +94,11 @@ type JobConfig struct {
 	Ranks []uint32
 	// Places is where the job's ranks are; nil: all of them are here.
 	Places *places.Map
+	// Connected is told when the job gets the first context with peers on other nodes: from
+	// now on a switch concerns it. Nil: nobody is. It must neither wait nor use the job but with Order.
+	Connected func(*Job)
+	// Done is told how a step went that Order ordered, by the goroutine that drives: it must not wait.
+	Done func(Outcome)
 }
 
 // Add makes a job known. Its contexts are made when somebody asks for them. The errors

@@ -61,6 +61,9 @@ func (l *loop) at(c *Context, at int64) {
 // ever, or not at all.
 func (l *loop) patience() int {
 	next := l.noticeDue()
+	for _, j := range l.switching {
+		next = min(next, j.residence.by)
+	}
 	for i := range l.waiting {
 		next = min(next, l.waiting[i].at)
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"time"
 
 	"score/channels"
@@ -62,6 +63,7 @@ type watch struct {
 	settled func()
 	burials []burial
 	ending  ending
+	stage   stage
 }
 
 // adopt takes a new context.
@@ -79,7 +81,12 @@ func (l *loop) adopt(c *Context) {
 		return
 	}
 	l.byEvent[c.number] = c
-	l.watchAgain(c, channels.Nanos(), tick)
+	now := channels.Nanos()
+	l.watchAgain(c, now, tick)
+	c.job.residence.contexts = append(c.job.residence.contexts, c)
+	if c.job.residence.off {
+		l.guarded(c, func() { l.advance(c, now) })
+	}
 }
 
 // drop lets go of contexts for ever.
@@ -106,6 +113,9 @@ func (l *loop) detach(c *Context) {
 		c.settled()
 		c.settled = nil
 	}
+	r := &c.job.residence
+	r.contexts = slices.DeleteFunc(r.contexts, func(other *Context) bool { return other == c })
+	l.progress(c.job, channels.Nanos())
 }
 
 // abandon gives a context up that cannot be used.
@@ -115,6 +125,7 @@ func (l *loop) abandon(c *Context, err error) {
 		_ = channels.Guard(c.img.Give) // the rank may have a use for the lock yet
 		c.holding = false
 	}
+	c.stage = stageHere
 	l.detach(c)
 	_ = c.driver.Close() // nothing more comes in that nobody takes
 }
@@ -135,6 +146,10 @@ func (l *loop) visit(c *Context, now int64) {
 	}
 	heard := c.heard
 	c.heard, c.armed = false, c.armed && !heard
+	if c.job.residence.off {
+		l.attend(c, now, heard)
+		return
+	}
 	drives := c.img.Drives()
 	moved := drives != c.drives
 	c.drives = drives

@@ -1,0 +1,103 @@
+package node
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Step is what can be ordered of a job's contexts when its gang leaves the node or comes back.
+// Each takes in what the steps before it would have done.
+type Step uint8
+
+// The steps.
+const (
+	// StepRevoke takes the driver locks, so that the processes send nothing more.
+	StepRevoke Step = iota + 1
+	// StepFlush drives the contexts until all that they sent is answered.
+	StepFlush
+	// StepSave makes them refuse what comes (away), with no timer running.
+	StepSave
+	// StepLoad makes them resident: what was refused or unsent is sent, and the processes
+	// may drive again.
+	StepLoad
+)
+
+const (
+	// stepBits hold a Step in the word of an order.
+	stepBits = 3
+	stepMask = 1<<stepBits - 1
+)
+
+// Outcome says how a step went.
+type Outcome struct {
+	Step   Step
+	Number uint64        // as it was ordered
+	Took   time.Duration // from the loop's beginning with it
+	// Contexts is how many had part.
+	Contexts int
+	// Flushed and CutOff count, with StepSave, those that left with nothing in the network, and
+	// those of which something was still unanswered.
+	Flushed, CutOff int
+	// Held counts those whose process did not let go of the driver lock. They are left as
+	// they are, and follow the others as soon as it does.
+	Held int
+}
+
+// order is the newest one to a job. It is written by whoever orders and read by the loop.
+type order struct {
+	by     atomic.Int64
+	word   atomic.Uint64 // number and step
+	queued atomic.Bool   // the loop has it in its stack
+	next   *Job          // in the stack
+}
+
+// Order orders a step, which is carried out for all contexts of the job in parallel and
+// reported by JobConfig.Done; revoking and flushing are given up at the instant by, of
+// channels.Nanos. Only the newest order counts: one that had not begun is never reported. It neither
+// waits nor allocates nor takes a lock, and is for one goroutine at a time. It is false if the node was closed.
+func (j *Job) Order(step Step, number uint64, by int64) bool {
+	j.order.by.Store(by)
+	j.order.word.Store(number<<stepBits | uint64(step))
+	return j.node.loop.request(j)
+}
+
+// noOrders in loop.ordered says that the loop has ended.
+var noOrders = new(Job)
+
+// request has the loop look at the job's order.
+func (l *loop) request(j *Job) bool {
+	if j.order.queued.Swap(true) {
+		return true
+	}
+	for {
+		top := l.ordered.Load()
+		if top == noOrders {
+			j.order.queued.Store(false)
+			return false
+		}
+		j.order.next = top
+		if l.ordered.CompareAndSwap(top, j) {
+			if top == nil {
+				l.rouse()
+			}
+			return true
+		}
+	}
+}
+
+// takeOrders begins with what was ordered.
+func (l *loop) takeOrders() {
+	if l.ordered.Load() == nil {
+		return
+	}
+	for j := l.ordered.Swap(nil); j != nil; {
+		next := j.order.next
+		j.order.next = nil
+		j.order.queued.Store(false) // a newer order from now on comes by itself
+		if word := j.order.word.Load(); word != j.residence.word {
+			j.residence.word = word
+			l.obey(j, Step(word&stepMask), word>>stepBits, j.order.by.Load())
+		}
+		j = next
+	}
+}
