@@ -68,8 +68,13 @@ func (l *loop) drive(c *Context, now int64, heard, asleep bool) {
 
 // take takes the driver lock. If its holder, who lives, does not let go, he may go on.
 func (c *Context) take() error {
+	if c.kept() {
+		return nil
+	}
 	if err := c.driver.Take(lockPatience); err != nil {
-		c.img.Restore()
+		if !c.job.residence.off {
+			c.img.Restore()
+		}
 		return err
 	}
 	c.holding = true
@@ -77,6 +82,9 @@ func (c *Context) take() error {
 }
 
 func (c *Context) leave() {
+	if c.kept() {
+		return
+	}
 	c.driver.Leave()
 	c.holding = false
 }
