@@ -137,3 +137,21 @@ func TestFlushDoesNotAsk(t *testing.T) {
 		t.Errorf("wants to be driven at %d, it is %d", due, w.now)
 	}
 }
+
+// TestOldQuestion: a question that was not answered long ago, by what this driver knows, says nothing
+// about the peer.
+func TestOldQuestion(t *testing.T) {
+	w := newWorld(t, 2, abi.Geometry{})
+	w.fate = func(datagram) []datagram { return nil }
+	r := w.ranks[0]
+	if !r.send(1, message(0, 1, 0, 30)) {
+		t.Fatal("no space")
+	}
+	w.fate = nil
+	w.now += 2 * int64(flowctl.DefaultFailAfter)
+	r.drive(false)
+	if err := r.process.Space(1, 1); err != nil {
+		t.Errorf("one question was lost: %v", err)
+	}
+	finish(t, w, 0, 30)
+}

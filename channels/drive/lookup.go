@@ -16,12 +16,16 @@ const (
 	lookupFirst = int64(time.Millisecond)
 	// lookupMost bounds the doubled waits.
 	lookupMost = int64(50 * time.Millisecond)
+	// lookupStale is after what time without a question the silence before it counts no more: another
+	// driver may have had the answer, or the context was away.
+	lookupStale = 20 * lookupMost
 )
 
 // lookup is the state of asking.
 type lookup struct {
 	at    int64 // when to ask again
 	since int64 // when the directory was first asked without any answer; 0: it answers
+	asked int64 // when it was last asked
 	wait  int64
 }
 
@@ -31,9 +35,10 @@ func (d *Driver) look(p *peer) {
 	if l.at != flowctl.NoDeadline && d.now < l.at {
 		return
 	}
-	if l.since == 0 {
+	if l.since == 0 || d.now-l.asked > lookupStale {
 		l.since = d.now
 	}
+	l.asked = d.now
 	if d.now-l.since >= int64(d.flow.FailAfter) {
 		p.send.Fail()
 		d.lose(p)

@@ -80,7 +80,14 @@ func TestHalfMessageGoesOn(t *testing.T) {
 		to.drive(true)
 	}
 	to.drive(false)
-	to.asAgent(func(d *Driver) { d.Resume(w.now) })
+	to.asAgent(func(d *Driver) {
+		p := d.peer(0)
+		p.lines = d.in.Lines() // its frames are long
+		if hint := d.hint(p); p.left != 0 || hint != 1 {
+			t.Errorf("%d frames are known to be left, room is told for %d", p.left, hint)
+		}
+		d.Resume(w.now)
+	})
 	settle(t, w)
 	for i := range 4 {
 		m, ok := to.in.Poll()
