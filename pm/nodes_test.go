@@ -58,7 +58,7 @@ func within(t testing.TB) context.Context {
 func sendFar(ctx context.Context, c *pm.Channel, to int, data []byte) error {
 	for {
 		err := c.SendBytes(to, data)
-		if err != pm.ErrFull {
+		if !errors.Is(err, pm.ErrFull) {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -269,7 +269,7 @@ func TestEndsAreTold(t *testing.T) {
 	hub.Ended(2)
 	for to, want := range map[int]error{1: pm.ErrPeerClosed, 2: pm.ErrPeerGone} {
 		err := error(nil)
-		for err == nil || err == pm.ErrFull {
+		for err == nil || errors.Is(err, pm.ErrFull) {
 			if ctx.Err() != nil {
 				t.Fatalf("nobody tells of rank %d", to)
 			}

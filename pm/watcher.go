@@ -61,7 +61,7 @@ func (w *watcher) watch() {
 	for range w.begin {
 		for {
 			_, err := unix.Poll(fds, -1)
-			if err != unix.EINTR { //nolint:errorlint // an Errno
+			if err != unix.EINTR {
 				break
 			}
 		}

@@ -14,7 +14,7 @@ func (d *Driver) PeerEnded(rank uint32, how uint8) {
 }
 
 func (d *Driver) end(p *peer, how uint8) {
-	if p.send.Failed() && !(how == link.EndDied && d.owesRest(p)) {
+	if p.send.Failed() && (how != link.EndDied || !d.owesRest(p)) {
 		return
 	}
 	if how == link.EndClosed {

@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -178,15 +179,11 @@ func (r *rank) send(to int, data []byte) bool {
 		r.w.t.Fatal("the lock is held")
 	}
 	defer r.process.Leave()
-	switch err := r.process.Send(uint32(to), data, r.w.rng.IntN(2) == 0, r.w.now); err {
-	case nil:
-		return true
-	case channels.ErrFull:
-		return false
-	default:
+	err := r.process.Send(uint32(to), data, r.w.rng.IntN(2) == 0, r.w.now)
+	if err != nil && !errors.Is(err, channels.ErrFull) {
 		r.w.t.Fatal(err)
-		return false
 	}
+	return err == nil
 }
 
 // message is content that says whose it is.

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -85,7 +86,7 @@ func play(c *pm.Channel, size, rounds int) error {
 func send(c *pm.Channel, to int, data []byte) error {
 	for {
 		err := c.SendBytes(to, data)
-		if err != pm.ErrFull {
+		if !errors.Is(err, pm.ErrFull) {
 			return err
 		}
 		if err := c.WaitSpace(context.Background(), to, len(data)); err != nil {

@@ -67,7 +67,7 @@ func send(c *pm.Channel, to int, token uint64) error {
 	var data [8]byte
 	binary.LittleEndian.PutUint64(data[:], token)
 	err := c.SendBytes(to, data[:])
-	for err == pm.ErrFull {
+	for errors.Is(err, pm.ErrFull) {
 		if err = c.WaitSpace(context.Background(), to, len(data)); err == nil {
 			err = c.SendBytes(to, data[:])
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 
@@ -27,7 +28,7 @@ func (m *mail) send(to int, numbers []float64) error {
 	}
 	for {
 		err := m.c.SendBytes(to, m.out)
-		if err != pm.ErrFull {
+		if !errors.Is(err, pm.ErrFull) {
 			return err
 		}
 		if err := m.c.WaitSpace(context.Background(), to, len(m.out)); err != nil {
@@ -58,7 +59,7 @@ func (m *mail) receive(from int) ([]float64, error) {
 func (m *mail) take() error {
 	for {
 		got, err := m.c.Receive()
-		if err == pm.ErrEmpty {
+		if errors.Is(err, pm.ErrEmpty) {
 			return nil
 		}
 		if err != nil {
