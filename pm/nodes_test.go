@@ -138,7 +138,7 @@ func talk(ctx context.Context, c *pm.Channel, count int) error {
 				if err == nil {
 					break
 				}
-				if err != pm.ErrFull {
+				if !errors.Is(err, pm.ErrFull) {
 					return err
 				}
 				if err := c.WaitSpace(ctx, to, len(data)); err != nil {
@@ -287,7 +287,7 @@ func TestEndsAreTold(t *testing.T) {
 	if _, err := ranks[0].Receive(); !errors.Is(err, pm.ErrPeerGone) {
 		t.Errorf("Receive: %v", err)
 	}
-	if _, err := ranks[0].Receive(); err != pm.ErrEmpty {
+	if _, err := ranks[0].Receive(); !errors.Is(err, pm.ErrEmpty) {
 		t.Errorf("Receive: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"errors"
 	"math"
 	"net/netip"
 	"runtime"
@@ -78,7 +79,7 @@ func (e *end) put(b *testing.B, to uint32, data []byte) {
 		if err == nil {
 			return
 		}
-		if err != channels.ErrFull {
+		if !errors.Is(err, channels.ErrFull) {
 			b.Error(err)
 			return
 		}
