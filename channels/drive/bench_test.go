@@ -72,7 +72,7 @@ func (e *end) put(b *testing.B, to uint32, data []byte) {
 		e.Enter()
 		now := channels.Nanos()
 		err := e.Send(to, data, true, now)
-		if err == channels.ErrFull {
+		if errors.Is(err, channels.ErrFull) {
 			e.Drive(now)
 		}
 		e.Leave()
