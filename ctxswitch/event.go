@@ -13,6 +13,7 @@ const (
 	EventJobAdopted
 	EventJobRemoved
 	EventDone
+	EventJobConnected
 )
 
 // Event is a fact the machine is told. Make it with one of the functions
@@ -69,6 +70,10 @@ func JobLaunched(job JobID) Event { return Event{Kind: EventJobLaunched, Job: jo
 func JobAdopted(job JobID, contexts int, frozen bool) Event {
 	return Event{Kind: EventJobAdopted, Job: job, Contexts: contexts, Frozen: frozen}
 }
+
+// JobConnected tells that a job that came without contexts has got some, which are on
+// their channels; from now on it has part in revoke, flush, save and load.
+func JobConnected(job JobID) Event { return Event{Kind: EventJobConnected, Job: job} }
 
 // JobRemoved tells that no process of the job is left, or that the launch
 // failed. It may come at any time; a frozen job need not be thawed to be

@@ -21,6 +21,8 @@ func (m *Machine) learn(now int64, ev *Event) {
 		m.remove(now, ev.Job)
 	case EventDone:
 		m.learnDone(now, ev)
+	case EventJobConnected:
+		m.learnConnected(ev.Job)
 	}
 }
 
@@ -97,6 +99,18 @@ func (m *Machine) learnLaunched(now int64, id JobID) {
 	m.answered(now, j)
 	j.phase, j.late, j.since = PhaseRunning, false, now
 	m.disturbed = true
+}
+
+// learnConnected notes that a job has contexts now. They are made on their channels,
+// so that those of a job that is not on must be taken away.
+func (m *Machine) learnConnected(id JobID) {
+	j := m.lookup(id)
+	if j == nil || j.contexts > 0 {
+		return
+	}
+	j.contexts, j.bound = 1, live
+	m.networked++
+	m.disturbed = !j.want
 }
 
 // learnDone takes the answer to an order. One to an order that has been

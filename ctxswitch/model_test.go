@@ -53,6 +53,7 @@ func TestModel(t *testing.T) {
 			"adopt":    w.adopt,
 			"launched": w.launched,
 			"remove":   w.remove,
+			"connect":  w.connect,
 			"plan":     w.newPlan,
 		})
 		w.comeToRest()
@@ -147,6 +148,20 @@ func (w *world) launched(t *rapid.T) {
 	}
 	p.launched, p.frozen, p.freezing = true, false, false
 	w.tell(JobLaunched(id))
+}
+
+// connect gives a job its first context, or another one.
+func (w *world) connect(t *rapid.T) {
+	id := anyJob.Draw(t, "id")
+	p := w.jobs[id]
+	if p == nil {
+		w.tell(JobConnected(id)) // it has gone meanwhile
+		return
+	}
+	if p.contexts == 0 {
+		p.contexts, p.onNetwork = 1, true
+	}
+	w.tell(JobConnected(id))
 }
 
 func (w *world) remove(t *rapid.T) {

@@ -41,6 +41,8 @@ type cluster struct {
 	nodes []*Node
 	jobs  []*Job
 	where []*places.Map
+
+	configure func(node int, config *JobConfig) // what add is to add, if not nil
 }
 
 func newCluster(t testing.TB, nodes int, config Config) *cluster {
@@ -81,7 +83,11 @@ func (c *cluster) add(t testing.TB, key uint64) (jobs []*Job, maps []*places.Map
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := n.Add(JobConfig{Key: key, Places: where})
+		config := JobConfig{Key: key, Places: where}
+		if c.configure != nil {
+			c.configure(i, &config)
+		}
+		j, err := n.Add(config)
 		if err != nil {
 			t.Fatal(err)
 		}
