@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/binary"
 
+	"score/channels/link"
 	"score/flowctl"
 )
 
@@ -39,10 +40,11 @@ func (p Payload) Message() Message {
 type Spec struct {
 	Job, Channel uint16
 	Rank, Ranks  uint16
-	SendCap      int // messages kept per receiver, a power of two
-	InboxCap     int // messages kept for the process
+	SendCap      int // of the send buffer: messages per receiver, a power of two; with Drive granules
+	InboxCap     int // of the inbox: messages; with Drive lines
 	First        uint32
 	Flow         *flowctl.Config
+	Drive        *DriveSpec // of a context of package drive; else nil
 }
 
 // Network takes frames. It copies them.
@@ -50,14 +52,18 @@ type Network interface {
 	// Transmit sends a frame to rank to. wants says that the protocol expects an
 	// answer to it.
 	Transmit(to uint16, frame []byte, wants bool)
+	// Lookup sends a question to the directory of the rank's node.
+	Lookup(to uint16, frame []byte)
 }
 
 // Usage is how full a context is.
 type Usage struct {
-	Send     int    // messages to the receiver that has most, not acknowledged
-	Inbox    int    // messages not received by the process
-	Accepted uint64 // messages that ever entered the inbox
+	Send     int    // of Spec.SendCap, not acknowledged
+	Inbox    int    // of Spec.InboxCap, not received by the process
+	Ready    bool   // the process may find something to receive
+	Accepted uint64 // messages, or frames, that ever entered the inbox
 	InFlight int    // frames to the receiver that has most, not answered
+	Fault    error  // what the context itself saw that must not be
 }
 
 // Context is the code under test: one rank's end of one channel. Calls that take
@@ -68,8 +74,9 @@ type Context interface {
 	// Receive returns the oldest message of the inbox.
 	Receive(now int64) (Payload, bool)
 
-	// Input takes a frame off the network, which may be damaged.
-	Input(now int64, frame []byte)
+	// Input takes a frame off the network, which may be damaged. from is where the
+	// network says that it comes from.
+	Input(now int64, from link.Address, frame []byte)
 	// Output hands to the network what is to be sent now.
 	Output(now int64, net Network)
 	// Deadline returns when Tick wants to be called (flowctl.NoDeadline: never).
@@ -83,9 +90,19 @@ type Context interface {
 	Suspend(now int64)
 	Resume(now int64)
 
+	// Restart lets whoever drives forget all that is not in the context's image.
+	Restart(now int64)
+	// Told tells that a rank is dead. False: this context finds out by itself.
+	Told(now int64, rank uint16) bool
+	// End tells that its process died. False: so did everything that could say so.
+	End(now int64) bool
+
 	// Lost says that the context takes rank to for gone, and has told so.
 	Lost(to uint16) bool
 	// Settled says that all messages sent to that rank are acknowledged.
 	Settled(to uint16) bool
 	Usage() Usage
+	// Check looks, at the end, for what only then can be seen.
+	Check() error
+	Close()
 }

@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"time"
+
+	"score/channels/link"
 )
 
 // end is a context with its process and its surroundings.
@@ -15,11 +17,14 @@ type end struct {
 	spec  Spec
 	usage Usage // as of the last touch
 
+	address   link.Address
 	dead      bool
-	paused    bool    // nobody drives it
-	socket    []int32 // flights that came meanwhile
-	tickAt    int64   // its tick in the queue; 0 = none
-	flushing  bool    // until flushed, or flushedBy
+	haunted   bool     // though its process is dead, its agent drives it
+	told      []uint16 // dead ranks of which it was told
+	paused    bool     // nobody drives it
+	socket    []int32  // flights that came meanwhile
+	tickAt    int64    // its tick in the queue; 0 = none
+	flushing  bool     // until flushed, or flushedBy
 	flushedBy int64
 	away      bool // not resident
 
@@ -59,8 +64,11 @@ func newEnd(w *world, index, group, node int, ctx Context, spec Spec) *end {
 	if w.rng.chance(250) {
 		e.think, e.greed = w.rng.span(int64(100*time.Microsecond), int64(3*time.Millisecond)), 1
 	}
+	if spec.Drive != nil {
+		e.address = contextAddress(node, index)
+	}
 	for to := range spec.Ranks {
-		if w.rng.chance(400) {
+		if w.rng.chance(400) && (spec.Drive == nil || to != spec.Rank) {
 			e.flows = append(e.flows, flow{to: to, left: w.rng.between(1, maxMessages)})
 		}
 	}
@@ -85,10 +93,14 @@ func (e *end) pending() bool {
 	return false
 }
 
-// unblock notes that something came from a rank.
+// silent says that nothing comes from this end any more.
+func (e *end) silent() bool { return e.dead && !e.haunted }
+
+// unblock notes that something came from a rank. What one rank acknowledges makes room
+// for messages to all where they share a send buffer.
 func (e *end) unblock(from uint16) {
 	for i := range e.flows {
-		if f := &e.flows[i]; f.to == from {
+		if f := &e.flows[i]; f.to == from || e.spec.Drive != nil {
 			f.blocked = false
 		}
 	}
@@ -142,7 +154,7 @@ func (w *world) send(e *end, f *flow) bool {
 
 // unpause gives an end its driver again, who first takes what waits.
 func (w *world) unpause(e *end) {
-	if e.dead || !e.paused {
+	if e.silent() || !e.paused {
 		return
 	}
 	e.paused = false

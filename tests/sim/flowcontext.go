@@ -1,6 +1,9 @@
 package sim
 
-import "score/flowctl"
+import (
+	"score/channels/link"
+	"score/flowctl"
+)
 
 // sendBurst bounds the frames taken from a sender at a time, as a link does.
 const sendBurst = 8
@@ -68,7 +71,7 @@ func (c *flowContext) Receive(now int64) (Payload, bool) {
 	return payload, true
 }
 
-func (c *flowContext) Input(now int64, frame []byte) {
+func (c *flowContext) Input(now int64, _ link.Address, frame []byte) {
 	f := &c.frame
 	if !f.Decode(frame) || f.Job != c.Job || f.Channel != c.Channel || f.To != c.Rank || f.From >= c.Ranks {
 		return
@@ -182,13 +185,21 @@ func (c *flowContext) Lost(to uint16) bool { return c.peers[to].send.Failed() }
 func (c *flowContext) Settled(to uint16) bool { return c.peers[to].queued() == 0 }
 
 func (c *flowContext) Usage() Usage {
-	u := Usage{Inbox: c.held, Accepted: c.accepted}
+	u := Usage{Inbox: c.held, Ready: c.held > 0, Accepted: c.accepted}
 	for i := range c.peers {
 		u.Send = max(u.Send, c.peers[i].queued())
 		u.InFlight = max(u.InFlight, int(c.peers[i].send.Unacked()))
 	}
 	return u
 }
+
+// Restart, Told and End mean nothing here: there is no image, and no agent.
+func (c *flowContext) Restart(int64)           {}
+func (c *flowContext) Told(int64, uint16) bool { return false }
+func (c *flowContext) End(int64) bool          { return false }
+
+func (c *flowContext) Check() error { return nil }
+func (c *flowContext) Close()       {}
 
 // queued returns the messages of the send buffer.
 func (p *flowPeer) queued() int { return int(p.send.End() - p.send.Acked()) }

@@ -1,13 +1,16 @@
 package sim
 
+import "score/channels/link"
+
 // flight is a copy of a frame in the network, or in the socket of an end that
 // nobody drives.
 type flight struct {
-	buf      [FrameSize]byte
-	size     int
-	from, to int32  // ends
-	id       uint32 // number among its pair's frames that want an answer; 0 = none
-	copied   bool   // made by the network
+	buf      []byte
+	source   link.Address // as the network tells it
+	from, to int32        // ends
+	lookup   bool         // to the directory of the end's node
+	id       uint32       // number among its pair's frames that want an answer; 0 = none
+	copied   bool         // made by the network
 }
 
 // Transmit lets the network have its way with a frame.
@@ -19,30 +22,43 @@ func (e *end) Transmit(to uint16, frame []byte, wants bool) {
 		e.tracks[to].made++
 		id = e.tracks[to].made
 	}
+	w.emit(e, w.peer(e, to), flight{source: e.address, id: id}, frame)
+}
+
+// Lookup implements Network.
+func (e *end) Lookup(to uint16, frame []byte) {
+	e.w.res.Frames++
+	e.w.emit(e, e.w.peer(e, to), flight{source: e.address, lookup: true}, frame)
+}
+
+// emit lets the network have its way with a frame: what of it leaves, and where to.
+func (w *world) emit(e, dest *end, f flight, frame []byte) {
 	if w.rng.chance(w.faults.loss) {
 		return
 	}
-	dest := w.peer(e, to)
-	w.launch(e, dest, frame, id, false)
+	w.launch(e, dest, f, frame)
+	f.copied = true
 	if w.rng.chance(w.faults.duplicate) {
-		w.launch(e, dest, frame, id, true)
+		w.launch(e, dest, f, frame)
 	}
 	if w.rng.chance(w.faults.stray) {
 		if other := w.ends[w.rng.below(len(w.ends))]; other != dest {
-			w.launch(e, other, frame, 0, true)
+			f.id = 0
+			w.launch(e, other, f, frame)
 		}
 	}
 }
 
 // launch puts one copy of a frame under way.
-func (w *world) launch(e, dest *end, frame []byte, id uint32, copied bool) {
+func (w *world) launch(e, dest *end, f flight, frame []byte) {
 	ref := w.flight()
-	f := &w.flights[ref]
-	f.size = copy(f.buf[:], frame)
-	f.from, f.to, f.id, f.copied = e.index, dest.index, id, copied
+	buf := append(w.flights[ref].buf[:0], frame...)
+	f.buf, f.from, f.to = buf, e.index, dest.index
+	w.flights[ref] = f
 	if w.rng.chance(w.faults.corrupt) {
-		f.buf[w.rng.below(f.size)] ^= 1 << w.rng.below(8)
+		buf[w.rng.below(len(buf))] ^= 1 << w.rng.below(8)
 	}
+	id, copied := f.id, f.copied
 	if id != 0 && !copied {
 		t := &e.tracks[dest.spec.Rank]
 		t.flying = append(t.flying, id)
@@ -73,7 +89,9 @@ func (w *world) flight() int32 {
 func (w *world) arrive(ref int32) {
 	e := w.ends[w.flights[ref].to]
 	switch {
-	case e.dead:
+	case w.flights[ref].lookup:
+		w.answer(e, ref)
+	case e.silent():
 		w.land(ref)
 	case !e.paused:
 		w.input(e, ref)
@@ -88,12 +106,12 @@ func (w *world) arrive(ref int32) {
 // input hands a frame to its context.
 func (w *world) input(e *end, ref int32) {
 	f := w.flights[ref]
-	w.land(ref)
+	w.land(ref) // nothing is launched during Input
 	if f.id != 0 {
 		t := &w.ends[f.from].tracks[e.spec.Rank]
 		t.newest = max(t.newest, f.id)
 	}
-	e.ctx.Input(w.now, f.buf[:f.size])
+	e.ctx.Input(w.now, f.source, f.buf)
 	e.unblock(w.ends[f.from].spec.Rank)
 }
 

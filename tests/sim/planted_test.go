@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"score/channels/link"
 	"score/flowctl"
 )
 
@@ -31,18 +32,24 @@ func TestPlantedBugs(t *testing.T) {
 		{"gives a live peer up", Alive, func(s Spec, _ Context) Context { return nervous(s) }},
 	} {
 		t.Run(bug.name, func(t *testing.T) {
-			for seed := uint64(1); seed <= worlds; seed++ {
-				r := Run(seed, Options{Make: func(s Spec) Context { return bug.plant(s, NewFlowContext(s)) }})
-				var v *Violation
-				if !errors.As(r.Err, &v) || v.Invariant != bug.found {
-					continue // a bug may break something else first
-				}
-				t.Logf("seed %d: %v", seed, r.Err)
-				return
-			}
-			t.Errorf("not found in %d worlds", worlds)
+			hunt(t, worlds, bug.found, Options{Kind: Flow, Make: func(s Spec) Context { return bug.plant(s, NewFlowContext(s)) }})
 		})
 	}
+}
+
+// hunt runs worlds until one finds that the invariant does not hold.
+func hunt(t *testing.T, worlds uint64, found Invariant, opt Options) {
+	t.Helper()
+	for seed := uint64(1); seed <= worlds; seed++ {
+		r := Run(seed, opt)
+		var v *Violation
+		if !errors.As(r.Err, &v) || v.Invariant != found {
+			continue // a bug may break something else first
+		}
+		t.Logf("seed %d: %v", seed, r.Err)
+		return
+	}
+	t.Errorf("not found in %d worlds", worlds)
 }
 
 // loser drops each hundredth message.
@@ -107,10 +114,10 @@ type hasty struct {
 	seen [maxRanks]bool
 }
 
-func (c *hasty) Input(now int64, frame []byte) {
+func (c *hasty) Input(now int64, from link.Address, frame []byte) {
 	var f Frame
 	if !f.Decode(frame) || f.Kind != FrameData {
-		c.Context.Input(now, frame)
+		c.Context.Input(now, from, frame)
 		return
 	}
 	if !c.seen[f.From] {
@@ -120,7 +127,7 @@ func (c *hasty) Input(now int64, frame []byte) {
 		f.Data.Seq = c.next[f.From]
 	}
 	before := c.Usage().Accepted
-	c.Context.Input(now, encoded(&f))
+	c.Context.Input(now, from, encoded(&f))
 	if c.Usage().Accepted != before {
 		c.next[f.From] = f.Data.Seq + 1
 	}
@@ -132,14 +139,14 @@ type promiscuous struct {
 	spec Spec
 }
 
-func (c *promiscuous) Input(now int64, frame []byte) {
+func (c *promiscuous) Input(now int64, from link.Address, frame []byte) {
 	var f Frame
 	if f.Decode(frame) && f.Kind == FrameData && (f.Job != c.spec.Job || f.Channel != c.spec.Channel || f.To != c.spec.Rank) {
 		f.Job, f.Channel, f.To = c.spec.Job, c.spec.Channel, c.spec.Rank
 		f.Answer = flowctl.AwayAnswer(f.Data) // which means nothing to this sender
 		frame = encoded(&f)
 	}
-	c.Context.Input(now, frame)
+	c.Context.Input(now, from, frame)
 }
 
 // roomy has an inbox of twice the size.
@@ -193,7 +200,9 @@ func (c *gullible) Transmit(to uint16, frame []byte, wants bool) {
 	c.net.Transmit(to, frame, wants)
 }
 
-func (c *gullible) Input(now int64, frame []byte) {
+func (c *gullible) Lookup(to uint16, frame []byte) { c.net.Lookup(to, frame) }
+
+func (c *gullible) Input(now int64, from link.Address, frame []byte) {
 	var f Frame
 	if !f.Decode(frame) {
 		return
@@ -201,7 +210,7 @@ func (c *gullible) Input(now int64, frame []byte) {
 	if f.Kind == FrameAnswer {
 		f.Answer.Echo = c.tx[f.From]
 	}
-	c.Context.Input(now, encoded(&f))
+	c.Context.Input(now, from, encoded(&f))
 }
 
 // sleepless is resident all the time.

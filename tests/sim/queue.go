@@ -12,6 +12,8 @@ const (
 	evSwitch                   // job ref's next slice begins or ends on node arg
 	evCutoff                   // end ref's flush has lasted long enough
 	evCrash                    // end ref dies
+	evRestart                  // end ref's drivers forget
+	evTold                     // end ref is told that rank arg is dead
 	evCalm                     // all faults end
 )
 

@@ -17,14 +17,19 @@ const (
 	FlushTimeout = 2 * time.Millisecond
 	// maxEvents bounds a run; the largest worlds take a tenth of it.
 	maxEvents = 1_000_000
+	// toldMost is how long after a death its peers hear of it at the latest: later than
+	// those give up that wait for an answer, so that both happen.
+	toldMost = 11 * time.Second
 	// start is the instant of a world's beginning, so that none is 0.
 	start = int64(time.Second)
 )
 
 // Options change what runs in a world.
 type Options struct {
-	// Make makes the contexts; default NewFlowContext.
+	// Make makes the contexts; default NewContext.
 	Make func(Spec) Context
+	// Kind says which contexts; default Mixed.
+	Kind Kind
 }
 
 // Result is what came of a run.
@@ -35,6 +40,7 @@ type Result struct {
 	Delivered int           // messages received by processes
 	Crashed   bool          // an end died
 	Switched  bool          // jobs took turns
+	Driven    bool          // contexts were those of package drive
 	Settle    time.Duration // from the end of all faults to the end
 	Digest    uint64        // of all that happened, in order
 	Err       error         // what did not hold
@@ -63,10 +69,15 @@ func Run(seed uint64, opt Options) Result {
 	w := &world{rng: rng{state: seed}}
 	w.res.Seed = seed
 	w.scenario = draw(&w.rng)
+	if drives(seed, opt.Kind, &w.scenario) {
+		w.res.Driven = true
+		w.drawDrives(seed)
+	}
 	if opt.Make == nil {
-		opt.Make = NewFlowContext
+		opt.Make = NewContext
 	}
 	w.build(opt.Make)
+	defer w.close()
 	w.schedule()
 	for w.res.Err == nil && w.step() {
 	}
@@ -86,11 +97,12 @@ func (w *world) step() bool {
 	w.res.Events++
 	w.res.Digest = (w.res.Digest ^ uint64(ev.at) ^ uint64(ev.kind)<<56 ^ uint64(ev.ref)<<40) * 0x100000001b3
 	w.happen(ev)
-	if !w.calmed {
+	if !w.calmed && w.res.Events <= maxEvents {
 		return true
 	}
-	if w.done() {
+	if w.calmed && w.done() {
 		w.res.Settle = time.Duration(w.now - w.calm - start)
+		w.checkFreed()
 		return false
 	}
 	if bound := w.bound(); w.now > bound || w.res.Events > maxEvents {
@@ -105,6 +117,9 @@ func (w *world) bound() int64 {
 	if w.dead > 0 {
 		bound += int64(w.flow.FailAfter)
 	}
+	if w.dead > 0 && w.res.Driven {
+		bound += int64(toldMost) // what others sent may lie behind half a message of the dead one
+	}
 	return bound
 }
 
@@ -115,7 +130,7 @@ func (w *world) happen(ev event) {
 		w.arrive(ev.ref)
 	case evTick:
 		e := w.ends[ev.ref]
-		if e.tickAt != ev.at || e.dead {
+		if e.tickAt != ev.at || e.silent() {
 			return // a later one has taken its place
 		}
 		e.tickAt = 0
@@ -123,6 +138,9 @@ func (w *world) happen(ev event) {
 			return
 		}
 		e.ctx.Tick(w.now)
+		if w.res.Driven {
+			e.unblock(e.spec.Rank) // a peer may have been given up, and its space with it
+		}
 		w.touch(e)
 	case evApp:
 		w.process(w.ends[ev.ref])
@@ -138,6 +156,10 @@ func (w *world) happen(ev event) {
 		}
 	case evCrash:
 		w.crash(w.ends[ev.ref])
+	case evRestart:
+		w.restart(w.ends[ev.ref])
+	case evTold:
+		w.tell(w.ends[ev.ref], ev.arg)
 	case evCalm:
 		w.becalm()
 	}
@@ -151,6 +173,9 @@ func (w *world) build(make func(Spec) Context) {
 			for rank, node := range j.nodes {
 				spec := j.spec
 				spec.Channel, spec.Rank = uint16(channel), uint16(rank)
+				if d := spec.Drive; d != nil {
+					spec.Drive = d.of(first, rank)
+				}
 				w.ends = append(w.ends, newEnd(w, len(w.ends), first, node, make(spec), spec))
 			}
 		}
@@ -173,6 +198,9 @@ func (w *world) schedule() {
 	}
 	if w.rng.chance(250) {
 		w.queue.add(start+w.rng.span(0, w.calm), evCrash, int32(w.rng.below(len(w.ends))), 0)
+	}
+	if w.res.Driven {
+		w.scheduleRestarts()
 	}
 	if w.slice > 0 {
 		w.turn = make([]int, w.nodes)
@@ -200,11 +228,21 @@ func (w *world) crash(e *end) {
 	}
 	e.dead = true
 	w.dead++
+	if w.res.Driven {
+		w.scheduleNews(e)
+	}
+	if w.res.Driven && w.rng.chance(500) {
+		e.haunted = e.ctx.End(w.now)
+	}
+	w.recount()
+	if e.haunted {
+		w.touch(e)
+		return
+	}
 	for _, ref := range e.socket {
 		w.land(ref)
 	}
 	e.socket = nil
-	w.recount()
 }
 
 // recount counts the messages among live ends that were not received.
@@ -241,6 +279,11 @@ func (w *world) unfinished() string {
 				return fmt.Sprintf("rank %d received %d of %d messages of %v", f.to, p.got[e.spec.Rank], f.next, e)
 			}
 		}
+		for _, rank := range e.told {
+			if !e.ctx.Lost(rank) {
+				return fmt.Sprintf("%v was told of the death of rank %d, and its process was not", e, rank)
+			}
+		}
 	}
 	return ""
 }
@@ -259,7 +302,7 @@ func (w *world) wake(e *end, at int64) {
 // touch lets a context act after something happened to it, and looks whether all
 // holds.
 func (w *world) touch(e *end) {
-	if e.dead || e.paused {
+	if e.silent() || e.paused {
 		return
 	}
 	e.ctx.Output(w.now, e)
@@ -272,7 +315,7 @@ func (w *world) touch(e *end) {
 		e.tickAt = max(d, w.now+1)
 		w.queue.add(e.tickAt, evTick, e.index, 0)
 	}
-	if e.running() && (e.usage.Inbox > 0 || e.pending()) {
+	if e.running() && (e.usage.Ready || e.pending()) {
 		w.wake(e, w.now+e.think)
 	}
 }

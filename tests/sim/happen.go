@@ -1,0 +1,71 @@
+package sim
+
+import "time"
+
+// What happens besides frames, timers and turns to contexts that have an image.
+
+// scheduleRestarts has the drivers of some ends forget, now and then.
+func (w *world) scheduleRestarts() {
+	for i := range w.ends {
+		if !w.rng.chance(300) {
+			continue
+		}
+		for range w.rng.between(1, 3) {
+			w.queue.add(start+w.rng.span(0, w.calm), evRestart, int32(i), 0)
+		}
+	}
+}
+
+// restart replaces a driver, between two of its sections.
+func (w *world) restart(e *end) {
+	if e.silent() || e.paused {
+		return
+	}
+	e.ctx.Restart(w.now)
+	w.touch(e)
+}
+
+// scheduleNews has the peers of a dead end be told, each at its own time: some before the last
+// frames arrive, some only after they found out by themselves.
+func (w *world) scheduleNews(dead *end) {
+	for rank := range dead.spec.Ranks {
+		e := w.peer(dead, rank)
+		if e == dead {
+			continue
+		}
+		wait := w.rng.span(0, pick(&w.rng, int64(200*time.Microsecond), int64(20*time.Millisecond), int64(toldMost)))
+		w.queue.add(w.now+wait, evTold, e.index, dead.spec.Rank)
+	}
+}
+
+// tell tells an end of a death, as soon as there is somebody to hear it.
+func (w *world) tell(e *end, rank uint16) {
+	switch {
+	case e.dead:
+	case e.paused:
+		w.queue.add(w.now+int64(time.Millisecond), evTold, e.index, rank)
+	case e.ctx.Told(w.now, rank):
+		e.told = append(e.told, rank)
+		e.unblock(rank)
+		w.touch(e)
+	}
+}
+
+// checkFreed looks, at the end of all, for what is left behind.
+func (w *world) checkFreed() {
+	for _, e := range w.ends {
+		if e.dead {
+			continue
+		}
+		if err := e.ctx.Check(); err != nil {
+			w.fail(Freed, "%v: %v", e, err)
+		}
+	}
+}
+
+// close gives the contexts back.
+func (w *world) close() {
+	for _, e := range w.ends {
+		e.ctx.Close()
+	}
+}
