@@ -82,22 +82,29 @@ func (b *SendBuffer) find(n uint32) (first uint32, ok bool) {
 			return first, true
 		}
 	}
-	run := uint32(0)
-	for g := uint32(0); g < b.granules(); {
-		word := atomic.LoadUint64(b.word(g / 64))
-		switch {
-		case word == 0 && g%64 == 0:
-			run, g = run+64, g+64
-		case word == ^uint64(0) && g%64 == 0:
-			run, g = 0, g+64
-		case word&(1<<(g%64)) == 0:
-			run, g = run+1, g+1
-		default:
-			run, g = 0, g+1
+	if first, ok = b.findLong(n, b.hint, b.words); !ok {
+		first, ok = b.findLong(n, 0, min(b.hint+n/64+2, b.words))
+	}
+	if ok {
+		b.hint = first / 64
+	}
+	return first, ok
+}
+
+// findLong looks, from one word to before another, for n granules that go over the end of a word:
+// what fits into one is findShort's.
+func (b *SendBuffer) findLong(n, from, to uint32) (first uint32, ok bool) {
+	run := uint32(0) // free granules right below the word
+	for i := from; i < to; i++ {
+		used := atomic.LoadUint64(b.word(i))
+		if run+uint32(bits.TrailingZeros64(used)) >= n {
+			return i*64 - run, true
 		}
-		if run >= n {
-			return g - run, true
+		if used == 0 {
+			run += 64
+			continue
 		}
+		run = uint32(bits.LeadingZeros64(used))
 	}
 	return 0, false
 }
