@@ -2,6 +2,7 @@ package stewards
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -238,4 +239,26 @@ func TestAUsedStewardThatDiesIsNotGivenOut(t *testing.T) {
 		t.Error("a dead steward was given out")
 	}
 	p.Retire(t.Context(), again, notReading)
+}
+
+// TestAStewardThatWasJustKilledIsNotGivenOut: nobody has had the time to notice its end.
+func TestAStewardThatWasJustKilledIsNotGivenOut(t *testing.T) {
+	p := testPool(t, 1)
+	for range 10 {
+		s := serve(t, p, ann, false, "exit 0")
+		p.Retire(t.Context(), s, notReading)
+		if err := unix.Kill(s.Pid(), unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, s.Pid(), &info, unix.WEXITED|unix.WNOWAIT, nil)
+		if err != nil && !errors.Is(err, unix.ECHILD) {
+			t.Fatal(err)
+		}
+		again := serve(t, p, ann, false, "exit 0")
+		if again.Pid() == s.Pid() {
+			t.Fatal("a dead steward was given out")
+		}
+		p.Retire(t.Context(), again, notReading)
+	}
 }

@@ -93,10 +93,8 @@ func (s *Steward) claim(user uint32, events client.Events) error {
 	if s.ended {
 		return fmt.Errorf("%w: %w", ErrGone, s.early)
 	}
-	select {
-	case <-s.process.Done():
+	if s.process.Ended() {
 		return ErrGone // the end of its connection is still on its way
-	default:
 	}
 	s.events, s.user = events, &user
 	s.renew = make(chan struct{})

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Slot is where a steward lives.
@@ -131,6 +133,18 @@ func listen(path string) (*os.File, error) {
 
 // Done is closed when the steward has exited.
 func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Ended says whether the steward has exited, also in the moment before Done tells.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+	}
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, p.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == unix.ECHILD || err == nil && info.Signo != 0 //nolint:errorlint // an Errno
+}
 
 // Kill ends the steward by force. Its ranks die with it; what they have started
 // is left to the control group. It waits for the end.
