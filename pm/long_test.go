@@ -18,20 +18,23 @@ import (
 	"score/pm/local"
 )
 
-// all is how many messages the long tests exchange on each path; without it as many as take some seconds.
-var all = flag.Int("pm.messages", 0, "messages of each long test; 0: some seconds' worth")
+// all is how many messages the long tests exchange on each path, both ways together.
+var all = flag.Int("pm.messages", 2*messages, "messages of each long test")
 
 // badNetwork is worse than any that people put up with.
 const badNetwork = "loss=0.02,dup=0.01,reorder=0.02,corrupt=0.01"
 
-// paths are the ways that long tests go, and the share of the usual messages that takes seconds there.
+// messagesPerKill is after how many of those messages an end is killed in the other test.
+const messagesPerKill = 50_000
+
+// paths are the ways that long tests go.
 var paths = []struct {
 	name, faults string
-	nodes, share int
+	nodes        int
 }{
-	{"shm", "", 1, 5},
-	{"udp", "", 2, 10},
-	{"udp bad", badNetwork, 2, 25},
+	{"shm", "", 1},
+	{"udp", "", 2},
+	{"udp bad", badNetwork, 2},
 }
 
 // startFar starts two ranks that play a role, on so many nodes, with the faults between them.
@@ -61,11 +64,7 @@ func startFar(t *testing.T, nodes int, faults, role string, env ...string) *loca
 func TestManyMessagesOnEveryPath(t *testing.T) {
 	for _, p := range paths {
 		t.Run(p.name, func(t *testing.T) {
-			n := *all / 2
-			if n == 0 {
-				n = messages / p.share
-			}
-			g := startFar(t, p.nodes, p.faults, "exchange", "PM_TEST_N="+strconv.Itoa(n))
+			g := startFar(t, p.nodes, p.faults, "exchange", "PM_TEST_N="+strconv.Itoa(*all/2))
 			if err := g.Wait(); err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +131,7 @@ func TestKillEitherEndOnEveryPath(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for _, p := range paths {
-		rounds := max(*all/10_000, 4)
+		rounds := max(*all/messagesPerKill, 4)
 		for i := range rounds {
 			t.Run(fmt.Sprintf("%s/%d", p.name, i), func(t *testing.T) {
 				g := startFar(t, p.nodes, p.faults, "checked victim")
