@@ -137,10 +137,18 @@ func (j *Job) doRemove(linger time.Duration) error {
 	j.mu.Unlock()
 	j.serves.Wait()
 	j.node.loop.release(j)
+	if len(all) == 0 {
+		j.node.leave(j)
+		return j.close(nil) // as most jobs, which nobody asked for a context
+	}
 	j.node.loop.linger(all, linger)
 	j.node.leave(j)
 	j.node.loop.drop(all)
+	return j.close(all)
+}
 
+// close frees what the ranks do not have, once the loop does not have it.
+func (j *Job) close(all []*Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.closed = true
