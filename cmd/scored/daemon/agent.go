@@ -14,6 +14,7 @@ import (
 	"score/cmd/scored/lifeline"
 	"score/cmd/scrun/options"
 	"score/nodeagent"
+	"score/nodeagent/steward/client"
 	"score/scored/api"
 )
 
@@ -87,10 +88,6 @@ func agentOptions(c config.Config, logger *zap.Logger) (nodeagent.Options, error
 			return nodeagent.Options{}, err
 		}
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nodeagent.Options{}, fmt.Errorf("cannot find this program, which is the stewards' too: %w", err)
-	}
 	grace, err := time.ParseDuration(a.Grace)
 	if err != nil {
 		return nodeagent.Options{}, err
@@ -116,7 +113,7 @@ func agentOptions(c config.Config, logger *zap.Logger) (nodeagent.Options, error
 		CPUs:           a.CPUs,
 		MemoryBytes:    memory,
 		SharesCPUs:     a.SharesCPUs,
-		StewardExe:     self,
+		StewardExe:     client.Self,
 		WarmStewards:   a.WarmStewards,
 		Grace:          grace,
 		NoCgroups:      a.Cgroups == config.CgroupsOff,

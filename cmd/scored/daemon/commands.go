@@ -15,6 +15,7 @@ import (
 	"score/cmd/scored/config"
 	"score/cmd/scored/embedded"
 	"score/cmd/scored/lifeline"
+	"score/nodeagent/steward/client"
 )
 
 // configVariable names the configuration file where no flag does.
@@ -73,13 +74,9 @@ func embeddedCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			self, err := os.Executable()
-			if err != nil {
-				return fmt.Errorf("cannot find this program: %w", err)
-			}
 			// The terminal's signals are for scrun, which passes on what it must.
 			return withLine(command.Context(), func(ctx context.Context, line *lifeline.Line) error {
-				return embedded.Run(ctx, embedded.Options{Steward: self, Ready: line.Ready})
+				return embedded.Run(ctx, embedded.Options{Steward: client.Self, Ready: line.Ready})
 			})
 		},
 	}

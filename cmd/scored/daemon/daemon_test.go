@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/cmd/scored/config"
+	"score/nodeagent/steward/client"
 )
 
 func TestDivide(t *testing.T) {
@@ -161,9 +162,8 @@ func TestAgentOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	self, _ := os.Executable()
 	got := fmt.Sprint(options.Name, options.RunDir == filepath.Join(dir, "agents", "n7"), options.Servers, options.MemoryBytes,
-		options.NoCgroups, options.CPUs, options.Grace, options.StewardExe == self, options.EnableRealtime)
+		options.NoCgroups, options.CPUs, options.Grace, options.StewardExe == client.Self, options.EnableRealtime)
 	want := fmt.Sprint("n7", true, []string{"http://127.0.0.1:7420"}, uint64(2<<30), true, []int{1}, time.Minute, true, true)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

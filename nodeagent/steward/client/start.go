@@ -16,6 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Self is the program that runs now, whatever was put in its place since it was started:
+// an agent and its stewards must be of one build.
+const Self = "/proc/self/exe"
+
 // Slot is where a steward lives.
 type Slot struct {
 	// Exe is the program that runs as steward when its first argument is
@@ -94,6 +98,9 @@ func Start(slot Slot) (*Process, error) {
 		"--node", slot.Node,
 		"--cgroups="+strconv.FormatBool(slot.Cgroups),
 		"--agent-grace", slot.Grace.String())
+	if slot.Exe == Self {
+		p.cmd.Args[0] = "scored" // what people look for in a list of processes
+	}
 	p.cmd.ExtraFiles = []*os.File{listener} // descriptor 3
 	if slot.Stderr != nil {
 		p.cmd.Stderr = slot.Stderr
