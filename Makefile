@@ -47,9 +47,9 @@ bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|shari
 	@go run ./tests/bench -only "$(ONLY)"
 
 .PHONY: soak
-soak: ## a million seeds of the channels' simulator (half an hour)
+soak: ## a million seeds of the channels' simulator, each with either context (an hour)
 	@.ci/setup build
-	@go test ./tests/sim -run TestSeeds -sim.seeds 1000000 -timeout 0
+	@go test ./tests/sim -run TestSeeds -sim.seeds 1000000 -sim.context both -timeout 0
 
 .PHONY: generate
 generate: ## generate protobuf code, man pages and the example configuration

@@ -96,8 +96,10 @@ type Context interface {
 	Told(now int64, rank uint16) bool
 	// End tells that its process died. False: so did everything that could say so.
 	End(now int64) bool
+	// Leave tells that its process closed its end: what it sent is to be delivered.
+	Leave(now int64)
 
-	// Lost says that the context takes rank to for gone, and has told so.
+	// Lost says that the context takes rank to for gone or closed, and has told so.
 	Lost(to uint16) bool
 	// Settled says that all messages sent to that rank are acknowledged.
 	Settled(to uint16) bool

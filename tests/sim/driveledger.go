@@ -114,6 +114,8 @@ func (l *ledger) giveBack(a *account) {
 
 func (a *account) flushed() bool { return a.send == nil || a.send.Failed() || a.send.Flushed() }
 
+func (a *account) closed() bool { return a.send != nil && a.send.Closed() }
+
 func (a *account) settled() bool {
 	return a.send == nil || a.send.Failed() || a.send.End() == a.send.Acked()
 }

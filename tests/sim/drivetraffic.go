@@ -23,7 +23,7 @@ func (c *driveContext) Send(now int64, to uint16, payload Payload) (ok bool) {
 	case err == nil:
 		c.ledger.sent(to, len(data))
 		return true
-	case errors.Is(err, channels.ErrFull), errors.Is(err, channels.ErrGone):
+	case errors.Is(err, channels.ErrFull), errors.Is(err, channels.ErrGone), errors.Is(err, channels.ErrClosed):
 		return false
 	}
 	c.fail(err)

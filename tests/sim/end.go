@@ -20,6 +20,7 @@ type end struct {
 	address   link.Address
 	dead      bool
 	haunted   bool     // though its process is dead, its agent drives it
+	closed    bool     // its process is gone, and its agent sends the rest
 	told      []uint16 // dead ranks of which it was told
 	paused    bool     // nobody drives it
 	socket    []int32  // flights that came meanwhile
@@ -81,7 +82,7 @@ func (e *end) String() string {
 }
 
 // running says that the process takes turns.
-func (e *end) running() bool { return !e.dead && !e.paused && !e.flushing && !e.away }
+func (e *end) running() bool { return !e.gone() && !e.paused && !e.flushing && !e.away }
 
 // pending says that the process has something that it can send.
 func (e *end) pending() bool {
@@ -92,6 +93,9 @@ func (e *end) pending() bool {
 	}
 	return false
 }
+
+// gone says that nobody receives here any more.
+func (e *end) gone() bool { return e.dead || e.closed }
 
 // silent says that nothing comes from this end any more.
 func (e *end) silent() bool { return e.dead && !e.haunted }

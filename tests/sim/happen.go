@@ -4,8 +4,8 @@ import "time"
 
 // What happens besides frames, timers and turns to contexts that have an image.
 
-// scheduleRestarts has the drivers of some ends forget, now and then.
-func (w *world) scheduleRestarts() {
+// scheduleChanges has the drivers of some ends forget, now and then, and an end close.
+func (w *world) scheduleChanges() {
 	for i := range w.ends {
 		if !w.rng.chance(300) {
 			continue
@@ -14,6 +14,23 @@ func (w *world) scheduleRestarts() {
 			w.queue.add(start+w.rng.span(0, w.calm), evRestart, int32(i), 0)
 		}
 	}
+	if w.rng.chance(250) {
+		w.queue.add(start+w.rng.span(0, w.calm), evClose, int32(w.rng.below(len(w.ends))), 0)
+	}
+}
+
+// leave closes an end: its process sends no more, and what it sent is still delivered.
+func (w *world) leave(e *end) {
+	if !e.running() || w.calmed {
+		return
+	}
+	e.closed = true
+	for i := range e.flows {
+		e.flows[i].left = 0
+	}
+	e.ctx.Leave(w.now)
+	w.recount()
+	w.touch(e)
 }
 
 // restart replaces a driver, between two of its sections.

@@ -86,7 +86,7 @@ func (w *world) check(e *end) {
 		w.fail(Resident, "%v accepted %d messages while it was away", e, u.Accepted-e.entered)
 	}
 	for to := range e.spec.Ranks {
-		if e.ctx.Lost(to) && !w.peer(e, to).dead {
+		if e.ctx.Lost(to) && !w.peer(e, to).gone() {
 			w.fail(Alive, "%v takes rank %d for gone", e, to)
 		}
 		if e.ctx.Flushed(to) {
@@ -97,7 +97,7 @@ func (w *world) check(e *end) {
 
 // checkQuiet checks that nothing is in flight from e to a rank.
 func (w *world) checkQuiet(e *end, to uint16) {
-	if w.res.Driven && w.peer(e, to).dead {
+	if w.res.Driven && w.peer(e, to).gone() {
 		return // its end is known before what was sent to it arrives at nobody
 	}
 	t := &e.tracks[to]

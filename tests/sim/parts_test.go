@@ -56,7 +56,7 @@ func TestQueueOrder(t *testing.T) {
 
 // TestWorldsDiffer: the seeds must make the worlds they are meant to make.
 func TestWorldsDiffer(t *testing.T) {
-	var lossless, ordered, switching, credits, wrapping, small int
+	var lossless, ordered, switching, credits, wrapping, small, images int
 	const n = 1000
 	for seed := range uint64(n) {
 		s := draw(&rng{state: seed})
@@ -67,13 +67,14 @@ func TestWorldsDiffer(t *testing.T) {
 		count(&credits, isCredits)
 		count(&wrapping, s.jobs[0].spec.First != 0)
 		count(&small, s.flow.MaxWindow == 2)
+		count(&images, drives(seed, Mixed, &s))
 		if err := s.flow.Validate(); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 	}
 	for name, got := range map[string]int{
 		"without loss": lossless, "ordered": ordered, "with gangs taking turns": switching,
-		"with credits": credits, "where numbers wrap": wrapping, "with the smallest window": small,
+		"with credits": credits, "where numbers wrap": wrapping, "with the smallest window": small, "of images": images,
 	} {
 		if got < n/20 || got > n*19/20 {
 			t.Errorf("%d of %d worlds are %s", got, n, name)

@@ -13,6 +13,7 @@ const (
 	evCutoff                   // end ref's flush has lasted long enough
 	evCrash                    // end ref dies
 	evRestart                  // end ref's drivers forget
+	evClose                    // end ref's process closes its end
 	evTold                     // end ref is told that rank arg is dead
 	evCalm                     // all faults end
 )

@@ -158,6 +158,8 @@ func (w *world) happen(ev event) {
 		w.crash(w.ends[ev.ref])
 	case evRestart:
 		w.restart(w.ends[ev.ref])
+	case evClose:
+		w.leave(w.ends[ev.ref])
 	case evTold:
 		w.tell(w.ends[ev.ref], ev.arg)
 	case evCalm:
@@ -200,7 +202,7 @@ func (w *world) schedule() {
 		w.queue.add(start+w.rng.span(0, w.calm), evCrash, int32(w.rng.below(len(w.ends))), 0)
 	}
 	if w.res.Driven {
-		w.scheduleRestarts()
+		w.scheduleChanges()
 	}
 	if w.slice > 0 {
 		w.turn = make([]int, w.nodes)
@@ -231,7 +233,7 @@ func (w *world) crash(e *end) {
 	if w.res.Driven {
 		w.scheduleNews(e)
 	}
-	if w.res.Driven && w.rng.chance(500) {
+	if w.res.Driven && !e.closed && w.rng.chance(500) {
 		e.haunted = e.ctx.End(w.now)
 	}
 	w.recount()
@@ -250,7 +252,7 @@ func (w *world) recount() {
 	w.missing = 0
 	for _, e := range w.ends {
 		for i := range e.flows {
-			if f := &e.flows[i]; !e.dead && !w.peer(e, f.to).dead {
+			if f := &e.flows[i]; !e.dead && !w.peer(e, f.to).gone() {
 				w.missing += f.left + int(f.next-w.peer(e, f.to).got[e.spec.Rank])
 			}
 		}
@@ -275,7 +277,7 @@ func (w *world) unfinished() string {
 				return fmt.Sprintf("%v has %d messages for rank %d that it could not send", e, f.left, f.to)
 			case !e.ctx.Settled(f.to):
 				return fmt.Sprintf("%v has messages for rank %d that are not acknowledged", e, f.to)
-			case !p.dead && p.got[e.spec.Rank] != f.next:
+			case !p.gone() && p.got[e.spec.Rank] != f.next:
 				return fmt.Sprintf("rank %d received %d of %d messages of %v", f.to, p.got[e.spec.Rank], f.next, e)
 			}
 		}
