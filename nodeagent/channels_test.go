@@ -43,7 +43,7 @@ func TestTakenDirectoryPort(t *testing.T) {
 	defer other.Close()
 	address := other.LocalAddr().String()
 	_, _, err = listening(t, address)
-	if !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "directory of contexts") {
+	if !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "UDP port of its directory") {
 		t.Errorf("error %v", err)
 	}
 	again, err := net.Listen("tcp", address)

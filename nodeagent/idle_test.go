@@ -107,6 +107,7 @@ func TestMetricsAreServed(t *testing.T) {
 		`score_agent_rank_exits_total{kind="clean",node="n1"} 1`,
 		`score_agent_jobs{node="n1"} 1`,
 		`score_agent_connected{node="n1"} 1`,
+		`score_agent_channels{node="n1"} 0`,
 	} {
 		if !strings.Contains(string(text), want+"\n") {
 			t.Errorf("%s is missing", want)

@@ -13,6 +13,7 @@ import (
 	"score/channels/handover"
 	"score/channels/link"
 	"score/channels/node"
+	"score/ctxswitch"
 	"score/scored/api/scorev1"
 )
 
@@ -29,6 +30,10 @@ type Options struct {
 	// Cluster and ClusterKey are what the keys of jobs are made of.
 	Cluster, ClusterKey string
 	Logger              *zap.Logger
+	// Connected tells of a job's first context with peers on other nodes, Stepped of the end of a
+	// step that Network.Order began. Nil: jobs are not switched. Both must not wait.
+	Connected func(job uint64, network Network)
+	Stepped   func(job uint64, step ctxswitch.Step, outcome *node.Outcome)
 }
 
 // Plane is the data plane of one agent. Its methods may be called from several goroutines.
@@ -59,7 +64,7 @@ func Open(o Options) (*Plane, error) {
 	p := &Plane{options: o, jobs: map[int]*Job{}, leaving: map[*Job]bool{}, socket: "@score-pm-" + o.Name}
 	p.node, err = node.Open(node.Config{Address: o.Address, Faults: faults, Log: p.log})
 	if err != nil {
-		return nil, fmt.Errorf("the directory of contexts cannot listen: %w", err)
+		return nil, fmt.Errorf("the UDP port of its directory: %w", err)
 	}
 	if p.listener, err = handover.Listen(p.socket); err != nil {
 		return nil, errors.Join(fmt.Errorf("the node cannot listen for ranks: %w", err), p.node.Close())
@@ -86,7 +91,7 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int) (*
 	}
 	j := newJob(p, order, steward)
 	config := node.JobConfig{Key: jobKey(p.options.ClusterKey, p.options.Cluster, j.id), Ranks: j.ranks, Places: where}
-	if j.handle, err = p.node.Add(config); err != nil {
+	if j.handle, err = p.node.Add(p.switched(config, j.id)); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
