@@ -8,8 +8,11 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
+	"score/channels/node"
+	"score/ctxswitch"
 	"score/nodeagent/dataplane"
 	"score/nodeagent/metrics"
+	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
 )
 
@@ -46,8 +49,24 @@ func (a *Agent) openPlane(at net.Addr) error {
 		Cluster:    a.options.Cluster,
 		ClusterKey: a.options.ClusterKey,
 		Logger:     a.log,
+		Connected: func(job uint64, network dataplane.Network) {
+			a.switcher.Connected(ctxswitch.JobID(job), network)
+		},
+		Stepped: func(job uint64, step ctxswitch.Step, o *node.Outcome) {
+			a.switcher.Stepped(ctxswitch.JobID(job), step, o.Number, switcher.Flushes{
+				Clean: uint64(o.Flushed), CutOff: uint64(o.CutOff), Held: heldAtSave(o),
+			})
+		},
 	})
 	return err
+}
+
+// heldAtSave counts a context once in a switch.
+func heldAtSave(o *node.Outcome) uint64 {
+	if o.Step != node.StepSave {
+		return 0
+	}
+	return uint64(o.Held)
 }
 
 func (a *Agent) closePlane() {

@@ -56,6 +56,16 @@ func (d *Driver) Resume(now int64) {
 	d.sendTouched()
 }
 
+// HeldAway says that something waits for a peer that is not resident.
+func (d *Driver) HeldAway() bool {
+	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+		if p := d.peer(rank); p != nil && p.unsettled() && p.send.Held() == flowctl.HeldAway {
+			return true
+		}
+	}
+	return false
+}
+
 // eachActive calls f with all peers that have something pending, which then may have
 // something to send.
 func (d *Driver) eachActive(f func(*peer)) {

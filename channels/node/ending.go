@@ -42,6 +42,12 @@ func (c *Context) end(now int64) int64 {
 	if state == abi.StateOpen || e.told >= tellings {
 		return flowctl.NoDeadline
 	}
+	if c.stage == stageAway {
+		if e.told == 0 {
+			e.since = 0 // what was sent before goes on when it is back
+		}
+		return flowctl.NoDeadline
+	}
 	how := link.EndClosed
 	if state == abi.StateGone {
 		how = link.EndDied

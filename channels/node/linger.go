@@ -6,6 +6,10 @@ import (
 	"score/channels"
 )
 
+// awayTimes is how many times longer is waited for peers that are not resident, each
+// time as long as one is known to be: their row comes on again within seconds.
+const awayTimes = 20
+
 // linger drives the contexts until all are settled, or the time is over.
 func (l *loop) linger(all []*Context, most time.Duration) {
 	if most <= 0 {
@@ -32,15 +36,37 @@ func (l *loop) linger(all []*Context, most time.Duration) {
 	if !ok {
 		return
 	}
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-settled:
-	case <-timer.C:
+	for range awayTimes {
+		if within(settled, most) || !l.heldAway(all) {
+			break
+		}
 	}
 	l.do(func() {
 		for _, c := range all {
 			c.settled = nil
 		}
 	})
+}
+
+func within(done <-chan struct{}, most time.Duration) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// heldAway says that what is not settled waits for peers that are not resident.
+func (l *loop) heldAway(all []*Context) (held bool) {
+	l.do(func() {
+		for _, c := range all {
+			if c.settled != nil {
+				l.guarded(c, func() { held = held || c.driver.HeldAway() })
+			}
+		}
+	})
+	return held
 }

@@ -62,7 +62,7 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	case ctxswitch.EffectWarn:
 		s.tell(Notice{Kind: NoticeWarn, Job: j.ID, Late: effect.Late})
 	case ctxswitch.EffectRevoke, ctxswitch.EffectFlush, ctxswitch.EffectSave, ctxswitch.EffectLoad:
-		// Jobs are added without contexts, so none of these is ordered.
+		s.orderNetwork(j, effect)
 	case ctxswitch.EffectNone, ctxswitch.EffectRecord:
 	}
 }

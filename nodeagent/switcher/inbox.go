@@ -13,6 +13,9 @@ type letter struct {
 	event ctxswitch.Event
 	// job comes with EventJobAdded and EventJobAdopted.
 	job *job
+	// network comes with EventJobConnected, flushes with EventDone.
+	network Network
+	flushes Flushes
 	// usage gets the answer to EventJobRemoved.
 	usage chan<- Usage
 	// report is to be filled in, instead of an event.

@@ -48,8 +48,10 @@ func (h *Handle) On() bool { return h.on.Load() }
 type job struct {
 	Job
 	handle    Handle
-	told      bool // of its time being up
-	failed    bool // an order to its container has failed; told once
+	network   Network // nil: it has no contexts
+	flushes   Flushes // since the last report
+	told      bool    // of its time being up
+	failed    bool    // an order to its container has failed; told once
 	switching time.Duration
 	dirty     bool // something was measured since the last report
 	measures  *ctxswitch.Measures

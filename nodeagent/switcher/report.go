@@ -34,6 +34,7 @@ type JobReport struct {
 	ID       ctxswitch.JobID
 	Measures *ctxswitch.Measures
 	Usage    Usage
+	Flushes  Flushes
 
 	departed bool // nobody else has the measures
 }
@@ -49,6 +50,7 @@ type Report struct {
 	Late       uint64     // freezes that did not come in time
 	Switches   uint64
 	Launches   uint64
+	Flushes    Flushes
 	// LostNotices did not fit into the channel.
 	LostNotices uint64
 
@@ -121,7 +123,8 @@ func (s *Switcher) fill(r *Report, now int64) {
 		if !j.dirty && !j.handle.On() {
 			continue
 		}
-		r.Jobs = append(r.Jobs, JobReport{ID: j.ID, Measures: j.swapMeasures(), Usage: s.usage(j, now)})
+		r.Jobs = append(r.Jobs, JobReport{ID: j.ID, Measures: j.swapMeasures(), Usage: s.usage(j, now), Flushes: j.flushes})
+		j.flushes = Flushes{}
 	}
 	s.active.Store(len(s.jobs) > 0) // the usage of those that are on grows
 	r.Jobs = append(r.Jobs, s.departed...)
@@ -131,6 +134,7 @@ func (s *Switcher) fill(r *Report, now int64) {
 	r.Late = s.since(ctxswitch.CountLateFreezes)
 	r.Switches = s.since(ctxswitch.CountSwitches)
 	r.Launches = s.since(ctxswitch.CountLaunches)
+	r.Flushes, s.flushes = s.flushes, Flushes{}
 	r.LostNotices, s.lostNotices = s.lostNotices, 0
 	r.filled <- struct{}{}
 }

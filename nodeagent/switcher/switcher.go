@@ -57,6 +57,7 @@ type Switcher struct {
 	node        *ctxswitch.Measures
 	departed    []JobReport
 	boundaries  ring
+	flushes     Flushes // since the last report
 	counted     [len(ctxswitch.CounterTable)]uint64
 	lostNotices uint64
 }
@@ -259,6 +260,12 @@ func (s *Switcher) read(l *letter) {
 		}
 	case ctxswitch.EventJobRemoved:
 		l.usage <- s.forget(l.event.Job, now)
+	case ctxswitch.EventJobConnected:
+		if j := s.jobs[l.event.Job]; j != nil {
+			j.network = l.network
+		}
+	case ctxswitch.EventDone:
+		s.countFlushes(l.event.Job, l.flushes)
 	default:
 	}
 	s.handle(now, l.event)
@@ -339,7 +346,7 @@ func (s *Switcher) forget(id ctxswitch.JobID, now int64) Usage {
 	case !j.dirty:
 		emptyMeasures.Put(j.measures)
 	case len(s.departed) < maxDeparted:
-		s.departed = append(s.departed, JobReport{ID: id, Measures: j.measures, Usage: usage, departed: true})
+		s.departed = append(s.departed, JobReport{ID: id, Measures: j.measures, Usage: usage, Flushes: j.flushes, departed: true})
 	}
 	return usage
 }

@@ -1,0 +1,44 @@
+package dataplane
+
+import (
+	"score/channels/node"
+	"score/ctxswitch"
+)
+
+// Network is a job's contexts for whoever switches them.
+type Network struct{ job *node.Job }
+
+// nodeSteps are the steps of a switch that concern contexts.
+var nodeSteps = [...]node.Step{
+	ctxswitch.Revoke: node.StepRevoke, ctxswitch.Flush: node.StepFlush,
+	ctxswitch.Save: node.StepSave, ctxswitch.Load: node.StepLoad,
+}
+
+// Order begins a step and returns at once; its end is told by Options.Stepped. It
+// is false if the plane was closed, or contexts have no part in the step.
+func (n Network) Order(step ctxswitch.Step, number uint64, by int64) bool {
+	if int(step) >= len(nodeSteps) || nodeSteps[step] == 0 {
+		return false
+	}
+	return n.job.Order(nodeSteps[step], number, by)
+}
+
+// switched completes what the node is told of a job with whom it is to tell.
+func (p *Plane) switched(config node.JobConfig, job uint64) node.JobConfig {
+	if p.options.Connected != nil {
+		config.Connected = func(j *node.Job) { p.options.Connected(job, Network{j}) }
+	}
+	if p.options.Stepped != nil {
+		config.Done = func(o node.Outcome) { p.options.Stepped(job, stepOf(o.Step), &o) }
+	}
+	return config
+}
+
+func stepOf(s node.Step) ctxswitch.Step {
+	for step, other := range nodeSteps {
+		if other == s {
+			return ctxswitch.Step(step)
+		}
+	}
+	return ctxswitch.Steady
+}

@@ -1,0 +1,58 @@
+package switcher
+
+import (
+	"time"
+
+	"score/ctxswitch"
+)
+
+// networkMargin is how long before a step's answer is given up the network is to give
+// it: the way of an answer to the thread on a busy machine, some times over.
+const networkMargin = 200 * time.Microsecond
+
+// Network takes a job's contexts from their channels and brings them back.
+type Network interface {
+	// Order begins a step, one of Revoke, Flush, Save and Load. It is called by the switching
+	// thread: it must not wait, allocate or take a lock. The step's end, which is to come by
+	// the instant by of CLOCK_MONOTONIC, is told with Stepped and the same number. False:
+	// there is nobody to carry it out.
+	Order(step ctxswitch.Step, number uint64, by int64) bool
+}
+
+// Flushes count contexts that left their channels.
+type Flushes struct {
+	Clean  uint64 // with all that they had sent answered
+	CutOff uint64 // with something unanswered, which is sent anew later if it was lost
+	Held   uint64 // not at all, since the process was stopped with the driver lock in hand
+}
+
+func (f *Flushes) add(more Flushes) {
+	f.Clean, f.CutOff, f.Held = f.Clean+more.Clean, f.CutOff+more.CutOff, f.Held+more.Held
+}
+
+// Connected tells that the job's contexts have part in its switches from now on.
+func (s *Switcher) Connected(id ctxswitch.JobID, network Network) {
+	s.post(&letter{event: ctxswitch.JobConnected(id), network: network})
+}
+
+// Stepped tells that a step is over that Network.Order began, and what came of it.
+func (s *Switcher) Stepped(id ctxswitch.JobID, step ctxswitch.Step, number uint64, flushes Flushes) {
+	done := ctxswitch.Done(ctxswitch.Effect{Step: step, Job: id, Seq: number})
+	s.post(&letter{event: done, flushes: flushes})
+}
+
+// orderNetwork hands a step over. What nobody carries out is over.
+func (s *Switcher) orderNetwork(j *job, effect ctxswitch.Effect) {
+	if j.network == nil || !j.network.Order(effect.Step, effect.Seq, effect.By-networkMargin.Nanoseconds()) {
+		s.order(s.clock.now(), ctxswitch.Done(effect))
+	}
+}
+
+// countFlushes takes over what a network tells.
+func (s *Switcher) countFlushes(id ctxswitch.JobID, flushes Flushes) {
+	if j := s.jobs[id]; j != nil && flushes != (Flushes{}) {
+		j.flushes.add(flushes)
+		s.flushes.add(flushes)
+		j.dirty = true
+	}
+}
