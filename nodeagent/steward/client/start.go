@@ -150,7 +150,7 @@ func (p *Process) Ended() bool {
 	}
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_PID, p.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return err == unix.ECHILD || err == nil && info.Signo != 0 //nolint:errorlint // an Errno
+	return err == unix.ECHILD || err == nil && info.Signo != 0
 }
 
 // Kill ends the steward by force. Its ranks die with it; what they have started
