@@ -29,6 +29,9 @@ func (w *world) leave(e *end) {
 		e.flows[i].left = 0
 	}
 	e.ctx.Leave(w.now)
+	if w.rng.chance(300) {
+		w.queue.add(w.now+w.rng.span(0, int64(2*time.Millisecond)), evCrash, e.index, 0)
+	}
 	w.recount()
 	w.touch(e)
 }

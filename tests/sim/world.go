@@ -225,7 +225,7 @@ func (w *world) becalm() {
 
 // crash kills an end, which never answers again.
 func (w *world) crash(e *end) {
-	if w.calmed {
+	if w.calmed || e.dead {
 		return
 	}
 	e.dead = true
