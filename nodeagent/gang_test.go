@@ -45,6 +45,11 @@ func runGangs(t *testing.T) (spans [2][2][]span, origin int64) {
 		launched(t, s, 1)
 		launched(t, s, 2)
 	}
+	for job := range files {
+		for i := range nodes {
+			awaitSpinning(t, files[job][i])
+		}
+	}
 	// The passing of time is what is tested here.
 	time.Sleep(gangLength)
 	for job := range files {

@@ -31,6 +31,9 @@ func spin(args []string) int {
 	terminate := make(chan os.Signal, 1)
 	signal.Notify(terminate, unix.SIGTERM)
 	go func() { <-terminate; stop.Store(true) }()
+	if os.WriteFile(args[0]+spinning, nil, 0o644) != nil {
+		return 1
+	}
 
 	spans := make([]span, 0, 1<<16)
 	start, base := time.Now(), realtime.Now()
@@ -59,6 +62,22 @@ func spin(args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// spinning ends the name of the file that a spinning rank makes once SIGTERM may come.
+const spinning = ".spins"
+
+// awaitSpinning waits until a rank spins.
+func awaitSpinning(t testing.TB, path string) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(path + spinning); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("the rank does not begin to spin")
+		}
+	}
 }
 
 // readSpans reads what a spinning rank wrote.

@@ -23,6 +23,9 @@ func share(t testing.TB, n *node, s *leadertest.Session, slice, length time.Dura
 	s.Send(plan)
 	launched(t, s, 1)
 	launched(t, s, 2)
+	for _, file := range files {
+		awaitSpinning(t, file)
+	}
 	// The passing of time is what is tested here.
 	time.Sleep(length)
 	for job := range uint64(2) {
