@@ -120,12 +120,12 @@ func (l *loop) wait(c *Context, progress, heard, asleep bool, next, now, earlies
 		// More will come: looking once more is cheaper than the way through epoll.
 		c.mode.Store(modeDriven)
 		l.at(c, max(min(next, now+tick), now+gapBusy, earliest))
-	case c.vain > 1:
+	case c.vain > 1 || !l.arm(c):
 		// An error that the socket keeps would wake the loop again and again.
 		c.mode.Store(modeDriven)
 		l.at(c, max(min(next, now+tick<<min(c.vain, lockBackoffs)), now+gapIdle, earliest))
 	default:
-		l.arm(c)
+		c.mode.Store(modeArmed)
 		c.due = max(next, now+gapIdle, earliest)
 		l.at(c, min(c.due, c.glance(now, asleep)))
 	}
@@ -143,12 +143,29 @@ func (c *Context) glance(now int64, asleep bool) int64 {
 	}
 }
 
-func (l *loop) arm(c *Context) {
-	c.mode.Store(modeArmed)
-	if !c.armed {
-		c.armed = true
-		_ = l.control(unix.EPOLL_CTL_MOD, c.fd, c.number, unix.EPOLLIN|unix.EPOLLONESHOT) // it was added with success
+// arm has the next datagram wake the loop, and says whether the system lets it.
+func (l *loop) arm(c *Context) bool {
+	if c.armed {
+		return true
 	}
+	op := unix.EPOLL_CTL_ADD
+	if c.listed {
+		op = unix.EPOLL_CTL_MOD
+	}
+	if l.control(op, c.fd, c.number, unix.EPOLLIN|unix.EPOLLONESHOT) != nil {
+		return false // no memory: it is looked at instead
+	}
+	c.armed, c.listed = true, true
+	return true
+}
+
+// disarm takes the socket out of the epoll: while a process drives, whoever sends to it would go
+// through there for each datagram, which takes a tenth of the message's time.
+func (l *loop) disarm(c *Context) {
+	if c.listed {
+		_ = l.control(unix.EPOLL_CTL_DEL, c.fd, c.number, 0) // it is there
+	}
+	c.armed, c.listed = false, false
 }
 
 // burial is a rank on another node that ended, of which the context is still to be told.

@@ -7,8 +7,6 @@ import (
 	"score/channels"
 	"score/channels/abi"
 	"score/flowctl"
-
-	"golang.org/x/sys/unix"
 )
 
 // Times of watching and driving, in nanoseconds.
@@ -51,7 +49,8 @@ var modeNames = [...]string{modeLocal: ModeLocal, modeWatched: ModeWatched, mode
 type watch struct {
 	number  int32 // of its events; 0: the loop does not have it
 	place   int   // in loop.waiting; -1: not there
-	armed   bool  // its socket is in the epoll, and wakes once
+	listed  bool  // its socket is in the epoll; a datagram to it costs its sender a look there
+	armed   bool  // and wakes once
 	heard   bool  // something came to the armed socket
 	due     int64 // while armed: when to drive though nothing came
 	drives  uint32
@@ -75,11 +74,6 @@ func (l *loop) adopt(c *Context) {
 	for l.last++; l.last < eventFirst || l.byEvent[l.last] != nil; l.last++ {
 	}
 	c.number, c.place = l.last, -1
-	if err := l.control(unix.EPOLL_CTL_ADD, c.fd, c.number, 0); err != nil {
-		c.job.node.log("the agent cannot drive a context", c.job.key, c.rank, err)
-		c.number = 0
-		return
-	}
 	l.byEvent[c.number] = c
 	now := channels.Nanos()
 	l.watchAgain(c, now, tick)
@@ -105,7 +99,7 @@ func (l *loop) detach(c *Context) {
 	}
 	l.at(c, flowctl.NoDeadline)
 	// The process may still have the socket, so that closing it does not take it out.
-	_ = l.control(unix.EPOLL_CTL_DEL, c.fd, c.number, 0)
+	l.disarm(c)
 	delete(l.byEvent, c.number)
 	add(&l.gone, c.driver.Port().Stats())
 	c.number = 0
@@ -179,10 +173,7 @@ func (l *loop) visit(c *Context, now int64) {
 
 // watchAgain leaves the driving to the process and looks again after a while.
 func (l *loop) watchAgain(c *Context, now, step int64) {
-	if c.armed {
-		c.armed = false
-		_ = l.control(unix.EPOLL_CTL_MOD, c.fd, c.number, 0) // it was added with success
-	}
+	l.disarm(c)
 	c.looks = 0
 	if step == doze {
 		c.looks = looksMost - 1 // one look after so long a time says enough
