@@ -48,6 +48,9 @@ func (a *Agent) count(r *switcher.Report) {
 	a.metrics.Add(metrics.LateFreezes, r.Late)
 	a.metrics.Add(metrics.DroppedBoundaries, r.Dropped)
 	a.metrics.Add(metrics.LostNotices, r.LostNotices)
+	a.metrics.Add(metrics.FlushesClean, r.Flushes.Clean)
+	a.metrics.Add(metrics.FlushesCutOff, r.Flushes.CutOff)
+	a.metrics.Add(metrics.FlushesHeld, r.Flushes.Held)
 }
 
 func reportMessage(r *switcher.Report) *scorev1.SwitchReport {
@@ -57,11 +60,11 @@ func reportMessage(r *switcher.Report) *scorev1.SwitchReport {
 		Boundaries:       make([]*scorev1.SwitchReport_Boundary, len(r.Boundaries)),
 	}
 	if measured(r.Node) {
-		message.Steps = append(message.Steps, stepsMessage(0, r.Node))
+		message.Steps = append(message.Steps, stepsMessage(0, r.Node, r.Flushes))
 	}
 	for _, j := range r.Jobs {
 		if measured(j.Measures) {
-			message.Steps = append(message.Steps, stepsMessage(j.ID, j.Measures))
+			message.Steps = append(message.Steps, stepsMessage(j.ID, j.Measures, j.Flushes))
 		}
 		usage := &scorev1.Usage{}
 		setUsage(usage, j.Usage)
@@ -91,10 +94,13 @@ func measured(m *ctxswitch.Measures) bool {
 }
 
 // stepsMessage has the histograms in the order of ctxswitch.MeasureTable.
-func stepsMessage(job ctxswitch.JobID, m *ctxswitch.Measures) *scorev1.SwitchReport_Steps {
+func stepsMessage(job ctxswitch.JobID, m *ctxswitch.Measures, f switcher.Flushes) *scorev1.SwitchReport_Steps {
 	steps := &scorev1.SwitchReport_Steps{JobId: uint64(job), Histograms: make([][]byte, len(m))}
 	for i := range m {
 		steps.Histograms[i], _ = m[i].MarshalBinary() // never fails
+	}
+	if f != (switcher.Flushes{}) {
+		steps.Flushes = &scorev1.Flushes{Clean: f.Clean, CutOff: f.CutOff, Held: f.Held}
 	}
 	return steps
 }

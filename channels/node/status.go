@@ -15,6 +15,7 @@ type ContextStatus struct {
 	Rank, Channel uint32
 	State         uint32 // abi.StateOpen, ...
 	Asleep        bool   // the rank sleeps until a message comes
+	Away          bool   // not resident: it refuses what comes
 	Mode          string // ModeWatched, ...: who drives
 	Geometry      abi.Geometry
 	Owner         channels.Process // the rank's process; Pid 0 before it opened the channel
@@ -65,6 +66,7 @@ func (c *Context) status() ContextStatus {
 	s := ContextStatus{Rank: c.rank, Channel: c.channel, Mode: modeNames[c.mode.Load()], Geometry: c.img.Geometry(), Address: c.at}
 	c.guard(func() {
 		s.State, s.Asleep, s.Owner = c.img.State(), c.img.Asleep(), c.img.Owner(abi.RoleProcess)
+		s.Away = c.img.Away()
 		for i := range s.Counters {
 			s.Counters[i] = c.img.Counter(abi.Counter(i))
 		}

@@ -45,7 +45,7 @@ func (j *Job) Rank(rank uint32) []*scorev1.ChannelState {
 
 func (j *Job) channel(c *node.ContextStatus) *scorev1.ChannelState {
 	state := &scorev1.ChannelState{
-		JobId: j.id, Rank: c.Rank, Channel: c.Channel, State: stateOf(c), Asleep: c.Asleep, Driver: c.Mode,
+		JobId: j.id, Rank: c.Rank, Channel: c.Channel, State: stateOf(c), Asleep: c.Asleep, Away: c.Away, Driver: c.Mode,
 		Pid: int32(c.Owner.Pid), Counters: c.Counters[:], Port: portOf(&c.Port),
 	}
 	if c.Address.IsValid() {

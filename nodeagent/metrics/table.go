@@ -23,6 +23,9 @@ const (
 	DatagramBytesReceived
 	DatagramsDropped
 	Drives
+	FlushesClean
+	FlushesCutOff
+	FlushesHeld
 
 	idCount
 )
@@ -56,7 +59,12 @@ var Table = [idCount]Info{
 	{DatagramBytesReceived, "score_agent_datagram_bytes_total", "received", "Bytes of those datagrams.", "bytes"},
 	{DatagramsDropped, "score_agent_datagrams_dropped_total", "", "Datagrams that the system did not take from the agent.", "datagrams"},
 	{Drives, "score_agent_channel_drives_total", "", "Times that the agent drove a channel whose program did not.", "times"},
+	{FlushesClean, "score_agent_flushes_total", "clean", meaningFlushes, "channels"},
+	{FlushesCutOff, "score_agent_flushes_total", "cut_off", meaningFlushes, "channels"},
+	{FlushesHeld, "score_agent_flushes_total", "held", meaningFlushes, "channels"},
 }
+
+const meaningFlushes = "Channels that left the network with their gang: clean, with all that was sent answered; cut off, with something unanswered; held, not at all, since the program was stopped in the middle of a section."
 
 const meaningDatagrams = "Datagrams between nodes that the agent sent and received, for ranks that did not and for its own directory."
 

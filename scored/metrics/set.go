@@ -122,6 +122,9 @@ func (c *collector) collectSwitches(out chan<- prometheus.Metric, r *scorev1.Swi
 		for _, step := range group.GetSteps() {
 			c.summary(out, switchSeconds, step, group.GetNode(), step.GetStep())
 		}
+		c.counter(out, flushes, group.GetFlushes().GetClean(), group.GetNode(), "clean")
+		c.counter(out, flushes, group.GetFlushes().GetCutOff(), group.GetNode(), "cut_off")
+		c.counter(out, flushes, group.GetFlushes().GetHeld(), group.GetNode(), "held")
 	}
 	c.summary(out, skewSeconds, r.GetSkew())
 	c.summary(out, toRunningSeconds, r.GetToRunning())

@@ -26,20 +26,27 @@ const (
 	maxPending = 4096
 )
 
-// distributions are the measures of switches that have occurred; nil: none yet.
-type distributions [ctxswitch.MeasureCount]*histogram.Histogram
+// distributions are the measures of switches that have occurred, nil: none yet; and how
+// contexts left their channels in them.
+type distributions struct {
+	steps                 [ctxswitch.MeasureCount]*histogram.Histogram
+	clean, cutOff, heldUp uint64
+}
 
 // merge takes in what was reported. What is damaged is left out.
-func (d *distributions) merge(encoded [][]byte) {
+func (d *distributions) merge(report *scorev1.SwitchReport_Steps) {
+	f := report.GetFlushes()
+	d.clean, d.cutOff, d.heldUp = d.clean+f.GetClean(), d.cutOff+f.GetCutOff(), d.heldUp+f.GetHeld()
+	encoded := report.GetHistograms()
 	var received histogram.Histogram
-	for i, data := range encoded[:min(len(encoded), len(d))] {
+	for i, data := range encoded[:min(len(encoded), len(d.steps))] {
 		if len(data) > histogram.MaxEncoded || received.UnmarshalBinary(data) != nil || received.Count() == 0 {
 			continue
 		}
-		if d[i] == nil {
-			d[i] = new(histogram.Histogram)
+		if d.steps[i] == nil {
+			d.steps[i] = new(histogram.Histogram)
 		}
-		d[i].Merge(&received)
+		d.steps[i].Merge(&received)
 	}
 }
 
@@ -105,7 +112,7 @@ func (s *Switches) Add(node string, report *scorev1.SwitchReport) {
 	now := s.now()
 	for _, steps := range report.GetSteps() {
 		if d := s.distributionsOf(groupKey{node, steps.GetJobId()}); d != nil {
-			d.merge(steps.GetHistograms())
+			d.merge(steps)
 		}
 	}
 	s.missed += report.GetMissedBoundaries()
@@ -239,7 +246,11 @@ func (s *Switches) Response(request *scorev1.SwitchMetricsRequest) *scorev1.Swit
 			continue
 		}
 		group := &scorev1.SwitchMetricsResponse_Group{Node: key.node, JobId: key.job}
-		for i, h := range s.get(key) {
+		d := s.get(key)
+		if d.clean+d.cutOff+d.heldUp > 0 {
+			group.Flushes = &scorev1.Flushes{Clean: d.clean, CutOff: d.cutOff, Held: d.heldUp}
+		}
+		for i, h := range d.steps {
 			if h != nil {
 				group.Steps = append(group.Steps, stepTimes(ctxswitch.MeasureTable[i].Name, h))
 			}

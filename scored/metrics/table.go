@@ -16,6 +16,7 @@ const (
 	toRunningSeconds = "score_switch_to_running_seconds"
 	missedBoundaries = "score_switch_missed_boundaries_total"
 	lateFreezes      = "score_switch_late_freezes_total"
+	flushes          = "score_switch_flushes_total"
 )
 
 // Info declares one metric.
@@ -40,6 +41,7 @@ var Table = []Info{
 	{toRunningSeconds, "Time from the planned instant of a switch to the new gangs' running on all nodes.", "seconds", nil},
 	{missedBoundaries, "Planned switches that passed before an agent woke.", "boundaries", nil},
 	{lateFreezes, "Freezes that did not come in time.", "freezes", nil},
+	{flushes, "Channels that left the network, with all answered, cut off, or held up by their program.", "channels", []string{"node", "kind"}},
 }
 
 // commitBuckets reach from a memory-backed log to a disk in trouble, in seconds.

@@ -23,7 +23,8 @@ const channelNote = `A channel is new while only its peers have used it, then op
 rank, or gone with it. The program itself moves its messages: the node's agent
 watches whether it still does, and has driven the channel (driven, armed) when
 it did not look for messages for a while, or its job was not on. local: all ranks
-are on one node, and nothing has to be driven.`
+are on one node, and nothing has to be driven. away: its job is not on now, so that
+what comes is refused.`
 
 func channelListCommand(c *caller) *cobra.Command {
 	var request scorev1.ListChannelsRequest
@@ -77,10 +78,14 @@ func printChannels(out io.Writer, reply *scorev1.ListChannelsResponse) error {
 }
 
 func channelState(channel *scorev1.ChannelState) string {
+	state := channel.GetState()
 	if channel.GetAsleep() {
-		return channel.GetState() + ", asleep"
+		state += ", asleep"
 	}
-	return channel.GetState()
+	if channel.GetAway() {
+		state += ", away"
+	}
+	return state
 }
 
 // counterOf is a counter, or 0 if the node does not know it.

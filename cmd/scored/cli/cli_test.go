@@ -76,7 +76,8 @@ func exampleSwitches(r *scorev1.SwitchMetricsRequest) *scorev1.SwitchMetricsResp
 	return &scorev1.SwitchMetricsResponse{
 		Groups: []*scorev1.SwitchMetricsResponse_Group{{
 			Node: "n1", JobId: r.GetJobId(),
-			Steps: []*scorev1.StepTimes{times("stop", 12_000), {Step: "flush"}, times("go", 31_000)},
+			Steps:   []*scorev1.StepTimes{times("stop", 12_000), {Step: "flush"}, times("go", 31_000)},
+			Flushes: &scorev1.Flushes{Clean: 98, CutOff: 2},
 		}},
 		Skew: times("", 4_100), ToRunning: times("", 95_000), MissedBoundaries: 2, LateFreezes: 1,
 	}

@@ -156,11 +156,26 @@ func (s *stepsData) words() string {
 		shortTime(time.Duration(s.P99Nanos)), shortTime(time.Duration(s.MaxNanos)))
 }
 
+// flushesData says how channels left the network, as --json prints it.
+type flushesData struct {
+	Clean  uint64 `json:"clean"`
+	CutOff uint64 `json:"cut_off"`
+	Held   uint64 `json:"held"`
+}
+
+func newFlushesData(f *scorev1.Flushes) *flushesData {
+	if f == nil {
+		return nil
+	}
+	return &flushesData{f.GetClean(), f.GetCutOff(), f.GetHeld()}
+}
+
 func printSwitchJSON(out io.Writer, reply *scorev1.SwitchMetricsResponse) error {
 	type group struct {
-		Node  string       `json:"node"`
-		Job   uint64       `json:"job"`
-		Steps []*stepsData `json:"steps"`
+		Node    string       `json:"node"`
+		Job     uint64       `json:"job"`
+		Steps   []*stepsData `json:"steps"`
+		Flushes *flushesData `json:"flushes,omitempty"`
 	}
 	groups := make([]group, 0, len(reply.GetGroups()))
 	for _, g := range reply.GetGroups() {
@@ -170,7 +185,7 @@ func printSwitchJSON(out io.Writer, reply *scorev1.SwitchMetricsResponse) error 
 				steps = append(steps, data)
 			}
 		}
-		groups = append(groups, group{g.GetNode(), g.GetJobId(), steps})
+		groups = append(groups, group{g.GetNode(), g.GetJobId(), steps, newFlushesData(g.GetFlushes())})
 	}
 	return printJSON(out, struct {
 		Schema           int        `json:"schema"`
@@ -194,8 +209,30 @@ func printSwitch(out io.Writer, reply *scorev1.SwitchMetricsResponse) error {
 	if err := t.flush(); err != nil {
 		return err
 	}
+	if err := printFlushes(out, reply); err != nil {
+		return err
+	}
 	_, err := fmt.Fprintf(out, "%d missed boundaries, %d late freezes\n", reply.GetMissedBoundaries(), reply.GetLateFreezes())
 	return err
+}
+
+// printFlushes tells how channels left the network, if any did.
+func printFlushes(out io.Writer, reply *scorev1.SwitchMetricsResponse) error {
+	t := newTable(out, "NODE", "JOB", "FLUSHES CLEAN", "CUT OFF", "HELD")
+	some := false
+	for _, group := range reply.GetGroups() {
+		f := group.GetFlushes()
+		if f == nil {
+			continue
+		}
+		some = true
+		t.row(group.GetNode(), jobOrAll(group.GetJobId()), strconv.FormatUint(f.GetClean(), 10),
+			strconv.FormatUint(f.GetCutOff(), 10), strconv.FormatUint(f.GetHeld(), 10))
+	}
+	if !some {
+		return nil
+	}
+	return t.flush()
 }
 
 // stepRow leaves out what never happened.
@@ -203,13 +240,16 @@ func stepRow(t *table, node string, job uint64, name string, step *scorev1.StepT
 	if step.GetCount() == 0 {
 		return
 	}
-	jobWord := "all"
-	if job != 0 {
-		jobWord = strconv.FormatUint(job, 10)
-	}
 	if node == "" {
 		node = "all"
 	}
-	t.row(node, jobWord, name, strconv.FormatUint(step.GetCount(), 10), shortTime(time.Duration(step.GetMedianNanos())),
+	t.row(node, jobOrAll(job), name, strconv.FormatUint(step.GetCount(), 10), shortTime(time.Duration(step.GetMedianNanos())),
 		shortTime(time.Duration(step.GetP99Nanos())), shortTime(time.Duration(step.GetMaxNanos())))
+}
+
+func jobOrAll(job uint64) string {
+	if job == 0 {
+		return "all"
+	}
+	return strconv.FormatUint(job, 10)
 }

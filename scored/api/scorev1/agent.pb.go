@@ -2742,6 +2742,7 @@ type SwitchReport_Steps struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // 0: the node's whole
 	Histograms    [][]byte               `protobuf:"bytes,2,rep,name=histograms,proto3" json:"histograms,omitempty"`     // one per step, in the order of the step table
+	Flushes       *Flushes               `protobuf:"bytes,3,opt,name=flushes,proto3" json:"flushes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2786,6 +2787,13 @@ func (x *SwitchReport_Steps) GetJobId() uint64 {
 func (x *SwitchReport_Steps) GetHistograms() [][]byte {
 	if x != nil {
 		return x.Histograms
+	}
+	return nil
+}
+
+func (x *SwitchReport_Steps) GetFlushes() *Flushes {
+	if x != nil {
+		return x.Flushes
 	}
 	return nil
 }
@@ -3123,7 +3131,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bwork_dir\x18\x04 \x01(\tR\aworkDir\x12\x10\n" +
 	"\x03env\x18\x05 \x03(\tR\x03env\x12\x12\n" +
 	"\x04path\x18\x06 \x01(\tR\x04path\x12\x14\n" +
-	"\x05hosts\x18\a \x03(\tR\x05hosts\"\xfb\x04\n" +
+	"\x05hosts\x18\a \x03(\tR\x05hosts\"\xa8\x05\n" +
 	"\fSwitchReport\x122\n" +
 	"\x05steps\x18\x01 \x03(\v2\x1c.score.v1.SwitchReport.StepsR\x05steps\x12?\n" +
 	"\n" +
@@ -3131,12 +3139,13 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"boundaries\x125\n" +
 	"\x05usage\x18\x03 \x03(\v2\x1f.score.v1.SwitchReport.JobUsageR\x05usage\x12+\n" +
 	"\x11missed_boundaries\x18\x04 \x01(\x04R\x10missedBoundaries\x12!\n" +
-	"\flate_freezes\x18\x05 \x01(\x04R\vlateFreezes\x1a>\n" +
+	"\flate_freezes\x18\x05 \x01(\x04R\vlateFreezes\x1ak\n" +
 	"\x05Steps\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1e\n" +
 	"\n" +
 	"histograms\x18\x02 \x03(\fR\n" +
-	"histograms\x1a\xe4\x01\n" +
+	"histograms\x12+\n" +
+	"\aflushes\x18\x03 \x01(\v2\x11.score.v1.FlushesR\aflushes\x1a\xe4\x01\n" +
 	"\bBoundary\x12!\n" +
 	"\fplan_version\x18\x01 \x01(\x04R\vplanVersion\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12!\n" +
@@ -3300,6 +3309,7 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*JobSpec)(nil),               // 45: score.v1.JobSpec
 	(*Identity)(nil),              // 46: score.v1.Identity
 	(*NodePlace)(nil),             // 47: score.v1.NodePlace
+	(*Flushes)(nil),               // 48: score.v1.Flushes
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
 	40, // 0: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
@@ -3345,18 +3355,19 @@ var file_score_v1_agent_proto_depIdxs = []int32{
 	47, // 40: score.v1.Prepare.places:type_name -> score.v1.NodePlace
 	38, // 41: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
 	39, // 42: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	42, // 43: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	5,  // 44: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	1,  // 45: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	3,  // 46: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	22, // 47: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	2,  // 48: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	4,  // 49: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	47, // [47:50] is the sub-list for method output_type
-	44, // [44:47] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	48, // 43: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	42, // 44: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	5,  // 45: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	1,  // 46: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	3,  // 47: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	22, // 48: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	2,  // 49: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	4,  // 50: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	48, // [48:51] is the sub-list for method output_type
+	45, // [45:48] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }

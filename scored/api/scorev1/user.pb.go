@@ -1168,6 +1168,7 @@ type ChannelState struct {
 	Port          *PortCounts            `protobuf:"bytes,11,opt,name=port,proto3" json:"port,omitempty"`                 // of the agent's port
 	Peers         []*ChannelPeer         `protobuf:"bytes,12,rep,name=peers,proto3" json:"peers,omitempty"`               // only of the one rank that was asked for
 	Trouble       string                 `protobuf:"bytes,13,opt,name=trouble,proto3" json:"trouble,omitempty"`           // why the peers are not told
+	Away          bool                   `protobuf:"varint,14,opt,name=away,proto3" json:"away,omitempty"`                // not resident: its gang is not on, and what comes is refused
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1291,6 +1292,13 @@ func (x *ChannelState) GetTrouble() string {
 		return x.Trouble
 	}
 	return ""
+}
+
+func (x *ChannelState) GetAway() bool {
+	if x != nil {
+		return x.Away
+	}
+	return false
 }
 
 // PortCounts counts datagrams.
@@ -2189,6 +2197,67 @@ func (x *StepTimes) GetSumNanos() int64 {
 	return 0
 }
 
+// Flushes count how often contexts left their channels.
+type Flushes struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Clean         uint64                 `protobuf:"varint,1,opt,name=clean,proto3" json:"clean,omitempty"`                 // with all that they had sent answered
+	CutOff        uint64                 `protobuf:"varint,2,opt,name=cut_off,json=cutOff,proto3" json:"cut_off,omitempty"` // with something unanswered
+	Held          uint64                 `protobuf:"varint,3,opt,name=held,proto3" json:"held,omitempty"`                   // not at all: stopped with the driver lock in hand
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Flushes) Reset() {
+	*x = Flushes{}
+	mi := &file_score_v1_user_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Flushes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Flushes) ProtoMessage() {}
+
+func (x *Flushes) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Flushes.ProtoReflect.Descriptor instead.
+func (*Flushes) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Flushes) GetClean() uint64 {
+	if x != nil {
+		return x.Clean
+	}
+	return 0
+}
+
+func (x *Flushes) GetCutOff() uint64 {
+	if x != nil {
+		return x.CutOff
+	}
+	return 0
+}
+
+func (x *Flushes) GetHeld() uint64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
 type SwitchMetricsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // 0: all
@@ -2199,7 +2268,7 @@ type SwitchMetricsRequest struct {
 
 func (x *SwitchMetricsRequest) Reset() {
 	*x = SwitchMetricsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2280,7 @@ func (x *SwitchMetricsRequest) String() string {
 func (*SwitchMetricsRequest) ProtoMessage() {}
 
 func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2293,7 @@ func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsRequest.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SwitchMetricsRequest) GetJobId() uint64 {
@@ -2254,7 +2323,7 @@ type SwitchMetricsResponse struct {
 
 func (x *SwitchMetricsResponse) Reset() {
 	*x = SwitchMetricsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2266,7 +2335,7 @@ func (x *SwitchMetricsResponse) String() string {
 func (*SwitchMetricsResponse) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2279,7 +2348,7 @@ func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SwitchMetricsResponse) GetGroups() []*SwitchMetricsResponse_Group {
@@ -2328,7 +2397,7 @@ type MatrixRow struct {
 
 func (x *MatrixRow) Reset() {
 	*x = MatrixRow{}
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2340,7 +2409,7 @@ func (x *MatrixRow) String() string {
 func (*MatrixRow) ProtoMessage() {}
 
 func (x *MatrixRow) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2353,7 +2422,7 @@ func (x *MatrixRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow.ProtoReflect.Descriptor instead.
 func (*MatrixRow) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *MatrixRow) GetIndex() uint32 {
@@ -2385,7 +2454,7 @@ type GetMatrixRequest struct {
 
 func (x *GetMatrixRequest) Reset() {
 	*x = GetMatrixRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2397,7 +2466,7 @@ func (x *GetMatrixRequest) String() string {
 func (*GetMatrixRequest) ProtoMessage() {}
 
 func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2410,7 +2479,7 @@ func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixRequest.ProtoReflect.Descriptor instead.
 func (*GetMatrixRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
 }
 
 type GetMatrixResponse struct {
@@ -2425,7 +2494,7 @@ type GetMatrixResponse struct {
 
 func (x *GetMatrixResponse) Reset() {
 	*x = GetMatrixResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2437,7 +2506,7 @@ func (x *GetMatrixResponse) String() string {
 func (*GetMatrixResponse) ProtoMessage() {}
 
 func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2450,7 +2519,7 @@ func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixResponse.ProtoReflect.Descriptor instead.
 func (*GetMatrixResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetMatrixResponse) GetPlanVersion() uint64 {
@@ -2489,7 +2558,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2501,7 +2570,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2514,7 +2583,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
 }
 
 type GetVersionResponse struct {
@@ -2529,7 +2598,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +2610,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +2623,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetVersionResponse) GetVersion() string {
@@ -2596,7 +2665,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2677,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2656,7 +2725,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2668,7 +2737,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2784,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2727,7 +2796,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2762,13 +2831,14 @@ type SwitchMetricsResponse_Group struct {
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	JobId         uint64                 `protobuf:"varint,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Steps         []*StepTimes           `protobuf:"bytes,3,rep,name=steps,proto3" json:"steps,omitempty"`
+	Flushes       *Flushes               `protobuf:"bytes,4,opt,name=flushes,proto3" json:"flushes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2780,7 +2850,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2793,7 +2863,7 @@ func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse_Group.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse_Group) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35, 0}
 }
 
 func (x *SwitchMetricsResponse_Group) GetNode() string {
@@ -2817,6 +2887,13 @@ func (x *SwitchMetricsResponse_Group) GetSteps() []*StepTimes {
 	return nil
 }
 
+func (x *SwitchMetricsResponse_Group) GetFlushes() *Flushes {
+	if x != nil {
+		return x.Flushes
+	}
+	return nil
+}
+
 type MatrixRow_Cell struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
@@ -2829,7 +2906,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2841,7 +2918,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2854,7 +2931,7 @@ func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow_Cell.ProtoReflect.Descriptor instead.
 func (*MatrixRow_Cell) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36, 0}
 }
 
 func (x *MatrixRow_Cell) GetNode() string {
@@ -2967,7 +3044,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x0eWaitJobRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"2\n" +
 	"\x0fWaitJobResponse\x12\x1f\n" +
-	"\x03job\x18\x01 \x01(\v2\r.score.v1.JobR\x03job\"\xe6\x02\n" +
+	"\x03job\x18\x01 \x01(\v2\r.score.v1.JobR\x03job\"\xfa\x02\n" +
 	"\fChannelState\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x18\n" +
@@ -2982,7 +3059,8 @@ const file_score_v1_user_proto_rawDesc = "" +
 	" \x03(\x04R\bcounters\x12(\n" +
 	"\x04port\x18\v \x01(\v2\x14.score.v1.PortCountsR\x04port\x12+\n" +
 	"\x05peers\x18\f \x03(\v2\x15.score.v1.ChannelPeerR\x05peers\x12\x18\n" +
-	"\atrouble\x18\r \x01(\tR\atrouble\"\x90\x02\n" +
+	"\atrouble\x18\r \x01(\tR\atrouble\x12\x12\n" +
+	"\x04away\x18\x0e \x01(\bR\x04away\"\x90\x02\n" +
 	"\n" +
 	"PortCounts\x12\x12\n" +
 	"\x04sent\x18\x01 \x01(\x04R\x04sent\x12\x1d\n" +
@@ -3058,21 +3136,26 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\fmedian_nanos\x18\x03 \x01(\x03R\vmedianNanos\x12\x1b\n" +
 	"\tp99_nanos\x18\x04 \x01(\x03R\bp99Nanos\x12\x1b\n" +
 	"\tmax_nanos\x18\x05 \x01(\x03R\bmaxNanos\x12\x1b\n" +
-	"\tsum_nanos\x18\x06 \x01(\x03R\bsumNanos\"A\n" +
+	"\tsum_nanos\x18\x06 \x01(\x03R\bsumNanos\"L\n" +
+	"\aFlushes\x12\x14\n" +
+	"\x05clean\x18\x01 \x01(\x04R\x05clean\x12\x17\n" +
+	"\acut_off\x18\x02 \x01(\x04R\x06cutOff\x12\x12\n" +
+	"\x04held\x18\x03 \x01(\x04R\x04held\"A\n" +
 	"\x14SwitchMetricsRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\"\xe2\x02\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\x90\x03\n" +
 	"\x15SwitchMetricsResponse\x12=\n" +
 	"\x06groups\x18\x01 \x03(\v2%.score.v1.SwitchMetricsResponse.GroupR\x06groups\x12'\n" +
 	"\x04skew\x18\x02 \x01(\v2\x13.score.v1.StepTimesR\x04skew\x122\n" +
 	"\n" +
 	"to_running\x18\x03 \x01(\v2\x13.score.v1.StepTimesR\ttoRunning\x12+\n" +
 	"\x11missed_boundaries\x18\x04 \x01(\x04R\x10missedBoundaries\x12!\n" +
-	"\flate_freezes\x18\x05 \x01(\x04R\vlateFreezes\x1a]\n" +
+	"\flate_freezes\x18\x05 \x01(\x04R\vlateFreezes\x1a\x8a\x01\n" +
 	"\x05Group\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\x04R\x05jobId\x12)\n" +
-	"\x05steps\x18\x03 \x03(\v2\x13.score.v1.StepTimesR\x05steps\"\xd7\x01\n" +
+	"\x05steps\x18\x03 \x03(\v2\x13.score.v1.StepTimesR\x05steps\x12+\n" +
+	"\aflushes\x18\x04 \x01(\v2\x11.score.v1.FlushesR\aflushes\"\xd7\x01\n" +
 	"\tMatrixRow\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1f\n" +
 	"\vslice_nanos\x18\x02 \x01(\x03R\n" +
@@ -3129,7 +3212,7 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 	return file_score_v1_user_proto_rawDescData
 }
 
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_score_v1_user_proto_goTypes = []any{
 	(*SubmitRequest)(nil),               // 0: score.v1.SubmitRequest
 	(*SubmitResponse)(nil),              // 1: score.v1.SubmitResponse
@@ -3164,36 +3247,37 @@ var file_score_v1_user_proto_goTypes = []any{
 	(*SetSettingsRequest)(nil),          // 30: score.v1.SetSettingsRequest
 	(*SetSettingsResponse)(nil),         // 31: score.v1.SetSettingsResponse
 	(*StepTimes)(nil),                   // 32: score.v1.StepTimes
-	(*SwitchMetricsRequest)(nil),        // 33: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 34: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 35: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 36: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 37: score.v1.GetMatrixResponse
-	(*GetVersionRequest)(nil),           // 38: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 39: score.v1.GetVersionResponse
-	(*AttachRequest_Open)(nil),          // 40: score.v1.AttachRequest.Open
-	(*AttachEvent_StateChange)(nil),     // 41: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 42: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 43: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 44: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 45: score.v1.JobSpec
-	(*Verdict)(nil),                     // 46: score.v1.Verdict
-	(*Job)(nil),                         // 47: score.v1.Job
-	(JobState)(0),                       // 48: score.v1.JobState
-	(*NodePlace)(nil),                   // 49: score.v1.NodePlace
+	(*Flushes)(nil),                     // 33: score.v1.Flushes
+	(*SwitchMetricsRequest)(nil),        // 34: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 35: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 36: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 37: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 38: score.v1.GetMatrixResponse
+	(*GetVersionRequest)(nil),           // 39: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 40: score.v1.GetVersionResponse
+	(*AttachRequest_Open)(nil),          // 41: score.v1.AttachRequest.Open
+	(*AttachEvent_StateChange)(nil),     // 42: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 43: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 44: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 45: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 46: score.v1.JobSpec
+	(*Verdict)(nil),                     // 47: score.v1.Verdict
+	(*Job)(nil),                         // 48: score.v1.Job
+	(JobState)(0),                       // 49: score.v1.JobState
+	(*NodePlace)(nil),                   // 50: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	45, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	40, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	46, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	41, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
 	3,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
-	41, // 3: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	42, // 3: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
 	5,  // 4: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	42, // 5: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	46, // 6: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	47, // 7: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	47, // 8: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	43, // 5: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	47, // 6: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	48, // 7: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	48, // 8: score.v1.GetJobResponse.job:type_name -> score.v1.Job
 	6,  // 9: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	47, // 10: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	48, // 10: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
 	20, // 11: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
 	21, // 12: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
 	19, // 13: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
@@ -3201,50 +3285,51 @@ var file_score_v1_user_proto_depIdxs = []int32{
 	27, // 15: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
 	27, // 16: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
 	27, // 17: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	43, // 18: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	44, // 18: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
 	32, // 19: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
 	32, // 20: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	44, // 21: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	35, // 22: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	48, // 23: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	49, // 24: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	45, // 21: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	36, // 22: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	49, // 23: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	50, // 24: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
 	6,  // 25: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
 	32, // 26: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	0,  // 27: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	2,  // 28: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	7,  // 29: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	9,  // 30: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	11, // 31: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	13, // 32: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	15, // 33: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	17, // 34: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	22, // 35: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	25, // 36: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	28, // 37: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	30, // 38: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	33, // 39: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	36, // 40: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	38, // 41: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	1,  // 42: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	4,  // 43: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	8,  // 44: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	10, // 45: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	12, // 46: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	14, // 47: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	16, // 48: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	18, // 49: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	23, // 50: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	26, // 51: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	29, // 52: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	31, // 53: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	34, // 54: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	37, // 55: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	39, // 56: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	42, // [42:57] is the sub-list for method output_type
-	27, // [27:42] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	33, // 27: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	0,  // 28: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	2,  // 29: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	7,  // 30: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	9,  // 31: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	11, // 32: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	13, // 33: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	15, // 34: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	17, // 35: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	22, // 36: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	25, // 37: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	28, // 38: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	30, // 39: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	34, // 40: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	37, // 41: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	39, // 42: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	1,  // 43: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	4,  // 44: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	8,  // 45: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	10, // 46: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	12, // 47: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	14, // 48: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	16, // 49: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	18, // 50: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	23, // 51: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	26, // 52: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	29, // 53: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	31, // 54: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	35, // 55: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	38, // 56: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	40, // 57: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	43, // [43:58] is the sub-list for method output_type
+	28, // [28:43] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -3273,7 +3358,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   45,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
