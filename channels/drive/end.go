@@ -14,8 +14,8 @@ func (d *Driver) PeerEnded(rank uint32, how uint8) {
 }
 
 func (d *Driver) end(p *peer, how uint8) {
-	if p.send.Failed() && (how != link.EndDied || !d.owesRest(p)) {
-		return
+	if p.lost() || p.send.Closed() && how == link.EndClosed {
+		return // a closed one can still die, and with it what its agent had not sent
 	}
 	if how == link.EndClosed {
 		p.send.Finish()

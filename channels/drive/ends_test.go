@@ -155,3 +155,22 @@ func TestOldQuestion(t *testing.T) {
 	}
 	finish(t, w, 0, 30)
 }
+
+// TestFramesOfTheClosedAndDead: what comes of a message after the death of a peer that had closed
+// its end does not begin it.
+func TestFramesOfTheClosedAndDead(t *testing.T) {
+	w := newWorld(t, 2, abi.Geometry{})
+	from, to := w.ranks[0], w.ranks[1]
+	exchangeOne(t, w, 0, 30)
+	if !from.send(1, message(0, 1, 1, 60000)) {
+		t.Fatal("no space")
+	}
+	to.asAgent(func(d *Driver) {
+		d.PeerEnded(0, link.EndClosed)
+		d.PeerEnded(0, link.EndDied)
+		d.Drive(w.now)
+	})
+	if m, ok := to.in.Poll(); ok {
+		t.Errorf("the head of a message without tail: %d of %d bytes", m.Available(), m.Len())
+	}
+}

@@ -63,7 +63,7 @@ func (d *Driver) found(p *peer, from link.Address, h *link.Head) {
 		p.address = withPort(p.directory, h.Port)
 		p.lookup = lookup{at: flowctl.NoDeadline}
 	case link.StatusEnded:
-		if p.address.None() {
+		if p.address.None() && (!p.send.Closed() || d.owesRest(p)) {
 			d.end(p, link.EndDied)
 		}
 	default: // not yet: asked again
