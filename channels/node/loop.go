@@ -170,7 +170,7 @@ func (l *loop) close() error {
 func (l *loop) run() {
 	// The thread ends with the goroutine: its priority is nobody else's.
 	runtime.LockOSThread()
-	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceness)
+	l.raisePriority()
 	defer close(l.done)
 	for !l.stopping {
 		l.turn()
@@ -183,6 +183,17 @@ func (l *loop) run() {
 	for _, f := range rest {
 		f()
 	}
+}
+
+// raisePriority goes on with less where more is refused.
+func (l *loop) raisePriority() {
+	if p := l.node.config.Priority; p > 0 {
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Priority: uint32(p)}
+		if unix.SchedSetAttr(0, &attr, 0) == nil {
+			return
+		}
+	}
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceness)
 }
 
 // turn waits for something to do, and does it.

@@ -47,6 +47,9 @@ type Config struct {
 	Geometry abi.Geometry
 	// Resident bounds the contexts; 0: DefaultResident.
 	Resident int
+	// Priority is the real-time priority of the goroutine that drives, on which a switch waits; 0, and
+	// where it is refused: none, which will do while no other program computes.
+	Priority int
 	// Faults is what the agent's ports do to datagrams that leave.
 	Faults link.Faults
 	// Log is told what went wrong with a context, once for each; nil: nobody is. It is

@@ -14,6 +14,7 @@ import (
 	"score/channels/link"
 	"score/channels/node"
 	"score/ctxswitch"
+	"score/nodeagent/realtime"
 	"score/scored/api/scorev1"
 )
 
@@ -30,6 +31,8 @@ type Options struct {
 	// Cluster and ClusterKey are what the keys of jobs are made of.
 	Cluster, ClusterKey string
 	Logger              *zap.Logger
+	// Realtime asks for real-time priority for the goroutine that drives.
+	Realtime bool
 	// Connected tells of a job's first context with peers on other nodes, Stepped of the end of a
 	// step that Network.Order began. Nil: jobs are not switched. Both must not wait.
 	Connected func(job uint64, network Network)
@@ -62,7 +65,7 @@ func Open(o Options) (*Plane, error) {
 		return nil, err
 	}
 	p := &Plane{options: o, jobs: map[int]*Job{}, leaving: map[*Job]bool{}, socket: "@score-pm-" + o.Name}
-	p.node, err = node.Open(node.Config{Address: o.Address, Faults: faults, Log: p.log})
+	p.node, err = node.Open(node.Config{Address: o.Address, Faults: faults, Log: p.log, Priority: priority(o)})
 	if err != nil {
 		return nil, fmt.Errorf("the UDP port of its directory: %w", err)
 	}
@@ -163,4 +166,11 @@ func (p *Plane) log(event string, key uint64, rank uint32, err error) {
 		}
 	}
 	p.options.Logger.Warn("trouble with a job's channels", fields...)
+}
+
+func priority(o Options) int {
+	if o.Realtime {
+		return realtime.DrivePriority
+	}
+	return 0
 }

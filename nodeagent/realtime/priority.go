@@ -13,6 +13,10 @@ import (
 // the kernel's own interrupt threads, which have 50.
 const SwitchPriority = 40
 
+// DrivePriority is for what drives the network: a switch waits for it, and it for the
+// switching thread.
+const DrivePriority = SwitchPriority - 1
+
 const (
 	minFIFO, maxFIFO = 1, 99
 	minNice, maxNice = -20, 19
