@@ -240,7 +240,7 @@ func otherFigures(ctx context.Context, b *bench) error {
 	}
 	b.single("channels_memory_new_peer", m.PeerNew, "B", atMost("value", peerTarget))
 	b.single("channels_memory_idle_peer", m.PeerIdle, "B", atMost("value", peerTarget))
-	b.single("channels_memory_idle_peer_image", m.InImage, "B", atMost("value", peerTarget))
+	b.single("channels_memory_idle_peer_driver", m.Driver, "B", noTarget())
 	b.single("channels_memory_1000_ranks", m.Context/1e6, "MB", atMost("value", contextTarget))
 	return nil
 }

@@ -17,18 +17,21 @@ import (
 )
 
 const (
-	// memoryRanks is the size of the job, memoryLocal how many of its ranks a node has.
+	// memoryRanks is the size of the job whose context is measured, memoryLocal how many of its
+	// ranks a node has.
 	memoryRanks = 1000
 	memoryLocal = 4
-	blockBytes  = 512 // of st_blocks
+	// peerRanks is the size of the job whose peers are: their entries fill pages.
+	peerRanks  = 4096
+	blockBytes = 512 // of st_blocks
 )
 
-// Memory is what a context takes, in bytes: its image, and what one driver remembers of it.
+// Memory is what a context takes, in bytes.
 type Memory struct {
-	Context  float64 // of a large job, when it was opened
-	PeerNew  float64 // per peer with which there was nothing yet
-	PeerIdle float64 // per peer with which there was something once
-	InImage  float64 // the part of PeerIdle that is in the image, which the agent and the process share
+	Context  float64 // of a large job, when it was opened: its image, and a driver's heap
+	PeerNew  float64 // of that, per peer with which there was nothing yet
+	PeerIdle float64 // more in the image per peer with which there was something once
+	Driver   float64 // more in the heap of each driver, process and agent, per such peer
 }
 
 // MeasureMemory makes contexts and looks at the memory that the system gave to them.
@@ -37,15 +40,19 @@ func MeasureMemory() (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
-	large, idle, err := contextBytes(memoryRanks, true)
+	large, _, err := contextBytes(memoryRanks, false)
 	if err != nil {
 		return Memory{}, err
 	}
-	perPeer := func(bytes float64) float64 { return bytes / (memoryRanks - 2*memoryLocal) }
+	fresh, talked, err := contextBytes(peerRanks, true)
+	if err != nil {
+		return Memory{}, err
+	}
 	return Memory{
-		Context: large.all(),
-		PeerNew: perPeer(large.all() - small.all()), PeerIdle: perPeer(idle.all() - small.all()),
-		InImage: perPeer(idle.image - small.image),
+		Context:  large.image + large.heap,
+		PeerNew:  (fresh.image + fresh.heap - small.image - small.heap) / peerRanks,
+		PeerIdle: (talked.image - fresh.image) / peerRanks,
+		Driver:   (talked.heap - fresh.heap) / peerRanks,
 	}, nil
 }
 
@@ -120,8 +127,6 @@ func memoryPlaces(ranks int, directory link.Address) (*places.Map, error) {
 
 // footprint is what was touched of an image, and of the heap.
 type footprint struct{ image, heap float64 }
-
-func (b footprint) all() float64 { return b.image + b.heap }
 
 // touched is what the image has been given, and what the heap has more than before.
 func touched(img *channels.Image, before uint64) (footprint, error) {

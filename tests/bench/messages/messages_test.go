@@ -106,7 +106,7 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.PeerNew <= 0 || m.PeerNew > 128 || m.PeerIdle < m.PeerNew || m.Context > 8e6 {
+	if m.PeerNew <= 0 || m.PeerNew > 128 || m.PeerIdle < m.PeerNew || m.PeerIdle > 128 || m.Context > 8e6 {
 		t.Errorf("%+v", m)
 	}
 }
