@@ -300,8 +300,10 @@ func done(t testing.TB, s *leadertest.Session, job uint64) (*scorev1.NodeDone, [
 	})
 	var exits []*scorev1.RankExited
 	for _, m := range s.Passed() {
-		if e := m.GetRankExited(); e.GetJobId() == job {
-			exits = append(exits, e)
+		for _, e := range append(m.GetRanksExited().GetExits(), m.GetRankExited()) {
+			if e.GetJobId() == job {
+				exits = append(exits, e)
+			}
 		}
 	}
 	return end.GetNodeDone(), exits
