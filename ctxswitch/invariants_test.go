@@ -34,6 +34,9 @@ func checkTable(t fataler, m *Machine) {
 		if j.waiting != Steady {
 			pending[j.waiting]++
 		}
+		if j.stopWaited {
+			pending[Stop]++
+		}
 		if j.contexts > 0 {
 			networked++
 		}
@@ -88,7 +91,7 @@ func checkProgress(t fataler, m *Machine) {
 		if m.state >= Stop && j.phase == PhaseRunning && !j.want {
 			t.Fatalf("in %v job %d runs against the row", m.state, j.id)
 		}
-		if m.state > Stop && j.phase == PhaseStopping && !j.late && !j.want && (m.state < Go || j.waiting != Stop || j.contexts > 0 || j.awaited) {
+		if m.state > Stop && j.phase == PhaseStopping && !j.late && !j.want && (!j.stopWaited || j.awaited) {
 			t.Fatalf("in %v job %d was not waited for", m.state, j.id)
 		}
 		if m.state > Load && j.phase == PhaseRunning && !j.connected() {
@@ -110,7 +113,7 @@ func checkRecord(t fataler, m *Machine) {
 }
 
 // checkSteps checks the instants of a record whose switch has come to upTo. Of
-// all steps only the stop may last beyond the begin of another, which is Go.
+// all steps only the stop may last beyond the begin of others.
 func checkSteps(t fataler, r *Record, upTo Step) {
 	t.Helper()
 	last := r.Planned
@@ -127,7 +130,7 @@ func checkSteps(t fataler, r *Record, upTo Step) {
 		if r.Begin[s] < last || s < upTo && s != Stop && r.End[s] < r.Begin[s] {
 			t.Fatalf("%v goes from %d to %d, planned or before %d", s, r.Begin[s], r.End[s], last)
 		}
-		if last = r.Begin[s]; s != Stop || r.Steps.Has(Flush) || r.Steps.Has(Save) || r.Steps.Has(Load) {
+		if last = r.Begin[s]; s != Stop {
 			last = max(last, r.End[s])
 		}
 	}

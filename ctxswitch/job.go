@@ -62,13 +62,15 @@ type job struct {
 	bound    binding
 	want     bool // the row that is on has the job
 
-	// waiting is the step whose answer is awaited from this job, or Steady.
+	// waiting is the step whose answer is awaited from this job, but for Stop, or Steady.
 	waiting Step
-	by      int64  // until when
-	seq     uint64 // of the last order to the job, freezes apart
-	stopSeq uint64 // of the last freeze; it may outlast its switch
-	stopAt  int64  // when that was ordered
-	stopBy  int64  // until when its answer is waited for
+	by      int64 // until when
+	// stopWaited: that of Stop is, until stopBy, beside that of another step.
+	stopWaited bool
+	seq        uint64 // of the last order to the job, freezes apart
+	stopSeq    uint64 // of the last freeze; it may outlast its switch
+	stopAt     int64  // when that was ordered
+	stopBy     int64  // until when its answer is waited for
 
 	late        bool   // stopping, and no longer waited for
 	lateStreak  int    // late freezes since the last one in time
@@ -143,22 +145,40 @@ func (m *Machine) remove(now int64, id JobID) {
 	if !ok {
 		return
 	}
-	m.answered(now, &m.jobs[i])
+	m.forgetWait(now, &m.jobs[i])
 	if m.jobs[i].contexts > 0 {
 		m.networked--
 	}
 	m.jobs = slices.Delete(m.jobs, i, i+1)
 }
 
-// answered ends the waiting for the job. With the last answer its step is over.
-func (m *Machine) answered(now int64, j *job) {
-	s := j.waiting
-	if s == Steady {
+// awaits says whether the job's answer to step s is awaited, and until when.
+func (j *job) awaits(s Step) (by int64, ok bool) {
+	if s == Stop {
+		return j.stopBy, j.stopWaited
+	}
+	return j.by, j.waiting == s && s != Steady
+}
+
+// answered ends the waiting for the job's answer to step s, if there is any. With the
+// last answer the step is over.
+func (m *Machine) answered(now int64, j *job, s Step) {
+	if _, ok := j.awaits(s); !ok {
 		return
 	}
-	j.waiting = Steady
+	if s == Stop {
+		j.stopWaited = false
+	} else {
+		j.waiting = Steady
+	}
 	m.pending[s]--
 	if m.pending[s] == 0 {
 		m.record.End[s] = now
 	}
+}
+
+// forgetWait ends all waiting for the job.
+func (m *Machine) forgetWait(now int64, j *job) {
+	m.answered(now, j, Stop)
+	m.answered(now, j, j.waiting)
 }

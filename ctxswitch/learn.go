@@ -96,7 +96,7 @@ func (m *Machine) learnLaunched(now int64, id JobID) {
 	if j.phase == PhaseRunning {
 		return
 	}
-	m.answered(now, j)
+	m.forgetWait(now, j)
 	j.phase, j.late, j.since = PhaseRunning, false, now
 	m.disturbed = true
 }
@@ -134,9 +134,7 @@ func (m *Machine) learnDone(now int64, ev *Event) {
 		}
 		j.phase, j.late = PhaseStopped, false
 	}
-	if ev.Step == j.waiting {
-		m.answered(now, j)
-	}
+	m.answered(now, j, ev.Step)
 }
 
 // wants says whether the row that is on has the job.

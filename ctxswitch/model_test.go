@@ -266,8 +266,8 @@ func (w *world) check(e Effect) {
 }
 
 // mayRun checks that a job is let go by right: its row is on, its network is
-// there, and every job of another row stands still or has been given up; one
-// without contexts need only have been ordered to stop, if he has none either.
+// there, and every job of another row is off its channels and has been ordered to stop;
+// it stands still, or has been given up, if that takes long with it.
 func (w *world) mayRun(e Effect, on bool) {
 	w.t.Helper()
 	if !on {
@@ -283,7 +283,7 @@ func (w *world) mayRun(e Effect, on bool) {
 		}
 		other := w.jobs[e.Job]
 		inTime := w.now < p.frozenFrom+int64(StopTimeout)
-		if !p.freezing || inTime && (p.contexts+other.contexts > 0 || p.awaited || other.awaited) {
+		if !p.freezing || inTime && (p.awaited || other.awaited) {
 			w.t.Fatalf("%v for job %d, but job %d of another row runs (freeze ordered: %v)",
 				e.Kind, e.Job, id, p.freezing)
 		}

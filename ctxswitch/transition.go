@@ -17,6 +17,9 @@ func (m *Machine) decide(now int64) {
 	}
 	m.disturbed = false
 	for {
+		if m.state > Stop {
+			m.waits(now, Stop) // who is late by now is noted in any step
+		}
 		switch m.state {
 
 		// Steady: the jobs of the row that is on run, all others stand still,
@@ -38,10 +41,10 @@ func (m *Machine) decide(now int64) {
 			}
 			m.enter(now, Stop)
 
-		// Stop: the outgoing jobs are being frozen. Contexts are not touched
-		// before their processes stand still. Where there are none to touch, the
-		// incoming jobs go at once, and the answers are awaited with theirs.
-		// A job that is late is counted and left to the kernel.
+		// Stop: the outgoing jobs are being frozen. Nothing waits for the answers
+		// but the end of the switch, unless a job may run on for long: contexts are
+		// out of the processes' hands already. A job that is late is counted and
+		// left to the kernel.
 		case Stop:
 			if !m.together() && m.waits(now, Stop) {
 				return
@@ -49,7 +52,7 @@ func (m *Machine) decide(now int64) {
 			m.enter(now, Flush)
 
 		// Flush: what the outgoing jobs have sent is being answered. Comes after
-		// stop, so that nothing new is sent meanwhile.
+		// revoke, so that nothing new is sent meanwhile.
 		case Flush:
 			if m.waits(now, Flush) {
 				return
@@ -65,8 +68,9 @@ func (m *Machine) decide(now int64) {
 			m.enter(now, Load)
 
 		// Load: the incoming contexts take the channels, which save has emptied.
+		// A job may have come meanwhile for which the stop is to be awaited.
 		case Load:
-			if m.waits(now, Load) {
+			if m.waits(now, Load) || !m.together() && m.waits(now, Stop) {
 				return
 			}
 			m.enter(now, Go)
@@ -258,12 +262,12 @@ func (m *Machine) timeout(s Step) time.Duration {
 	return steps[s].timeout
 }
 
-// together says that going need not wait for the stop: no job that has part in
-// the switch has contexts, which could be given away too early, or may run on
-// for long.
+// together says that the steps after the stop need not wait for it: no job that
+// has part in the switch may run on for long. Contexts are out of the hands of
+// their processes since the revoke.
 func (m *Machine) together() bool {
 	for i := range m.jobs {
-		if j := &m.jobs[i]; (j.contexts > 0 || j.awaited) && !j.settled() {
+		if j := &m.jobs[i]; j.awaited && !j.settled() {
 			return false
 		}
 	}
@@ -272,7 +276,11 @@ func (m *Machine) together() bool {
 
 // await makes step s wait for the job, until by at the latest.
 func (m *Machine) await(j *job, s Step, by int64) {
-	j.waiting, j.by = s, by
+	if s == Stop {
+		j.stopWaited, j.stopBy = true, by
+	} else {
+		j.waiting, j.by = s, by
+	}
 	m.pending[s]++
 }
 
@@ -283,8 +291,12 @@ func (m *Machine) waiting() bool { return m.pending != [stepCount]int{} }
 func (m *Machine) patience() int64 {
 	at := Never
 	for i := range m.jobs {
-		if j := &m.jobs[i]; j.waiting != Steady {
-			at = min(at, j.by)
+		j := &m.jobs[i]
+		if by, ok := j.awaits(Stop); ok {
+			at = min(at, by)
+		}
+		if by, ok := j.awaits(j.waiting); ok {
+			at = min(at, by)
 		}
 	}
 	return at
@@ -297,9 +309,10 @@ func (m *Machine) waits(now int64, s Step) bool {
 		return false
 	}
 	for i := range m.jobs {
-		if j := &m.jobs[i]; j.waiting == s && now >= j.by {
+		j := &m.jobs[i]
+		if by, ok := j.awaits(s); ok && now >= by {
 			m.record.LateSteps.add(s)
-			m.answered(now, j)
+			m.answered(now, j, s)
 			m.late(j, s)
 		}
 	}
@@ -358,6 +371,6 @@ func (m *Machine) finish(now int64, superseded bool) {
 // way is taken up again by the next one (see job.due).
 func (m *Machine) forgetWaits(now int64) {
 	for i := range m.jobs {
-		m.answered(now, &m.jobs[i])
+		m.forgetWait(now, &m.jobs[i])
 	}
 }
