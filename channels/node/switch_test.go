@@ -28,7 +28,7 @@ func (c *cluster) switchers(t testing.TB, key uint64) []*switcher {
 	t.Helper()
 	all := make([]*switcher, len(c.nodes))
 	for i := range all {
-		all[i] = &switcher{outcomes: make(chan Outcome, 16)}
+		all[i] = &switcher{outcomes: make(chan Outcome, 1024)}
 	}
 	c.configure = func(i int, config *JobConfig) {
 		config.Done = func(o Outcome) { all[i].outcomes <- o }
