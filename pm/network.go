@@ -29,6 +29,8 @@ const (
 	// lockSpins is how long a rank tries to get the driver lock from the agent, which has it
 	// for microseconds. A rank whose gang leaves is stopped in between.
 	lockSpins = 64
+	// barredSleep bounds a sleep before which the agent had the lock.
+	barredSleep = time.Millisecond
 )
 
 // network is a channel's way to other nodes.
@@ -39,6 +41,7 @@ type network struct {
 	taken   int  // messages since the network was last looked at
 	empty   int  // looks that found nothing, in a row
 	skipped int
+	barred  bool // a look for space since the last sleep did not get the driver lock
 }
 
 // newNetwork gets the context's socket and the places of the job's ranks.
@@ -204,7 +207,7 @@ func (c *Channel) sendRemote(rank int, data []byte) error {
 
 // onNetwork runs f under the driver lock, once more if it found no space.
 func (c *Channel) onNetwork(f func(*drive.Driver) error) error {
-	if !c.net.enter() {
+	if c.net.barred = !c.net.enter(); c.net.barred {
 		return channels.ErrFull
 	}
 	defer c.net.driver.Leave()
@@ -263,8 +266,14 @@ func (c *Channel) doze(most time.Duration, look func() bool) {
 	if due := c.net.driver.Due(); due != flowctl.NoDeadline {
 		most = min(most, max(time.Duration(due-channels.Nanos()), 0))
 	}
+	barred := c.net.barred
+	if c.net.barred = false; barred {
+		most = min(most, barredSleep) // there may be space already, of which nobody will tell
+	}
 	c.net.watcher.arm()
-	c.img.Sleep(most, func() bool { return look() || c.net.watcher.fired() || c.dueBefore(most) })
+	c.img.Sleep(most, func() bool {
+		return look() || c.net.watcher.fired() || c.dueBefore(most) || c.net.barred && !barred
+	})
 	c.net.watcher.disarm()
 }
 

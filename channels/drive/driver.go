@@ -50,6 +50,7 @@ type Driver struct {
 	receive  func(link.Address, []byte)
 	writer   link.Writer
 	told     uint32 // Status.Gone as last looked at
+	freed    bool   // this section made space in the send buffer, or ended a peer
 	damage   error
 }
 
@@ -102,9 +103,19 @@ func (d *Driver) Leave() {
 	}
 	if d.role == abi.RoleAgent {
 		d.img.Give()
+		d.tellSpace()
 		return
 	}
 	d.img.Leave()
+}
+
+// tellSpace wakes a process that waits for space, which looks for it under the lock. The datagram
+// that brought the space woke it as well; but what it brought may be gone when the process looks.
+func (d *Driver) tellSpace() {
+	if d.freed {
+		d.freed = false
+		d.img.Rouse()
+	}
 }
 
 // begin finds out whether what the driver remembers still holds.

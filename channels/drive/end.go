@@ -47,6 +47,7 @@ func (d *Driver) lose(p *peer) {
 		d.img.SetActive(p.rank, true)
 	}
 	d.img.NoteGone()
+	d.freed = true
 }
 
 // Gone returns a rank of another node that died and was not returned before.

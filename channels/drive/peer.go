@@ -153,7 +153,9 @@ func (d *Driver) acknowledged(p *peer) {
 	if c := &p.cursor; c.kept != 0 && int32(acked-(c.first+c.frames)) >= 0 {
 		*c = cursor{} // its memory may be another message's next
 	}
-	if _, err := d.buf.Acknowledged(p.rank, acked); err != nil {
+	freed, err := d.buf.Acknowledged(p.rank, acked)
+	if err != nil {
 		d.damaged(p, err)
 	}
+	d.freed = d.freed || freed > 0
 }
