@@ -20,12 +20,12 @@ type Delivery struct {
 // Delivery begins a section. The caller has the driver lock.
 func (img *Image) Delivery() (Delivery, error) {
 	l := &img.layout
-	if err := img.ensure(l.LaneRing(0), uint64(l.LaneBytes)); err != nil {
+	if err := img.ensure(l.NetRing, uint64(l.NetBytes)); err != nil {
 		return Delivery{}, err
 	}
 	control := l.Lane(0)
 	d := Delivery{img: img, tail: img.mem.u64(control + 72)}
-	ring := img.mem.ring(l.LaneRing(0), l.LaneBytes)
+	ring := img.mem.ring(l.NetRing, l.NetBytes)
 	tail := atomic.LoadUint64(d.tail)
 	if word := atomic.LoadUint64(ring.commit(tail)); word != 0 {
 		tail += linesOf(ring, tail, word) // the last driver died before it noted this record

@@ -30,9 +30,9 @@ func scribble(img *Image, random *rand.Rand) {
 	case 0:
 		put(line(l.SharedRing, l.SharedBytes), record())
 	case 1:
-		put(line(l.LaneRings, l.LaneBytes*l.Lanes), record())
+		put(line(l.NetRing, l.NetBytes+l.LaneBytes*l.Lanes), record())
 	case 2:
-		put(line(l.LaneRings, l.LaneBytes*l.Lanes)+8, uint64(random.Uint32N(70000))|random.Uint64N(2)<<32)
+		put(line(l.NetRing, l.NetBytes+l.LaneBytes*l.Lanes)+8, uint64(random.Uint32N(70000))|random.Uint64N(2)<<32)
 	case 3:
 		put(line(l.SharedRing, l.SharedBytes)+8, uint64(random.Uint32N(64)))
 	case 4:

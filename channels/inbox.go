@@ -50,10 +50,10 @@ func (img *Image) Inbox(wake func(rank uint32)) (*Inbox, error) {
 	in.rings = append(make([]*reader, 0, l.Lanes+1), shared)
 	in.hot = shared
 	if l.Ranks > l.LocalRanks {
-		if err := img.ensure(l.LaneRing(0), uint64(l.LaneBytes)); err != nil {
+		if err := img.ensure(l.NetRing, uint64(l.NetBytes)); err != nil {
 			return nil, err
 		}
-		network := newReader(img.mem.ring(l.LaneRing(0), l.LaneBytes), img.mem.u64(l.Lane(0)), 0, l.Ranks)
+		network := newReader(img.mem.ring(l.NetRing, l.NetBytes), img.mem.u64(l.Lane(0)), 0, l.Ranks)
 		in.rings = append(in.rings, network)
 	}
 	return in, nil

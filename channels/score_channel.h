@@ -45,7 +45,7 @@ struct score_header {
 	uint32_t shared_bytes;
 	uint32_t send_bytes;
 	uint32_t max_message;
-	uint32_t reserved;
+	uint32_t net_bytes;
 	uint64_t status_at;
 	uint64_t lock_at;
 	uint64_t owners_at;
@@ -60,9 +60,10 @@ struct score_header {
 	uint64_t granules_at;
 	uint64_t send_at;
 	uint64_t shared_ring;
+	uint64_t net_ring;
 	uint64_t lane_rings;
 };
-_Static_assert(sizeof(struct score_header) == 192, "score_header");
+_Static_assert(sizeof(struct score_header) == 200, "score_header");
 _Static_assert(offsetof(struct score_header, magic) == 0, "magic");
 _Static_assert(offsetof(struct score_header, version) == 8, "version");
 _Static_assert(offsetof(struct score_header, header_bytes) == 12, "header_bytes");
@@ -77,7 +78,7 @@ _Static_assert(offsetof(struct score_header, lane_bytes) == 52, "lane_bytes");
 _Static_assert(offsetof(struct score_header, shared_bytes) == 56, "shared_bytes");
 _Static_assert(offsetof(struct score_header, send_bytes) == 60, "send_bytes");
 _Static_assert(offsetof(struct score_header, max_message) == 64, "max_message");
-_Static_assert(offsetof(struct score_header, reserved) == 68, "reserved");
+_Static_assert(offsetof(struct score_header, net_bytes) == 68, "net_bytes");
 _Static_assert(offsetof(struct score_header, status_at) == 72, "status_at");
 _Static_assert(offsetof(struct score_header, lock_at) == 80, "lock_at");
 _Static_assert(offsetof(struct score_header, owners_at) == 88, "owners_at");
@@ -92,7 +93,8 @@ _Static_assert(offsetof(struct score_header, arrivals_at) == 152, "arrivals_at")
 _Static_assert(offsetof(struct score_header, granules_at) == 160, "granules_at");
 _Static_assert(offsetof(struct score_header, send_at) == 168, "send_at");
 _Static_assert(offsetof(struct score_header, shared_ring) == 176, "shared_ring");
-_Static_assert(offsetof(struct score_header, lane_rings) == 184, "lane_rings");
+_Static_assert(offsetof(struct score_header, net_ring) == 184, "net_ring");
+_Static_assert(offsetof(struct score_header, lane_rings) == 192, "lane_rings");
 
 /* What senders look at before and after each message. */
 struct score_status {

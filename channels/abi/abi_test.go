@@ -75,7 +75,7 @@ func TestLayout(t *testing.T) {
 			{l.Counters, uint64(len(Counters)) * 8}, {l.LaneControl, uint64(g.Lanes) * 128},
 			{l.Local, uint64(g.LocalRanks) * 4}, {l.Granules, uint64(g.SendBytes) / 512},
 			{l.Active, (uint64(g.Ranks) + 63) / 64 * 8}, {l.SharedRing, uint64(g.SharedBytes)}, {l.Peers, uint64(g.Ranks) * PeerBytes},
-			{l.Arrivals, uint64(g.Ranks) * ArrivalBytes}, {l.Send, uint64(g.SendBytes)}, {l.LaneRings, uint64(g.Lanes) * uint64(g.LaneBytes)},
+			{l.Arrivals, uint64(g.Ranks) * ArrivalBytes}, {l.Send, uint64(g.SendBytes)}, {l.NetRing, uint64(g.NetBytes)}, {l.LaneRings, uint64(g.Lanes) * uint64(g.LaneBytes)},
 		}
 		end := uint64(0)
 		for i, region := range regions {

@@ -26,10 +26,14 @@ const (
 	// DefaultLaneBytes holds four of the longest messages and still lies in a
 	// second-level cache together with its writer's data.
 	DefaultLaneBytes = 256 << 10
+	// DefaultNetBytes holds sixteen of the longest messages: with less, sender and receiver
+	// of a stream between nodes wait for each other.
+	DefaultNetBytes = 1 << 20
 	// DefaultSharedBytes serves the senders that say little.
 	DefaultSharedBytes = 256 << 10
-	// DefaultSendBytes is what a rank may have unanswered on other nodes.
-	DefaultSendBytes = 1 << 20
+	// DefaultSendBytes is what a rank may have unanswered on other nodes: two of the
+	// receivers' network lanes. What is not used costs nothing.
+	DefaultSendBytes = 2 << 20
 	// DefaultMaxMessage is the longest message of PM.
 	DefaultMaxMessage = 64 << 10
 )
@@ -39,7 +43,8 @@ type Geometry struct {
 	Ranks       uint32 // size of the job
 	LocalRanks  uint32 // ranks of the job on this node
 	Lanes       uint32 // rings with one writer, the network's included
-	LaneBytes   uint32 // size of each, a power of two
+	LaneBytes   uint32 // size of each but the network's, a power of two
+	NetBytes    uint32 // size of the network's, a power of two; default: LaneBytes if that is given
 	SharedBytes uint32 // size of the ring with many writers, a power of two
 	SendBytes   uint32 // size of the send buffer, a multiple of PageBytes
 	MaxMessage  uint32 // longest message in bytes
@@ -52,6 +57,8 @@ func (g Geometry) WithDefaults() Geometry {
 			*field = value
 		}
 	}
+	fill(&g.NetBytes, g.LaneBytes)
+	fill(&g.NetBytes, DefaultNetBytes)
 	fill(&g.Lanes, DefaultLanes)
 	fill(&g.LaneBytes, DefaultLaneBytes)
 	fill(&g.SharedBytes, DefaultSharedBytes)
@@ -73,6 +80,8 @@ func (g Geometry) Check() error {
 		return fmt.Errorf("%w: no message fits into a longest message of 0 bytes", ErrGeometry)
 	case !ringFits(g.LaneBytes, g.MaxMessage):
 		return fmt.Errorf("%w: lanes of %d bytes for messages of %d", ErrGeometry, g.LaneBytes, g.MaxMessage)
+	case !ringFits(g.NetBytes, g.MaxMessage):
+		return fmt.Errorf("%w: network lane of %d bytes for messages of %d", ErrGeometry, g.NetBytes, g.MaxMessage)
 	case !ringFits(g.SharedBytes, g.MaxMessage):
 		return fmt.Errorf("%w: shared ring of %d bytes for messages of %d", ErrGeometry, g.SharedBytes, g.MaxMessage)
 	case g.SendBytes%PageBytes != 0 || g.SendBytes > MaxRing || uint64(g.SendBytes) < uint64(g.MaxMessage)+KeptBytes:
@@ -98,7 +107,8 @@ type Layout struct {
 	SharedControl, Local            uint64
 	Active                          uint64
 	Peers, Arrivals, Granules, Send uint64
-	SharedRing, LaneRings, Total    uint64
+	SharedRing, NetRing, LaneRings  uint64
+	Total                           uint64
 }
 
 // fixed parts, all in the first page
@@ -131,6 +141,7 @@ func (g Geometry) Layout() (Layout, error) {
 	l.Peers = region(uint64(g.Ranks) * PeerBytes)
 	l.Arrivals = region(uint64(g.Ranks) * ArrivalBytes)
 	l.Send = region(uint64(g.SendBytes))
+	l.NetRing = region(uint64(g.NetBytes))
 	l.LaneRings = region(uint64(g.Lanes) * uint64(g.LaneBytes))
 	l.Total = at
 	return l, nil
@@ -146,7 +157,12 @@ func (l *Layout) Arrival(rank uint32) uint64 { return l.Arrivals + uint64(rank)*
 func (l *Layout) Lane(lane uint32) uint64 { return l.LaneControl + uint64(lane)*128 }
 
 // LaneRing is where a lane's ring is.
-func (l *Layout) LaneRing(lane uint32) uint64 { return l.LaneRings + uint64(lane)*uint64(l.LaneBytes) }
+func (l *Layout) LaneRing(lane uint32) uint64 {
+	if lane == 0 {
+		return l.NetRing
+	}
+	return l.LaneRings + uint64(lane)*uint64(l.LaneBytes)
+}
 
 // Fixed is the length of the leading part that every context touches: it is
 // allocated when the image is made, the rest when it is first used.
@@ -157,12 +173,12 @@ func (l *Layout) Header(job uint64, rank, channel uint32) Header {
 	return Header{
 		Magic: Magic, Version: Version, HeaderBytes: HeaderBytes, TotalBytes: l.Total,
 		Job: job, Rank: rank, Ranks: l.Ranks, Channel: channel, LocalRanks: l.LocalRanks,
-		Lanes: l.Lanes, LaneBytes: l.LaneBytes, SharedBytes: l.SharedBytes, SendBytes: l.SendBytes,
+		Lanes: l.Lanes, LaneBytes: l.LaneBytes, NetBytes: l.NetBytes, SharedBytes: l.SharedBytes, SendBytes: l.SendBytes,
 		MaxMessage: l.MaxMessage,
 		StatusAt:   l.Status, LockAt: l.Lock, OwnersAt: l.Owners, WaitersAt: l.Waiters,
 		CountersAt: l.Counters, LanesAt: l.LaneControl, SharedAt: l.SharedControl, LocalAt: l.Local,
 		ActiveAt: l.Active, PeersAt: l.Peers, ArrivalsAt: l.Arrivals, GranulesAt: l.Granules, SendAt: l.Send,
-		SharedRing: l.SharedRing, LaneRings: l.LaneRings,
+		SharedRing: l.SharedRing, NetRing: l.NetRing, LaneRings: l.LaneRings,
 	}
 }
 
@@ -183,7 +199,7 @@ func (h Header) Check(size uint64) (Layout, error) {
 		return Layout{}, fmt.Errorf("%w: version %d, this program knows %d", ErrVersion, h.Version, Version)
 	}
 	g := Geometry{
-		Ranks: h.Ranks, LocalRanks: h.LocalRanks, Lanes: h.Lanes, LaneBytes: h.LaneBytes,
+		Ranks: h.Ranks, LocalRanks: h.LocalRanks, Lanes: h.Lanes, LaneBytes: h.LaneBytes, NetBytes: h.NetBytes,
 		SharedBytes: h.SharedBytes, SendBytes: h.SendBytes, MaxMessage: h.MaxMessage,
 	}
 	l, err := g.Layout()

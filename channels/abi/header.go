@@ -17,7 +17,7 @@ const (
 	// PeerBytes is what a peer may cost.
 	PeerBytes = 128
 	// HeaderBytes is the size of Header.
-	HeaderBytes = 192
+	HeaderBytes = 200
 )
 
 // Header opens the image. The maker writes it once, before any other process
@@ -33,11 +33,11 @@ type Header struct {
 	Channel     uint32 // number of the channel; 0 is the daemons' own
 	LocalRanks  uint32 // entries of the local table
 	Lanes       uint32 // rings with one writer; lane 0 is the network's
-	LaneBytes   uint32 // size of each lane
+	LaneBytes   uint32 // size of each lane but the network's
 	SharedBytes uint32 // size of the ring with many writers
 	SendBytes   uint32 // size of the send buffer
 	MaxMessage  uint32 // longest message in bytes
-	Reserved    uint32 // zero
+	NetBytes    uint32 // size of lane 0, the network's
 	StatusAt    uint64 // offset of Status
 	LockAt      uint64 // offset of Lock
 	OwnersAt    uint64 // offset of the two Owner entries: process, agent
@@ -52,7 +52,8 @@ type Header struct {
 	GranulesAt  uint64 // offset of the send buffer's map, one bit per 64 bytes
 	SendAt      uint64 // offset of the send buffer
 	SharedRing  uint64 // offset of the shared ring
-	LaneRings   uint64 // offset of lane 0's ring; the others follow
+	NetRing     uint64 // offset of lane 0's ring
+	LaneRings   uint64 // lane k's ring is k * LaneBytes behind this; there is none for k = 0
 }
 
 // Values of Status.State.
