@@ -103,13 +103,16 @@ func (j *job) withChannels(do func(*dataplane.Job)) {
 	}
 }
 
-// closeChannels gives them up in the background: the end of the job does not wait.
+// closeChannels gives them up in the background: the end of the job does not wait. What ranks that
+// ended by themselves have sent may still be on its way to ranks of other nodes.
 func (j *job) closeChannels() {
-	linger := dataplane.LingerEnded
-	if j.isKilled() {
-		linger = dataplane.LingerKilled
-	}
-	j.withChannels(func(c *dataplane.Job) { c.Leave(linger) })
+	j.withChannels(func(c *dataplane.Job) {
+		if j.isKilled() {
+			c.Leave(dataplane.LingerKilled)
+			return
+		}
+		c.Rest()
+	})
 }
 
 // askChannels answers in the background: each channel's driver is asked in turn.

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/ctxswitch"
+	"score/nodeagent/dataplane"
 	"score/nodeagent/launch"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
@@ -180,6 +181,7 @@ func (a *Agent) forget(id uint64) {
 	j.kept = nil
 	j.mu.Unlock()
 	j.cancel()
+	j.withChannels((*dataplane.Job).Over)
 	a.workers.Go(func() {
 		defer a.jobs.left(j)
 		<-removed

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -193,5 +194,69 @@ func TestPeers(t *testing.T) {
 	s := c.jobs[0].Contexts()
 	if len(s) != 1 || s[0].State != abi.StateOpen || s[0].Owner.Pid == 0 || s[0].Address.Port() == 0 || s[0].Geometry.Ranks != 3 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestSlowReader: a rank ends while its peer is in no hurry, and so does its node's part of the job.
+// What it sent before it closed its end arrives, however late, and the death is told before the node
+// forgets the job.
+func TestSlowReader(t *testing.T) {
+	c := newCluster(t, 3, Config{})
+	zero, one, two := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1), c.join(t, c.jobs, 2, 1)
+	long := strings.Repeat("x", 1400)
+	sent := 0
+	for vain := 0; vain < 1000; { // until the inbox and the send buffer are full
+		if !zero.try(1, long) {
+			vain++
+			continue
+		}
+		sent, vain = sent+1, 0
+	}
+	two.send(0, "hello")
+	zero.receive(true)
+	c.join(t, c.jobs, 0, 2) // open when its rank dies
+	two2 := c.join(t, c.jobs, 2, 2)
+	zero.img.SetState(abi.StateClosed)
+	c.jobs[0].Ended(0)
+	over, removed := make(chan struct{}), make(chan error, 1)
+	go func() { removed <- c.jobs[0].RemoveAfter(over, 0) }()
+	if dead := two2.gone(); dead != 0 {
+		t.Errorf("rank %d died", dead)
+	}
+	for i := range sent {
+		if i%(sent/20) == 0 {
+			time.Sleep(75 * time.Millisecond) // longer in all than the news of a death would wait
+		}
+		if got := one.receive(true); got != long {
+			t.Fatalf("message %d of %d: %.20q", i, sent, got)
+		}
+	}
+	if err := <-removed; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOver: a job that is over everywhere waits for nobody.
+func TestOver(t *testing.T) {
+	c := newCluster(t, 2, Config{})
+	zero := c.join(t, c.jobs, 0, 1)
+	one := c.join(t, c.jobs, 1, 1)
+	zero.send(1, "first")
+	one.receive(true)
+	if err := c.nodes[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	zero.send(1, "nobody reads this")
+	c.jobs[0].Ended(0)
+	over, removed := make(chan struct{}), make(chan error, 1)
+	go func() { removed <- c.jobs[0].RemoveAfter(over, 0) }()
+	select {
+	case err := <-removed:
+		t.Errorf("the job goes on, and its contexts were given up: %v", err)
+	case <-time.After(2 * tellingMost):
+	}
+	close(over)
+	if err := <-removed; err != nil {
+		t.Error(err)
 	}
 }

@@ -123,11 +123,17 @@ func (j *Job) Image(channel, rank uint32) (*channels.Image, error) {
 // arrived and all is answered, at most for linger; then the ranks are hung up on and
 // everything is freed. It may be called again.
 func (j *Job) Remove(linger time.Duration) error {
-	j.remove.Do(func() { j.removal = j.doRemove(linger) })
+	return j.RemoveAfter(nil, linger)
+}
+
+// RemoveAfter is Remove for a job that may go on elsewhere until over is closed: so long its ranks
+// there may take their time for what was sent, and are told of the ends here.
+func (j *Job) RemoveAfter(over <-chan struct{}, linger time.Duration) error {
+	j.remove.Do(func() { j.removal = j.doRemove(over, linger) })
 	return j.removal
 }
 
-func (j *Job) doRemove(linger time.Duration) error {
+func (j *Job) doRemove(over <-chan struct{}, linger time.Duration) error {
 	j.mu.Lock()
 	j.leaving = true
 	for conn := range j.conns {
@@ -141,7 +147,7 @@ func (j *Job) doRemove(linger time.Duration) error {
 		j.node.leave(j)
 		return j.close(nil) // as most jobs, which nobody asked for a context
 	}
-	j.node.loop.linger(all, linger)
+	j.node.loop.linger(all, over, linger)
 	j.node.leave(j)
 	j.node.loop.drop(all)
 	return j.close(all)

@@ -10,9 +10,13 @@ import (
 // time as long as one is known to be: their row comes on again within seconds.
 const awayTimes = 20
 
-// linger drives the contexts until all are settled, or the time is over.
-func (l *loop) linger(all []*Context, most time.Duration) {
-	if most <= 0 {
+// tellingMost is longer than an end is told, and told again.
+const tellingMost = 200 * time.Millisecond
+
+// linger drives the contexts until all are settled: while the job goes on elsewhere as long as
+// that takes, then within the time given. over is nil for a job that goes on nowhere.
+func (l *loop) linger(all []*Context, over <-chan struct{}, most time.Duration) {
+	if over == nil && most <= 0 {
 		return
 	}
 	settled := make(chan struct{})
@@ -22,19 +26,23 @@ func (l *loop) linger(all []*Context, most time.Duration) {
 			close(settled)
 		}
 	}
+	networked := false
 	ok := l.do(func() {
 		left = 1
 		for _, c := range all {
 			if c.driver != nil && !c.damaged.Load() && c.number != 0 {
 				left++
-				c.settled = one
+				networked, c.settled = true, one
 				l.at(c, channels.Nanos())
 			}
 		}
 		one()
 	})
-	if !ok {
+	if !ok || !networked {
 		return
+	}
+	if over != nil {
+		patiently(settled, over)
 	}
 	for range awayTimes {
 		if within(settled, most) || !l.heldAway(all) {
@@ -46,6 +54,15 @@ func (l *loop) linger(all []*Context, most time.Duration) {
 			c.settled = nil
 		}
 	})
+}
+
+// patiently waits until the contexts are settled and their ends told, or the job is over.
+func patiently(settled, over <-chan struct{}) {
+	select {
+	case <-settled:
+		within(over, tellingMost)
+	case <-over:
+	}
 }
 
 func within(done <-chan struct{}, most time.Duration) bool {

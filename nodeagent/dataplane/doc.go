@@ -11,6 +11,7 @@
 //	job, err := plane.Add(ctx, order, steward.Pid())  // before anything of the job runs
 //	job.Launched(pids)
 //	job.Ended(rank)
-//	job.Leave(dataplane.LingerEnded)
+//	job.Rest()
+//	job.Over()
 //	err = plane.Close()
 package dataplane

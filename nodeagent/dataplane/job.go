@@ -12,7 +12,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// How long a job's contexts are driven after its end here, if not all that was sent has
+// How long a job's contexts are driven after its end, if not all that was sent has
 // been answered. The nodes' agents answer within milliseconds, also for ranks that are stopped.
 const (
 	// LingerEnded is for ranks that ended by themselves: what they sent last must arrive.
@@ -31,7 +31,8 @@ type Job struct {
 	handle  *node.Job
 
 	launched chan struct{} // closed by Launched
-	left     chan struct{} // closed by Leave, under the plane's mu
+	left     chan struct{} // closed by Rest or Leave, under the plane's mu
+	over     chan struct{} // closed by Over, under the plane's mu
 	gone     chan struct{} // closed when nothing is left
 
 	mu      sync.Mutex
@@ -44,7 +45,7 @@ func newJob(p *Plane, order *scorev1.Prepare, steward int) *Job {
 	return &Job{
 		plane: p, id: order.GetJobId(), uid: order.GetUser().GetUid(), steward: steward,
 		ranks:    order.GetPlaces()[order.GetNodeIndex()].GetRanks(),
-		launched: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{}),
+		launched: make(chan struct{}), left: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
 	}
 }
 
@@ -67,15 +68,41 @@ func (j *Job) Launched(pids []int32) {
 // Ended says that a rank's process ended.
 func (j *Job) Ended(rank uint32) { j.handle.Ended(rank) }
 
+// Rest says that no rank is left here, but the job may go on elsewhere. It returns at once; the
+// contexts are driven until what their ranks sent has been answered and the others know of their
+// ends, however slow these are, or until LingerEnded after Over; then nothing is left of them.
+func (j *Job) Rest() {
+	j.plane.mu.Lock()
+	defer j.plane.mu.Unlock()
+	j.leaveLocked(LingerEnded)
+}
+
+// Over says that the job has ended on all nodes, or is to. It may be called before Rest, and again.
+func (j *Job) Over() {
+	j.plane.mu.Lock()
+	defer j.plane.mu.Unlock()
+	j.overLocked()
+}
+
 // Leave ends the job here. It returns at once; the contexts are driven for up to
 // linger until all is answered, then nothing is left of them. It may be called again.
 func (j *Job) Leave(linger time.Duration) {
 	j.plane.mu.Lock()
 	defer j.plane.mu.Unlock()
+	j.overLocked()
 	j.leaveLocked(linger)
 }
 
-// leaveLocked is Leave; the caller holds the plane's mu.
+// overLocked is Over; the caller holds the plane's mu.
+func (j *Job) overLocked() {
+	select {
+	case <-j.over:
+	default:
+		close(j.over)
+	}
+}
+
+// leaveLocked gives the contexts up; the caller holds the plane's mu.
 func (j *Job) leaveLocked(linger time.Duration) {
 	select {
 	case <-j.left:
@@ -89,7 +116,7 @@ func (j *Job) leaveLocked(linger time.Duration) {
 	}
 	p.leaving[j] = true
 	p.tasks.Go(func() {
-		if err := j.handle.Remove(linger); err != nil {
+		if err := j.handle.RemoveAfter(j.over, linger); err != nil {
 			p.options.Logger.Warn("something of a job's channels is left", zap.Uint64("job", j.id), zap.Error(err))
 		}
 		p.mu.Lock()

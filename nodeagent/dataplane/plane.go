@@ -149,6 +149,9 @@ func (p *Plane) close() error {
 	for _, j := range p.jobs {
 		j.leaveLocked(0)
 	}
+	for j := range p.leaving {
+		j.overLocked()
+	}
 	p.mu.Unlock()
 	err := p.listener.Close()
 	p.tasks.Wait()
