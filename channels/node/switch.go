@@ -9,8 +9,13 @@ import (
 )
 
 const (
-	// claimAgain is the wait until the next try for a lock that a step waits for.
-	claimAgain = int64(50 * time.Microsecond)
+	// claimPatience bounds the wait for the driver locks of a job that is being revoked, all in
+	// turn: a process in the middle of a section may have lost its processor to the loop.
+	claimPatience = 200 * time.Microsecond
+	// claimAgain is the wait until the next try.
+	claimAgain = int64(20 * time.Microsecond)
+	// flushGap is the shortest time between two looks at a context that is flushed, unless something comes.
+	flushGap = int64(50 * time.Microsecond)
 )
 
 // stage is how far a context is in leaving its channel.
@@ -112,10 +117,13 @@ func (l *loop) claim(c *Context, now int64) bool {
 		return true
 	}
 	c.mode.Store(modeDriven)
-	if err := c.driver.Take(lockPatience); err != nil { // which leaves the lock revoked
+	r, most, wait := &c.job.residence, lockPatience, claimAgain
+	if r.awaited && r.step == StepRevoke {
+		most = max(most, claimPatience/time.Duration(len(r.contexts)))
+	}
+	if err := c.driver.Take(most); err != nil { // which leaves the lock revoked
 		c.stage = stageWanted
-		wait := claimAgain
-		if !c.job.residence.awaited {
+		if !r.awaited {
 			wait = tick << min(c.refused, lockBackoffs)
 			c.refused++
 		}
@@ -139,7 +147,7 @@ func (l *loop) flush(c *Context, now int64) {
 	}
 	after := channels.Nanos()
 	l.arm(c)
-	l.at(c, max(min(c.driver.Due(), c.job.residence.by), after+claimAgain))
+	l.at(c, max(min(c.driver.Due(), c.job.residence.by), after+flushGap))
 	c.due = after // a look drives
 }
 
