@@ -27,6 +27,7 @@ var groups = []group{
 	{"sharing", sharingGroup},
 	{"placement", placementGroup},
 	{"channels", channelsGroup},
+	{"netswitch", netswitchGroup},
 }
 
 // bench is what all groups share.
@@ -41,6 +42,10 @@ type bench struct {
 func main() {
 	if messages.IsRank() {
 		os.Exit(messages.RunRank())
+	}
+	if len(os.Args) > 2 && os.Args[1] == exchangeRank {
+		fmt.Fprintln(os.Stderr, exchange(os.Args[2]))
+		os.Exit(1)
 	}
 	only := flag.String("only", "", "comma-separated groups to run (default all)")
 	bin := flag.String("bin", "bin", "directory of scored and scrun")
@@ -89,7 +94,7 @@ func choose(only string) ([]group, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels", name)
+			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels, netswitch", name)
 		}
 		chosen = append(chosen, groups[i])
 	}
