@@ -41,7 +41,7 @@ type Channel struct {
 func newChannel(p *Process, number uint32) (*Channel, error) {
 	img, err := p.client.Image(number, handover.Own)
 	if err != nil {
-		return nil, fmt.Errorf("pm: %w", err)
+		return nil, openError(err)
 	}
 	c := &Channel{process: p, img: img, local: img.Local(), most: int(img.Geometry().MaxMessage)}
 	c.senders = make([]*channels.Sender, len(c.local))
@@ -49,7 +49,7 @@ func newChannel(p *Process, number uint32) (*Channel, error) {
 	c.spin, c.yield = p.settings.spin(len(c.local)), p.settings.yield()
 	if err := c.start(); err != nil {
 		_ = img.Close()
-		return nil, fmt.Errorf("pm: %w", err)
+		return nil, openError(err)
 	}
 	return c, nil
 }

@@ -6,8 +6,13 @@
 // Inside a node a message is one write into the receiver's memory and one look by
 // the receiver, without system call or daemon. A receiver polls; one that waits
 // spins, then yields, then sleeps until a message wakes it. A program may have
-// several channels, which do not hold each other up; messages go from a channel
-// to the same channel of another rank. One goroutine uses a channel at a time.
+// several channels, 1 to MaxChannel, which do not hold each other up; messages go from
+// a channel to the same channel of another rank. One goroutine uses a channel at a time.
+//
+// Between nodes messages go over UDP, and nothing is different for the program: what is lost
+// is sent again, and the messages of a sender arrive once and in order. The process does this
+// work while it sends, receives, polls and waits; while it computes, its node's agent does.
+// Channel.SameNode says which way the messages to a rank take.
 //
 // pm does not match tags, buffer what the receiver has no room for, or
 // interrupt anybody: libraries above it do what they need of that.
@@ -15,14 +20,27 @@
 //	ch, err := pm.Open(1)
 //	if err != nil { ... }
 //	defer ch.Close()
-//	buf, err := ch.GetSendBuffer((ch.Rank()+1)%ch.Size(), 8)
-//	if err != nil { ... } // pm.ErrFull: receive something, then try again
-//	binary.LittleEndian.PutUint64(buf, 42)
-//	err = ch.Send()
+//	err = ch.SendBytes((ch.Rank()+1)%ch.Size(), data)
+//	if err == pm.ErrFull { ... } // receive something, or WaitSpace; then try again
 //	...
 //	if err := ch.Wait(ctx); err != nil { ... }
 //	m, err := ch.Receive()
-//	data, err := m.Bytes()
-//	use(m.Source(), data)
+//	if err != nil { ... }
+//	got, err := m.Bytes()
+//	use(m.Source(), got)
 //	err = ch.ReleaseReceiveBuffer(m)
+//
+// # Errors
+//
+// ErrFull and ErrEmpty mean not now; WaitSpace and Wait wait until that changes. WaitSpace also
+// returns when there is something to receive: the peer may be waiting for space, too.
+//
+// ErrPeerGone and ErrPeerClosed concern one peer, and the traffic with the others goes on. A rank
+// whose process ends without Close has died for the others, whatever its exit status. What it had sent arrives
+// before that news, unless a receiver on another node lets it lie for a second; what was sent before Close
+// arrives in any case.
+//
+// ErrNode says that the node's agent is gone: peers that messages were exchanged with before
+// can still be reached. ErrTooLarge, ErrRank, ErrChannel, ErrOpen, ErrClosed and ErrNoBuffer are
+// mistakes of the program.
 package pm

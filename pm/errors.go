@@ -27,12 +27,19 @@ var (
 	ErrPeerClosed = errors.New("pm: the peer closed the channel")
 	// ErrClosed: this end of the channel is closed.
 	ErrClosed = errors.New("pm: channel is closed")
+	// ErrChannel: there is no channel of this number.
+	ErrChannel = errors.New("pm: no such channel")
 	// ErrOpen: the channel is open already.
 	ErrOpen = errors.New("pm: channel is open already")
 	// ErrNoBuffer: Send without GetSendBuffer, or a message given back twice.
 	ErrNoBuffer = errors.New("pm: no such buffer is out")
 	// ErrDamaged: the memory of the channel says impossible things.
 	ErrDamaged = errors.New("pm: the channel's memory is damaged")
+	// ErrNode: the node's daemon, which has the memory of the channels, does not answer.
+	// Channels and peers that were used before go on without it.
+	ErrNode = errors.New("pm: the node's daemon does not answer")
+	// ErrMemory: the node has no memory for another channel.
+	ErrMemory = errors.New("pm: the node has no memory for the channel")
 	// ErrEnvironment: the program was not started as a rank, or a setting is wrong.
 	ErrEnvironment = errors.New("pm: bad environment")
 )
@@ -44,6 +51,20 @@ func (e *PeerGoneError) Error() string { return fmt.Sprintf("pm: rank %d died", 
 
 // Is makes errors.Is(err, ErrPeerGone) true.
 func (e *PeerGoneError) Is(target error) bool { return target == ErrPeerGone }
+
+// openError puts an error of the daemon that has the contexts into this package's terms.
+func openError(err error) error {
+	switch {
+	case errors.Is(err, handover.ErrLost):
+		return fmt.Errorf("%w: %w", ErrNode, err)
+	case errors.Is(err, handover.ErrExhausted), errors.Is(err, channels.ErrMemory):
+		return ErrMemory
+	case errors.Is(err, handover.ErrChannel):
+		return ErrChannel
+	default:
+		return fmt.Errorf("pm: %w", err)
+	}
+}
 
 // sendError puts an error of the layer below into this package's terms.
 func sendError(err error, rank int) error {
@@ -60,6 +81,8 @@ func sendError(err error, rank int) error {
 		return ErrNoBuffer
 	case errors.Is(err, channels.ErrDamaged), errors.Is(err, abi.ErrHeader), errors.Is(err, abi.ErrMagic):
 		return fmt.Errorf("%w: context of rank %d: %w", ErrDamaged, rank, err)
+	case errors.Is(err, handover.ErrLost), errors.Is(err, handover.ErrExhausted), errors.Is(err, channels.ErrMemory):
+		return openError(err)
 	default:
 		return fmt.Errorf("pm: rank %d: %w", rank, err)
 	}

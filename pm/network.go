@@ -26,9 +26,12 @@ const (
 	quietAfter = 256
 	// quietEvery is how much rarer.
 	quietEvery = 8
-	// lockSpins is how long a rank tries to get the driver lock from the agent, which has it
-	// for microseconds. A rank whose gang leaves is stopped in between.
+	// lockSpins is how often a rank tries to get the driver lock without a look at the clock: the
+	// agent has it for microseconds. A rank whose gang leaves is stopped in between.
 	lockSpins = 64
+	// lockMost is how long it then tries: longer than an agent's turn and a few of the
+	// system scheduler's, so that a program that has one message out does not hear ErrFull.
+	lockMost = 2 * time.Millisecond
 	// barredSleep bounds a sleep before which the agent had the lock.
 	barredSleep = time.Millisecond
 )
@@ -85,6 +88,18 @@ func (n *network) close() {
 
 // enter takes the driver lock. It is false if the agent has it and keeps it.
 func (n *network) enter() bool {
+	if n.spinIn() {
+		return true
+	}
+	for start := time.Now(); time.Since(start) < lockMost; {
+		if n.spinIn() {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *network) spinIn() bool {
 	for range lockSpins {
 		if n.driver.Enter() {
 			return true

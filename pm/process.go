@@ -55,16 +55,19 @@ func join(conn *net.UnixConn, settings Settings) *Process {
 	return p
 }
 
-// Open opens a channel of the rank. Every rank of the job opens the channels
-// that it wants to receive on; channel 0 is the daemons' own.
+// MaxChannel is the highest number of a channel. Channel 0 is no program's.
+const MaxChannel = handover.Channels - 1
+
+// Open opens a channel of the rank, 1 to MaxChannel. Every rank of the job opens the channels that
+// it wants to receive on. The error is ErrChannel, ErrOpen, ErrNode, ErrMemory, ErrEnvironment, or the system's.
 func (p *Process) Open(channel int) (*Channel, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open[channel] != nil {
 		return nil, fmt.Errorf("%w: %d", ErrOpen, channel)
 	}
-	if channel < 0 || channel > 1<<16 {
-		return nil, fmt.Errorf("%w: channel %d", handover.ErrChannel, channel)
+	if channel < 1 || channel > MaxChannel {
+		return nil, fmt.Errorf("%w: %d; a program has channels 1 to %d", ErrChannel, channel, MaxChannel)
 	}
 	c, err := newChannel(p, uint32(channel))
 	if err != nil {
@@ -116,7 +119,8 @@ var environment = sync.OnceValues(func() (*Process, error) {
 	return Join(os.NewFile(uintptr(fd), "pm"), settings)
 })
 
-// Open opens a channel of this process, which must have been started as a rank.
+// Open opens a channel of this process, which must have been started as a rank; else the error is
+// ErrEnvironment. It is Process.Open otherwise.
 func Open(channel int) (*Channel, error) {
 	p, err := environment()
 	if err != nil {

@@ -23,6 +23,10 @@ var (
 	ErrLost      = errors.New("handover: the daemon that holds the contexts does not answer")
 )
 
+// Channels is how many channels a rank has: a program uses a few, and each is a file, a socket
+// and half a megabyte.
+const Channels = 16
+
 // patience is how long an answer may take: making an image takes well under a
 // millisecond, but the daemon's node may be overloaded.
 const patience = 10 * time.Second

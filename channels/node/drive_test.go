@@ -57,13 +57,14 @@ func TestTurns(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	for i := range 3 {
+		taken := uint64(0)
 		eventually(t, "watched while it drives", func() bool {
 			one.poll()
 			zero.send(1, "x") // an armed context is looked at when something comes
 			one.receive(true)
+			taken = one.img.Counter(abi.LockTaken) // before the look: the agent may drive right after it
 			return mode(c.jobs[1]) == ModeWatched
 		})
-		taken := one.img.Counter(abi.LockTaken)
 		eventually(t, fmt.Sprintf("driven by the agent when it does not, turn %d", i), func() bool {
 			return mode(c.jobs[1]) == ModeArmed && one.img.Counter(abi.LockTaken) > taken
 		})

@@ -9,14 +9,14 @@ import (
 	"sync/atomic"
 
 	"score/channels/abi"
+	"score/channels/handover"
 	"score/channels/link"
 	"score/channels/places"
 )
 
 const (
-	// MaxChannels bounds the contexts of one rank: a program uses a few, and each
-	// is a file, a socket and half a megabyte.
-	MaxChannels = 16
+	// MaxChannels bounds the contexts of one rank.
+	MaxChannels = handover.Channels
 	// DefaultResident bounds the contexts of a node: two for each processor of a
 	// large one, in two rows of the gang matrix, and 2,048 descriptors.
 	DefaultResident = 1024
