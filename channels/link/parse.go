@@ -65,6 +65,23 @@ func frameSize(b []byte) int {
 	return body + n
 }
 
+// Length is what the datagram with which data begins says its length is, or all of data if it says
+// nothing that could be: what the kernel has joined can be taken apart by it. Parse then finds out
+// whether it was true.
+func Length(data []byte) int {
+	if len(data) < HeadBytes {
+		return len(data)
+	}
+	n := int(binary.LittleEndian.Uint16(data[contextAt:]))
+	if Kind(data[kindAt]) == Here {
+		n = HeadBytes
+	}
+	if n < HeadBytes || n > len(data) {
+		return len(data)
+	}
+	return n
+}
+
 // Parse reads a datagram. It checks all of it, frames included, before it returns; any fault is ErrFrame.
 // The frames are in data, which must not change while they are used.
 func Parse(data []byte) (h Head, frames Frames, err error) {
@@ -77,6 +94,12 @@ func Parse(data []byte) (h Head, frames Frames, err error) {
 		return h, frames, ErrFrame
 	}
 	h.read(b)
+	if h.Kind != Here {
+		if int(h.Port) != len(data) {
+			return Head{}, frames, ErrFrame
+		}
+		h.Port = 0
+	}
 	if !h.sane() || !adds(data[HeadBytes:], h.Frames) {
 		return Head{}, frames, ErrFrame
 	}

@@ -85,7 +85,7 @@ const (
 	nextAt       = 40
 	echoAt       = 44
 	roomAt       = 48
-	contextAt    = 50 // the Port of Here
+	contextAt    = 50 // the Port of Here; of all others, which are not of one length, that
 )
 
 const (

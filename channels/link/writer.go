@@ -106,6 +106,9 @@ func (w *Writer) Finish(mark flowctl.Mark) int {
 	}
 	w.buf[markAt] = byte(mark)
 	binary.LittleEndian.PutUint16(w.buf[framesAt:], uint16(w.frames))
+	if w.kind != Here {
+		binary.LittleEndian.PutUint16(w.buf[contextAt:], uint16(w.at))
+	}
 	binary.LittleEndian.PutUint32(w.buf[crcAt:], crc32.Checksum(w.buf[magicAt:w.at], castagnoli))
 	return w.at
 }

@@ -21,7 +21,7 @@ func TestOverflow(t *testing.T) {
 		}
 		const sent = 1000
 		for range sent {
-			send(a, b.Local(), make([]byte, 1000))
+			send(a, b.Local(), stamped(make([]byte, 1000)))
 		}
 		a.Flush()
 		for b.Stats().Received+b.Stats().Overflowed < sent {

@@ -23,7 +23,9 @@ type Port struct {
 	out   sender
 	in    receiver
 	gso   bool // the kernel cuts long datagrams into segments
-	gro   bool // and may have joined what it received
+	gro   bool // it can join what it receives
+	joins bool // this port has asked for that
+	idle  int  // calls that found nothing since
 }
 
 var _ link.Port = (*Port)(nil)
@@ -43,7 +45,7 @@ func New(file *os.File) (*Port, error) {
 	}
 	p := &Port{fd: fd, file: file, local: local}
 	p.gso = segments(fd)
-	p.gro = joins(fd)
+	p.gro = knowsJoining(fd)
 	p.stopFragments(true)
 	return p, nil
 }
@@ -66,9 +68,21 @@ func segments(fd int) bool {
 	return err == nil
 }
 
-// joins asks the kernel for UDP_GRO (Linux 5.0).
-func joins(fd int) bool {
-	return unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
+// knowsJoining says whether the kernel knows UDP_GRO (Linux 5.0).
+func knowsJoining(fd int) bool {
+	_, err := unix.GetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO)
+	return err == nil
+}
+
+// join asks the kernel to join what it receives, or not to: that is worth much in a stream, and costs
+// a lone datagram a tenth of a microsecond.
+func (p *Port) join(on bool) {
+	value := 0
+	if on {
+		value = 1
+	}
+	p.idle = 0
+	p.joins = unix.SetsockoptInt(p.fd, unix.IPPROTO_UDP, unix.UDP_GRO, value) == nil && on
 }
 
 // Descriptor is the socket's, to wait on. It is the port's.

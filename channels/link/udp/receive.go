@@ -9,6 +9,8 @@ import (
 const (
 	// slots bounds what one call receives. Each may be 64 datagrams that the kernel has joined.
 	slots = 8
+	// joinIdle is after how many calls in vain a stream has ended.
+	joinIdle = 1024
 	// slotBytes is the longest thing that comes, and then some, so that the slots' first bytes are not all
 	// in the same set of a cache.
 	slotBytes = 65536 + 9*lineBytes
@@ -16,7 +18,8 @@ const (
 
 // receiver is what receives.
 type receiver struct {
-	want  int // slots to be filled by the next call
+	want  int  // slots to be filled by the next call
+	lone  bool // the last call took one, and was not told whether it is joined
 	data  [slots][]byte
 	from  [slots][unix.SizeofSockaddrInet6]byte
 	ctl   [slots]joined
@@ -47,6 +50,11 @@ func (p *Port) adapt(got int) {
 	switch {
 	case got == 0:
 		r.want = 1
+		if p.idle++; p.joins && p.idle >= joinIdle {
+			p.join(false)
+		}
+	case got == slots && p.gro && !p.joins:
+		p.join(true)
 	case got == r.want && r.want < slots:
 		r.want *= 2
 		for i := range r.want {
@@ -76,6 +84,9 @@ func (p *Port) take(i int, handle func(from link.Address, data []byte)) (count i
 	}
 	for {
 		n := min(segment, len(data))
+		if p.in.lone {
+			n = link.Length(data)
+		}
 		p.stats.Received++
 		p.stats.ReceivedBytes += uint64(n)
 		handle(from, data[:n:n])

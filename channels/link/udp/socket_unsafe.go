@@ -104,20 +104,32 @@ func (r *receiver) again(i int) {
 // receiveCalls fills slots, and says how many.
 func (p *Port) receiveCalls(most int) int {
 	p.stats.Calls++
-	if most == 1 {
-		m := &p.in.calls[0]
-		n, _, err := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(p.fd), uintptr(unsafe.Pointer(&m.header)), unix.MSG_DONTWAIT)
-		if err != 0 {
-			return 0
-		}
-		m.length = uint32(n)
-		return 1
+	if p.in.lone = most == 1; p.in.lone {
+		return p.receiveOne()
 	}
 	n, _, err := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(p.fd), uintptr(unsafe.Pointer(&p.in.calls[0])), uintptr(most), unix.MSG_DONTWAIT, 0, 0)
 	if err != 0 {
 		return 0
 	}
 	return int(n)
+}
+
+// receiveOne is what a process that polls calls, over and over. recvfrom costs a quarter of a
+// microsecond less than recvmsg, but does not tell of joined datagrams: their own lengths do.
+func (p *Port) receiveOne() int {
+	m, data := &p.in.calls[0], p.in.data[0]
+	n, _, err := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)),
+		unix.MSG_DONTWAIT|unix.MSG_TRUNC, uintptr(unsafe.Pointer(&p.in.from[0][0])), uintptr(unsafe.Pointer(&m.header.Namelen)))
+	if err != 0 {
+		return 0
+	}
+	m.header.Flags = 0
+	if int(n) > len(data) {
+		n, m.header.Flags = uintptr(len(data)), unix.MSG_TRUNC
+	}
+	m.length = uint32(n)
+	m.header.SetControllen(0)
+	return 1
 }
 
 // arrived is what came into a slot, with the length of the datagrams that it is joined of (0: it is

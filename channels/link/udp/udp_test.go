@@ -2,6 +2,7 @@ package udp
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"net/netip"
@@ -37,12 +38,19 @@ func send(p link.Port, to link.Address, data []byte) {
 
 // payloads are datagrams of mixed lengths, with runs of equal ones; at most count, and so few bytes that they
 // have room in a receive queue of the size that everybody may have.
+// stamped gives data its length, as all datagrams of the protocol have it.
+func stamped(data []byte) []byte {
+	data[6] = byte(link.Data)
+	binary.LittleEndian.PutUint16(data[50:], uint16(len(data)))
+	return data
+}
+
 func payloads(dice *rand.Rand, count, longest int) (all [][]byte) {
 	const most = 128 << 10
 	for sum := 0; len(all) < count; {
-		n := 1 + dice.IntN(longest)
+		n := link.HeadBytes + dice.IntN(longest-link.HeadBytes)
 		if dice.IntN(3) > 0 {
-			n = 1 + dice.IntN(64)
+			n = link.HeadBytes + dice.IntN(64)
 		}
 		for range 1 + dice.IntN(20) {
 			if sum += n; sum > most {
@@ -52,7 +60,7 @@ func payloads(dice *rand.Rand, count, longest int) (all [][]byte) {
 			for i := range data {
 				data[i] = byte(dice.Uint32())
 			}
-			all = append(all, data)
+			all = append(all, stamped(data))
 		}
 	}
 	return all[:min(len(all), count)]
@@ -110,7 +118,7 @@ func TestOffload(t *testing.T) {
 		t.Skip("no segmentation offload")
 	}
 	for range batch {
-		send(a, b.Local(), make([]byte, 500))
+		send(a, b.Local(), stamped(make([]byte, 500)))
 	}
 	a.Flush()
 	got := receive(b, batch)
@@ -134,7 +142,7 @@ func TestOffloadRefused(t *testing.T) {
 	}
 	for range 2 {
 		for range 10 {
-			send(a, b.Local(), make([]byte, 100))
+			send(a, b.Local(), stamped(make([]byte, 100)))
 		}
 		a.Flush()
 		receive(b, 10)
@@ -156,7 +164,7 @@ func TestBuffer(t *testing.T) {
 		t.Error("an empty datagram was queued")
 	}
 	for range batch {
-		send(a, b.Local(), []byte{1})
+		send(a, b.Local(), stamped(make([]byte, link.HeadBytes)))
 	}
 	if a.Stats().Sent > 0 {
 		t.Error("sent before the batch was full")
@@ -168,7 +176,7 @@ func TestBuffer(t *testing.T) {
 	receive(b, batch)
 	for range 2 {
 		for range arenaBytes/link.MaxDatagram + 1 {
-			a.Queue(b.Local(), len(a.Buffer()))
+			a.Queue(b.Local(), len(stamped(a.Buffer())))
 		}
 		a.Flush()
 		receive(b, arenaBytes/link.MaxDatagram+1)

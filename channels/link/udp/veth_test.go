@@ -149,7 +149,7 @@ func sendRun(t *testing.T, from *space, a, b *Port, count, size int) {
 		for i := range data {
 			data[i] = byte(dice.Uint32())
 		}
-		sent = append(sent, data)
+		sent = append(sent, stamped(data))
 	}
 	for some := range slices.Chunk(sent, batch) { // few enough for the receive queue
 		from.in(func() {
