@@ -40,6 +40,11 @@ func channelListCommand(c *caller) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(reply.GetChannels()) == 0 && len(reply.GetSilent()) == 0 {
+				if err := knownNode(command, daemon, request.GetNode()); err != nil {
+					return err
+				}
+			}
 			if asJSON {
 				return printChannelsJSON(command.OutOrStdout(), reply)
 			}
@@ -49,8 +54,26 @@ func channelListCommand(c *caller) *cobra.Command {
 	command.Flags().Uint64Var(&request.JobId, "job", 0, "channels of this `job` only")
 	_ = command.RegisterFlagCompletionFunc("job", c.completeJobs(0, 0, false)) // it was defined just now
 	command.Flags().StringVar(&request.Node, "node", "", "channels on this `node` only")
+	_ = command.RegisterFlagCompletionFunc("node", c.completeNodes) // likewise
 	addJSON(command, &asJSON)
 	return command
+}
+
+// knownNode is an error if a node is named and there is none of that name.
+func knownNode(command *cobra.Command, daemon *client.Client, name string) error {
+	if name == "" {
+		return nil
+	}
+	nodes, err := listNodes(command, daemon)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if node.GetName() == name {
+			return nil
+		}
+	}
+	return unknownNode(name)
 }
 
 // listChannels asks, and tells of nodes that do not answer.

@@ -34,6 +34,9 @@ func exampleChannels(r *scorev1.ListChannelsRequest) (*scorev1.ListChannelsRespo
 		}
 		return reply, nil
 	}
+	if r.GetNode() == "n9" {
+		return &scorev1.ListChannelsResponse{}, nil
+	}
 	if r.GetNode() == "n3" {
 		return &scorev1.ListChannelsResponse{Silent: []string{"n3"}}, nil
 	}
@@ -41,10 +44,10 @@ func exampleChannels(r *scorev1.ListChannelsRequest) (*scorev1.ListChannelsRespo
 }
 
 func TestChannelOutput(t *testing.T) {
-	socket := clienttest.Serve(t, clienttest.Daemon{Channels: exampleChannels})
+	socket := clienttest.Serve(t, clienttest.Daemon{Channels: exampleChannels, Nodes: exampleNodes})
 	var got strings.Builder
 	for _, line := range []string{
-		"channel list", "channel list --job 3 --json", "channel list --node n3",
+		"channel list", "channel list --job 3 --json", "channel list --node n3", "channel list --node n9",
 		"channel show 3 0", "channel show 3 0 1 --json", "channel show 3 1", "channel show 3 0 7", "channel show 3", "channel show 3 x",
 	} {
 		code, out, errs := scored(socket, strings.Fields(line)...)

@@ -57,3 +57,24 @@ func (c *caller) jobsInTime(command *cobra.Command, ended bool) []*scorev1.Job {
 func completionOf(job *scorev1.Job) string {
 	return fmt.Sprintf("%s of %s, %s", printable(job.GetSpec().GetName()), userName(job), stateWord(job.GetState()))
 }
+
+// completeNodes offers the names of the nodes; whatever goes wrong, there are none.
+func (c *caller) completeNodes(command *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
+	defer cancel()
+	command.SetContext(ctx)
+	daemon, err := c.dial(command)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer daemon.Close()
+	nodes, err := listNodes(command, daemon)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := make([]cobra.Completion, 0, len(nodes))
+	for _, node := range nodes {
+		names = append(names, node.GetName())
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}

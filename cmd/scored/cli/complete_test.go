@@ -42,6 +42,13 @@ func TestJobNumbersAreCompleted(t *testing.T) {
 	}
 }
 
+func TestNodesAreCompleted(t *testing.T) {
+	code, out, _ := complete(clienttest.Serve(t, example(t)), "channel list --node")
+	if code != 0 || !strings.HasPrefix(out, "n1\nn2\n") {
+		t.Errorf("code %d, %q", code, out)
+	}
+}
+
 // A shell shows nothing and goes on.
 func TestCompletionWithoutADaemon(t *testing.T) {
 	var mute clienttest.Daemon // answers that it cannot list jobs

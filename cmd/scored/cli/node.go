@@ -52,6 +52,10 @@ func listNodes(command *cobra.Command, daemon *client.Client) ([]*scorev1.Node, 
 	return reply.Msg.GetNodes(), nil
 }
 
+func unknownNode(name string) error {
+	return fmt.Errorf("there is no node %q; 'scored node list' shows them", name)
+}
+
 func nodeListCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
@@ -128,7 +132,7 @@ func nodeShowCommand(c *caller) *cobra.Command {
 				}
 				return printNode(command.OutOrStdout(), node)
 			}
-			return fmt.Errorf("there is no node %q; 'scored node list' shows them", arguments[0])
+			return unknownNode(arguments[0])
 		}),
 	}
 	addJSON(command, &asJSON)
