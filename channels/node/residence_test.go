@@ -242,3 +242,41 @@ func TestOrderAllocatesNothing(t *testing.T) {
 		<-s[0].outcomes
 	}
 }
+
+// TestHeldAgainAndAgain: the next gang waits for a lock that is not given back, but each time less long; many
+// such locks are not waited for one after the other, and when they are given all is as before.
+func TestHeldAgainAndAgain(t *testing.T) {
+	c, s := pair(t)
+	const most = 320 * time.Millisecond
+	var stubborn []*rank
+	for channel := range uint32(MaxChannels) {
+		r := c.join(t, jobsOf(s), 0, channel)
+		eventually(t, "the lock", r.driver.Enter)
+		stubborn = append(stubborn, r)
+	}
+	for i := range strikesMost + 2 {
+		revoked := s[0].step(t, StepRevoke, most)
+		least := most >> min(i, strikesMost) / 2 // the loop may begin late
+		if revoked.Held != MaxChannels || revoked.Took < least {
+			t.Errorf("switch %d: %+v, after less than %v", i, revoked, least)
+		}
+		if i > 3 && revoked.Took > most/2 {
+			t.Errorf("switch %d waited %v", i, revoked.Took)
+		}
+		s[0].step(t, StepFlush, time.Millisecond)
+		s[0].step(t, StepSave, time.Second)
+		s[0].back(t)
+	}
+	for _, r := range stubborn {
+		r.driver.Leave()
+	}
+	if o := s[0].leave(t); o.Held != 0 {
+		t.Errorf("all locks are free: %+v", o)
+	}
+	s[0].back(t)
+	eventually(t, "the lock again", stubborn[1].driver.Enter)
+	defer stubborn[1].driver.Leave()
+	if o := s[0].step(t, StepRevoke, most); o.Took < most/2 {
+		t.Errorf("all was forgiven: %+v", o)
+	}
+}

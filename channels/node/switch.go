@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	// claimPatience bounds the wait for the driver locks of a job that is being revoked, all in
-	// turn: a process in the middle of a section may have lost its processor to the loop.
+	// claimPatience bounds the wait for the driver locks of a job that is being revoked, all
+	// together: a process in the middle of a section may have lost its processor to the loop.
 	claimPatience = 200 * time.Microsecond
+	// strikesMost bounds how often the time for revoking is halved.
+	strikesMost = 5
 	// claimAgain is the wait until the next try.
 	claimAgain = int64(20 * time.Microsecond)
 	// flushGap is the shortest time between two looks at a context that is flushed, unless something comes.
@@ -41,12 +43,16 @@ type residence struct {
 	by       int64
 	began    int64
 	awaited  bool // the order's end is to be reported
+	strikes  int  // switches in a row at which a process did not let go of the lock, up to strikesMost
 	saved    Outcome
 }
 
 // obey begins with an order.
 func (l *loop) obey(j *Job, step Step, number uint64, by int64) {
 	r, now := &j.residence, channels.Nanos()
+	if step == StepRevoke && by > now {
+		by = now + (by-now)>>r.strikes // the next gang does not wait again and again for who never lets go
+	}
 	r.step, r.number, r.by, r.began = step, number, by, now
 	if !r.awaited {
 		r.awaited = true
@@ -117,11 +123,8 @@ func (l *loop) claim(c *Context, now int64) bool {
 		return true
 	}
 	c.mode.Store(modeDriven)
-	r, most, wait := &c.job.residence, lockPatience, claimAgain
-	if r.awaited && r.step == StepRevoke {
-		most = max(most, claimPatience/time.Duration(len(r.contexts)))
-	}
-	if err := c.driver.Take(most); err != nil { // which leaves the lock revoked
+	r, wait := &c.job.residence, claimAgain
+	if err := c.driver.Take(c.patience(channels.Nanos())); err != nil { // which leaves the lock revoked
 		c.stage = stageWanted
 		if !r.awaited {
 			wait = tick << min(c.refused, lockBackoffs)
@@ -133,6 +136,17 @@ func (l *loop) claim(c *Context, now int64) bool {
 	c.holding, c.stage, c.refused, c.vain, c.looks = true, stageHeld, 0, 0, 0
 	l.at(c, now)
 	return true
+}
+
+// patience is how long to wait for the next driver lock. Who has not let go when the time for all
+// is over is stopped, or does not want to, and the loop has others to serve.
+func (c *Context) patience(now int64) time.Duration {
+	r := &c.job.residence
+	if !r.awaited || r.step != StepRevoke && c.stage == stageWanted {
+		return 0
+	}
+	left := claimPatience - time.Duration(now-r.began)
+	return max(0, min(left, max(lockPatience, claimPatience/time.Duration(len(r.contexts)))))
 }
 
 // kept says that the agent has the lock beyond a turn.
@@ -225,6 +239,13 @@ func (l *loop) progress(j *Job, now int64) {
 		if c.stage == stageWanted {
 			out.Held++
 		}
+	}
+	switch {
+	case out.Step != StepSave:
+	case out.Held > 0:
+		r.strikes = min(r.strikes+1, strikesMost)
+	default:
+		r.strikes = 0
 	}
 	if j.done != nil {
 		j.done(out)

@@ -28,6 +28,7 @@ var groups = []group{
 	{"placement", placementGroup},
 	{"channels", channelsGroup},
 	{"netswitch", netswitchGroup},
+	{"hostile", hostileGroup},
 }
 
 // bench is what all groups share.
@@ -46,6 +47,13 @@ func main() {
 	if len(os.Args) > 2 && os.Args[1] == exchangeRank {
 		fmt.Fprintln(os.Stderr, exchange(os.Args[2]))
 		os.Exit(1)
+	}
+	if len(os.Args) > 1 && rankRoles[os.Args[1]] != nil {
+		if err := rankRoles[os.Args[1]](os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	only := flag.String("only", "", "comma-separated groups to run (default all)")
 	bin := flag.String("bin", "bin", "directory of scored and scrun")
@@ -94,7 +102,7 @@ func choose(only string) ([]group, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels, netswitch", name)
+			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels, netswitch, hostile", name)
 		}
 		chosen = append(chosen, groups[i])
 	}
