@@ -44,7 +44,7 @@ func TestOutputOfManyRanks(t *testing.T) {
 }
 
 func TestFloodWithASlowReader(t *testing.T) {
-	const bound = 40 << 20
+	const bound = residentMost
 	a := start(t)
 	a.run(1, sh("exec head -c 1000000000 /dev/zero"))
 	pid := a.process.Pid
@@ -202,7 +202,7 @@ func TestStdinIsHeldBack(t *testing.T) {
 		sent <- s.Send(&scorev1.Stdin{Eof: true})
 	}()
 	a.do(a.conn.AskRankStates(1))
-	if n := residentBytes(t, a.process.Pid); n > 40<<20 {
+	if n := residentBytes(t, a.process.Pid); n > residentMost {
 		t.Errorf("%d bytes resident", n)
 	}
 	select {
@@ -374,7 +374,7 @@ func TestIdleStewardIsSmall(t *testing.T) {
 		n = residentBytes(t, a.process.Pid)
 	}
 	t.Logf("%d MB resident with 64 ranks", n>>20)
-	if n > 40<<20 {
+	if n > residentMost {
 		t.Errorf("%d bytes resident", n)
 	}
 	a.do(a.conn.Kill())

@@ -1,0 +1,7 @@
+//go:build race
+
+package steward_test
+
+// residentMost bounds the memory of a steward under a flood. The race detector takes several
+// times as much for its own books.
+const residentMost = 160 << 20
