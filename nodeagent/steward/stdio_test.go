@@ -370,7 +370,7 @@ func TestIdleStewardIsSmall(t *testing.T) {
 	a.launched()
 	deadline := time.Now().Add(patience)
 	n := residentBytes(t, a.process.Pid)
-	for n > 40<<20 && time.Now().Before(deadline) {
+	for n > residentMost && time.Now().Before(deadline) {
 		n = residentBytes(t, a.process.Pid)
 	}
 	t.Logf("%d MB resident with 64 ranks", n>>20)
