@@ -213,7 +213,7 @@ func TestLastMessage(t *testing.T) {
 	})
 	s[0].leave(t)
 	removed := make(chan error, 1)
-	const linger = 300 * time.Millisecond // time enough for a refusal, on busy processors, too
+	const linger = time.Second // time enough for a refusal, on busy processors, too
 	begun := time.Now()
 	go func() { removed <- s[0].job.Remove(linger) }()
 	time.Sleep(3 * linger) // longer than it waits for a peer that says nothing
