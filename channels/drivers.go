@@ -84,10 +84,6 @@ func (img *Image) Accepting() (a Accepting, ok bool) {
 	}, rank != 0
 }
 
-// Asleep says that the process sleeps until something comes; it then drives itself
-// when something does.
-func (img *Image) Asleep() bool { return img.Sleeping() }
-
 // epoch relates this process's monotonic clock to the host's.
 var epochTime, epochNanos = epoch()
 

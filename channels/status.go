@@ -15,7 +15,8 @@ func (img *Image) SetState(state uint32) {
 	atomic.StoreUint32(img.mem.u32(img.layout.Status), state)
 }
 
-// Sleeping says whether the owner waits for a message in its sleep.
+// Sleeping says whether the owner waits for a message in its sleep; it drives itself when
+// something comes.
 func (img *Image) Sleeping() bool { return atomic.LoadUint32(img.sleepWord()) != 0 }
 
 func (img *Image) sleepWord() *uint32 { return img.mem.u32(img.layout.Status + 4) }

@@ -137,7 +137,7 @@ func TestAsleep(t *testing.T) {
 		defer close(done)
 		one.img.Sleep(time.Millisecond, func() bool { <-stop; return true })
 	}()
-	eventually(t, "it sleeps", one.img.Asleep)
+	eventually(t, "it sleeps", one.img.Sleeping)
 	zero.send(1, "x")
 	eventually(t, "it is acknowledged", zero.settled)
 	close(stop)

@@ -65,7 +65,7 @@ func (j *Job) Contexts() []ContextStatus {
 func (c *Context) status() ContextStatus {
 	s := ContextStatus{Rank: c.rank, Channel: c.channel, Mode: modeNames[c.mode.Load()], Geometry: c.img.Geometry(), Address: c.at}
 	c.guard(func() {
-		s.State, s.Asleep, s.Owner = c.img.State(), c.img.Asleep(), c.img.Owner(abi.RoleProcess)
+		s.State, s.Asleep, s.Owner = c.img.State(), c.img.Sleeping(), c.img.Owner(abi.RoleProcess)
 		s.Away = c.img.Away()
 		for i := range s.Counters {
 			s.Counters[i] = c.img.Counter(abi.Counter(i))

@@ -150,7 +150,7 @@ func (l *loop) visit(c *Context, now int64) {
 	if moved {
 		c.late, c.refused = false, 0
 	}
-	asleep := c.img.Asleep() && c.img.State() == abi.StateOpen
+	asleep := c.img.Sleeping() && c.img.State() == abi.StateOpen
 	switch {
 	case c.settled != nil || len(c.burials) > 0:
 		l.drive(c, now, heard, asleep)
