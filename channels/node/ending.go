@@ -42,7 +42,7 @@ func (c *Context) end(now int64) int64 {
 	if state == abi.StateOpen || e.told >= tellings {
 		return flowctl.NoDeadline
 	}
-	if c.stage == stageAway {
+	if c.residing.Away() {
 		if e.told == 0 {
 			e.since = 0 // what was sent before goes on when it is back
 		}

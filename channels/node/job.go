@@ -12,6 +12,7 @@ import (
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/places"
+	"score/channels/residence"
 )
 
 // name of a context within its job.
@@ -28,7 +29,7 @@ type Job struct {
 	connected func(*Job)
 	done      func(Outcome)
 	order     order
-	residence residence // the loop's
+	residence residence.Machine // the loop's
 
 	mu       sync.Mutex
 	mapFile  *os.File // the map for the ranks; nil before one asks for it

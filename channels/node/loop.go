@@ -209,7 +209,7 @@ func (l *loop) turn() {
 	l.callPosted()
 	l.takeOrders()
 	l.look(channels.Nanos())
-	l.lookAtSwitches(channels.Nanos())
+	l.lookAtSwitches()
 	l.sendNotices(channels.Nanos())
 }
 

@@ -2,25 +2,23 @@ package node
 
 import (
 	"sync/atomic"
-	"time"
+
+	"score/channels/residence"
 )
 
 // Step is what can be ordered of a job's contexts when its gang leaves the node or comes back.
-// Each takes in what the steps before it would have done.
-type Step uint8
+type Step = residence.Step
 
-// The steps.
+// The steps; see package residence.
 const (
-	// StepRevoke takes the driver locks, so that the processes send nothing more.
-	StepRevoke Step = iota + 1
-	// StepFlush drives the contexts until all that they sent is answered.
-	StepFlush
-	// StepSave makes them refuse what comes (away), with no timer running.
-	StepSave
-	// StepLoad makes them resident: what was refused or unsent is sent, and the processes
-	// may drive again.
-	StepLoad
+	StepRevoke = residence.Revoke
+	StepFlush  = residence.Flush
+	StepSave   = residence.Save
+	StepLoad   = residence.Load
 )
+
+// Outcome says how a step went.
+type Outcome = residence.Outcome
 
 const (
 	// stepBits hold a Step in the word of an order.
@@ -28,27 +26,13 @@ const (
 	stepMask = 1<<stepBits - 1
 )
 
-// Outcome says how a step went.
-type Outcome struct {
-	Step   Step
-	Number uint64        // as it was ordered
-	Took   time.Duration // from the loop's beginning with it
-	// Contexts is how many had part.
-	Contexts int
-	// Flushed and CutOff count, with StepSave, those that left with nothing in the network, and
-	// those of which something was still unanswered.
-	Flushed, CutOff int
-	// Held counts those whose process did not let go of the driver lock. They are left as
-	// they are, and follow the others as soon as it does.
-	Held int
-}
-
 // order is the newest one to a job. It is written by whoever orders and read by the loop.
 type order struct {
 	by     atomic.Int64
 	word   atomic.Uint64 // number and step
 	queued atomic.Bool   // the loop has it in its stack
 	next   *Job          // in the stack
+	taken  uint64        // the word that the loop took last
 }
 
 // Order orders a step, which is carried out for all contexts of the job in parallel and
@@ -94,8 +78,8 @@ func (l *loop) takeOrders() {
 		next := j.order.next
 		j.order.next = nil
 		j.order.queued.Store(false) // a newer order from now on comes by itself
-		if word := j.order.word.Load(); word != j.residence.word {
-			j.residence.word = word
+		if word := j.order.word.Load(); word != j.order.taken {
+			j.order.taken = word
 			l.obey(j, Step(word&stepMask), word>>stepBits, j.order.by.Load())
 		}
 		j = next

@@ -7,6 +7,7 @@ import (
 
 	"score/channels"
 	"score/channels/abi"
+	"score/channels/residence"
 	"score/flowctl"
 )
 
@@ -254,9 +255,9 @@ func TestHeldAgainAndAgain(t *testing.T) {
 		eventually(t, "the lock", r.driver.Enter)
 		stubborn = append(stubborn, r)
 	}
-	for i := range strikesMost + 2 {
+	for i := range residence.StrikesMost + 2 {
 		revoked := s[0].step(t, StepRevoke, most)
-		least := most >> min(i, strikesMost) / 2 // the loop may begin late
+		least := most >> min(i, residence.StrikesMost) / 2 // the loop may begin late
 		if revoked.Held != MaxChannels || revoked.Took < least {
 			t.Errorf("switch %d: %+v, after less than %v", i, revoked, least)
 		}

@@ -62,7 +62,7 @@ func (l *loop) at(c *Context, at int64) {
 func (l *loop) patience() int {
 	next := l.noticeDue()
 	for _, j := range l.switching {
-		next = min(next, j.residence.by)
+		next = min(next, j.residence.By())
 	}
 	for i := range l.waiting {
 		next = min(next, l.waiting[i].at)

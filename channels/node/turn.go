@@ -68,11 +68,11 @@ func (l *loop) drive(c *Context, now int64, heard, asleep bool) {
 
 // take takes the driver lock. If its holder, who lives, does not let go, he may go on.
 func (c *Context) take() error {
-	if c.kept() {
+	if c.residing.Kept() {
 		return nil
 	}
 	if err := c.driver.Take(lockPatience); err != nil {
-		if !c.job.residence.off {
+		if !c.job.residence.Off() {
 			c.img.Restore()
 		}
 		return err
@@ -82,7 +82,7 @@ func (c *Context) take() error {
 }
 
 func (c *Context) leave() {
-	if c.kept() {
+	if c.residing.Kept() {
 		return
 	}
 	c.driver.Leave()

@@ -1,11 +1,11 @@
 package node
 
 import (
-	"slices"
 	"time"
 
 	"score/channels"
 	"score/channels/abi"
+	"score/channels/residence"
 	"score/flowctl"
 )
 
@@ -47,22 +47,22 @@ var modeNames = [...]string{modeLocal: ModeLocal, modeWatched: ModeWatched, mode
 
 // watch is what the loop knows of a context.
 type watch struct {
-	number  int32 // of its events; 0: the loop does not have it
-	place   int   // in loop.waiting; -1: not there
-	listed  bool  // its socket is in the epoll; a datagram to it costs its sender a look there
-	armed   bool  // and wakes once
-	heard   bool  // something came to the armed socket
-	due     int64 // while armed: when to drive though nothing came
-	drives  uint32
-	looks   int  // without a section of the process
-	holding bool // the agent has the driver lock
-	late    bool // the process slept, and something lay there that the agent had to take
-	refused int  // times in a row that the lock was not given
-	vain    int  // times in a row that the socket woke the loop for nothing
-	settled func()
-	burials []burial
-	ending  ending
-	stage   stage
+	number   int32 // of its events; 0: the loop does not have it
+	place    int   // in loop.waiting; -1: not there
+	listed   bool  // its socket is in the epoll; a datagram to it costs its sender a look there
+	armed    bool  // and wakes once
+	heard    bool  // something came to the armed socket
+	due      int64 // while armed: when to drive though nothing came
+	drives   uint32
+	looks    int  // without a section of the process
+	holding  bool // the agent has the driver lock
+	late     bool // the process slept, and something lay there that the agent had to take
+	refused  int  // times in a row that the lock was not given
+	vain     int  // times in a row that the socket woke the loop for nothing
+	settled  func()
+	burials  []burial
+	ending   ending
+	residing residence.Member
 }
 
 // adopt takes a new context.
@@ -77,10 +77,8 @@ func (l *loop) adopt(c *Context) {
 	l.byEvent[c.number] = c
 	now := channels.Nanos()
 	l.watchAgain(c, now, tick)
-	c.job.residence.contexts = append(c.job.residence.contexts, c)
-	if c.job.residence.off {
-		l.guarded(c, func() { l.advance(c, now) })
-	}
+	c.residing.Context = resident{c}
+	c.job.residence.Add(now, &c.residing)
 }
 
 // drop lets go of contexts for ever.
@@ -107,9 +105,8 @@ func (l *loop) detach(c *Context) {
 		c.settled()
 		c.settled = nil
 	}
-	r := &c.job.residence
-	r.contexts = slices.DeleteFunc(r.contexts, func(other *Context) bool { return other == c })
-	l.progress(c.job, channels.Nanos())
+	c.job.residence.Drop(&c.residing)
+	l.progress(c.job)
 }
 
 // abandon gives a context up that cannot be used.
@@ -119,7 +116,6 @@ func (l *loop) abandon(c *Context, err error) {
 		_ = channels.Guard(c.img.Give) // the rank may have a use for the lock yet
 		c.holding = false
 	}
-	c.stage = stageHere
 	l.detach(c)
 	_ = c.driver.Close() // nothing more comes in that nobody takes
 }
@@ -140,7 +136,7 @@ func (l *loop) visit(c *Context, now int64) {
 	}
 	heard := c.heard
 	c.heard, c.armed = false, c.armed && !heard
-	if c.job.residence.off {
+	if c.job.residence.Off() {
 		l.attend(c, now, heard)
 		return
 	}

@@ -1,0 +1,274 @@
+package residence
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// claimPatience bounds the wait for the driver locks of a job that is being revoked, all
+	// together: a process in the middle of a section may have lost its processor to the agent.
+	claimPatience = 200 * time.Microsecond
+	// shareLeast bounds the wait for one of them from below: longer than any section.
+	shareLeast = 50 * time.Microsecond
+	// StrikesMost bounds how often the time for revoking is halved.
+	StrikesMost = 5
+	// claimAgain is the wait until the next try while the step's end is awaited.
+	claimAgain = int64(20 * time.Microsecond)
+	// retryFirst is the wait until the next try when nobody waits for it, doubled with each up to
+	// retryDoublings times, 64 ms.
+	retryFirst     = int64(time.Millisecond)
+	retryDoublings = 6
+	// flushGap is the shortest time between two looks at a context that is flushed, unless something comes.
+	flushGap = int64(50 * time.Microsecond)
+	// answersGap is when a context that has just left is driven once more, for the answers that are due.
+	answersGap = int64(time.Millisecond)
+)
+
+// stage is how far a context is in leaving its channel.
+type stage uint8
+
+const (
+	stageHere     stage = iota // its process drives, or the agent in its place
+	stageWanted                // the process is to let go of the driver lock
+	stageHeld                  // the agent keeps the lock
+	stageFlushing              // and sends nothing more, but waits for answers
+	stageFlushed               // all has been answered
+	stageAway                  // it refuses all that comes
+)
+
+// Member is a context as the machine knows it. The zero value with a Context is one that the machine
+// does not have yet.
+type Member struct {
+	Context Context
+	stage   stage
+	tries   int  // in a row, of taking the lock when nobody waited for it
+	present bool // the machine has it
+}
+
+// Kept says that the agent has the driver lock beyond a turn.
+func (c *Member) Kept() bool { return c.stage >= stageHeld }
+
+// Away says that the context refuses what comes.
+func (c *Member) Away() bool { return c.stage == stageAway }
+
+// Machine is how far a job's contexts on one node are in leaving their channels. The zero value is a job
+// that is on, without contexts.
+type Machine struct {
+	members []*Member
+	off     bool // the job's processes are not to drive
+	leaving bool // the job is being removed: nothing is switched any more
+	step    Step
+	number  uint64
+	by      int64
+	began   int64
+	awaited bool // the order's end is to be reported
+	strikes int  // switches in a row at which a process did not let go of the lock, up to StrikesMost
+	saved   Outcome
+
+	following bool // the order is just being carried out, and cannot be at its end yet
+}
+
+// Off says that the job's processes are not to drive.
+func (m *Machine) Off() bool { return m.off }
+
+// Awaited says that the end of an order is still to be reported, see Over.
+func (m *Machine) Awaited() bool { return m.awaited }
+
+// By is the instant at which the order is over at the latest.
+func (m *Machine) By() int64 { return m.by }
+
+// Order begins with a step at the instant now; revoking and flushing are given up at the instant by.
+// It takes in what the steps before it would have done, and replaces the order before it.
+func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
+	if step == Revoke && by > now {
+		by = now + (by-now)>>m.strikes // the next gang does not wait again and again for who never lets go
+	}
+	m.step, m.number, m.by, m.began, m.awaited = step, number, by, now, true
+	m.saved = Outcome{}
+	if !m.leaving {
+		m.off = step != Load
+		m.follow(now)
+	}
+}
+
+// Release ends all switching of a job that is being removed: what its ranks sent last is still to arrive.
+func (m *Machine) Release(now int64) {
+	m.off, m.leaving, m.step = false, true, Load
+	m.follow(now)
+}
+
+// Add takes a context in, which was made on its channel; if the job is not on, it follows the others.
+func (m *Machine) Add(now int64, c *Member) {
+	c.present, c.stage, c.tries = true, stageHere, 0
+	m.members = append(m.members, c)
+	if m.off {
+		c.Context.Guarded(func() { m.advance(c, now) })
+	}
+}
+
+// Drop forgets a context, which has no part in anything from now on.
+func (m *Machine) Drop(c *Member) {
+	c.present, c.stage = false, stageHere
+	m.members = slices.DeleteFunc(m.members, func(other *Member) bool { return other == c })
+}
+
+// follow brings all contexts to where the step wants them. All are revoked before the first is
+// waited for.
+func (m *Machine) follow(now int64) {
+	m.following = true
+	all := slices.Clone(m.members) // one that cannot be used drops out
+	if m.off {
+		for _, c := range all {
+			c.guarded(c.Context.Revoke)
+		}
+	}
+	for _, c := range all {
+		c.guarded(func() { m.advance(c, now) })
+	}
+	m.following = false
+}
+
+func (c *Member) guarded(f func()) {
+	if c.present {
+		c.Context.Guarded(f)
+	}
+}
+
+// advance brings a context to where the step wants it, as far as that goes now.
+func (m *Machine) advance(c *Member, now int64) {
+	if !m.off {
+		m.bringBack(c, now)
+		return
+	}
+	if !m.claim(c, now) {
+		return
+	}
+	if m.step >= Flush && c.stage == stageHeld {
+		c.stage = stageFlushing
+		c.Context.Flush(now)
+		if m.step == Flush {
+			m.flush(c, now)
+		}
+	}
+	if m.step == Save && c.stage != stageAway {
+		m.suspend(c, now)
+	}
+}
+
+// claim takes the driver lock and keeps it. While its holder, who lives, does not let go, the context
+// is left alone.
+func (m *Machine) claim(c *Member, now int64) bool {
+	if c.Kept() {
+		return true
+	}
+	if c.Context.Take(m.patience(c)) != nil { // which leaves the lock revoked
+		c.stage = stageWanted
+		wait := claimAgain
+		if !m.awaited {
+			wait = retryFirst << min(c.tries, retryDoublings)
+			c.tries++
+		}
+		c.Context.LookAt(now + wait)
+		return false
+	}
+	c.stage, c.tries = stageHeld, 0
+	c.Context.LookAt(now)
+	return true
+}
+
+// patience is how long to wait for the next driver lock, and until when. Who has not let go when the time
+// for all is over is stopped, or does not want to, and the agent has others to serve.
+func (m *Machine) patience(c *Member) (share time.Duration, until int64) {
+	if !m.awaited || m.step != Revoke && c.stage == stageWanted {
+		return 0, m.began
+	}
+	return max(shareLeast, claimPatience/time.Duration(len(m.members))), m.began + int64(claimPatience)
+}
+
+// flush drives a context that waits for answers, until it has them.
+func (m *Machine) flush(c *Member, now int64) {
+	after := c.Context.Drive(now)
+	if c.Context.Flushed() {
+		c.stage = stageFlushed
+	}
+	c.Context.Await(max(min(c.Context.Due(), m.by), after+flushGap))
+}
+
+// suspend takes a context from its channel.
+func (m *Machine) suspend(c *Member, now int64) {
+	if c.Context.Flushed() {
+		m.saved.Flushed++
+	} else {
+		m.saved.CutOff++
+	}
+	c.Context.Suspend(now)
+	c.stage = stageAway
+	c.Context.Await(now + answersGap)
+}
+
+// bringBack gives a context back to its process.
+func (m *Machine) bringBack(c *Member, now int64) {
+	switch was := c.stage; was {
+	case stageHere:
+		return
+	case stageWanted:
+		c.stage = stageHere
+		c.Context.Restore()
+	default:
+		if was > stageHeld {
+			c.Context.Resume(now)
+		}
+		c.stage = stageHere
+		c.Context.Leave()
+	}
+	c.Context.Back(now)
+}
+
+// Look looks at a context of a job that is off, which it asked for or to which something came. It says
+// whether the agent is to drive it as it does any whose process does not.
+func (m *Machine) Look(now int64, c *Member) (drive bool) {
+	if !c.Kept() {
+		m.advance(c, now)
+	}
+	switch {
+	case !c.Kept():
+		return false
+	case c.stage == stageFlushing:
+		m.flush(c, now)
+		return false
+	default:
+		return true
+	}
+}
+
+// Over says, once, that an order is at its end, and how it went.
+func (m *Machine) Over(now int64) (out Outcome, over bool) {
+	if !m.awaited || m.following || now < m.by && m.busy() {
+		return Outcome{}, false
+	}
+	m.awaited = false
+	out = m.saved
+	out.Step, out.Number, out.Took = m.step, m.number, time.Duration(now-m.began)
+	out.Contexts = len(m.members)
+	for _, c := range m.members {
+		if c.stage == stageWanted {
+			out.Held++
+		}
+	}
+	switch {
+	case out.Step != Save:
+	case out.Held > 0:
+		m.strikes = min(m.strikes+1, StrikesMost)
+	default:
+		m.strikes = 0
+	}
+	return out, true
+}
+
+// busy says that the step waits for a context.
+func (m *Machine) busy() bool {
+	return slices.ContainsFunc(m.members, func(c *Member) bool {
+		return m.step == Revoke && c.stage == stageWanted || m.step == Flush && c.stage == stageFlushing
+	})
+}

@@ -1,0 +1,213 @@
+package residence
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+const ms = int64(time.Millisecond)
+
+// fake is a context that does as its fields say, and notes what is done to it.
+type fake struct {
+	m       *Machine
+	member  Member
+	held    bool // by its process
+	broken  bool // cannot be used
+	flushed bool
+	did     []string
+	at      int64
+}
+
+func newFake(m *Machine) *fake {
+	f := &fake{m: m, flushed: true}
+	f.member.Context = f
+	return f
+}
+
+func (f *fake) note(what string) { f.did = append(f.did, what) }
+
+func (f *fake) Guarded(do func()) {
+	if f.broken {
+		f.m.Drop(&f.member)
+		return
+	}
+	do()
+}
+
+func (f *fake) Revoke()  { f.note("revoke") }
+func (f *fake) Restore() { f.note("restore") }
+func (f *fake) Leave()   { f.note("leave") }
+
+func (f *fake) Take(time.Duration, int64) error {
+	if f.held {
+		return errors.New("held")
+	}
+	f.note("take")
+	return nil
+}
+
+func (f *fake) Flush(int64)           { f.note("flush") }
+func (f *fake) Flushed() bool         { return f.flushed }
+func (f *fake) Suspend(int64)         { f.note("suspend") }
+func (f *fake) Resume(int64)          { f.note("resume") }
+func (f *fake) Drive(now int64) int64 { return now }
+func (f *fake) Due() int64            { return 1 << 62 }
+func (f *fake) LookAt(at int64)       { f.at = at }
+func (f *fake) Await(at int64)        { f.at = at }
+func (f *fake) Back(int64)            { f.note("back") }
+
+// all makes a machine with fakes.
+func all(n int) (*Machine, []*fake) {
+	m := new(Machine)
+	var list []*fake
+	for range n {
+		f := newFake(m)
+		m.Add(0, &f.member)
+		list = append(list, f)
+	}
+	return m, list
+}
+
+// TestRound: the steps of leaving and coming back, each over at once.
+func TestRound(t *testing.T) {
+	m, list := all(2)
+	for step := Revoke; step <= Load; step++ {
+		m.Order(ms, step, uint64(step), 2*ms)
+		out, over := m.Over(ms)
+		if !over || out.Step != step || out.Number != uint64(step) || out.Contexts != 2 || out.Held != 0 {
+			t.Errorf("step %d: %+v, over %v", step, out, over)
+		}
+		if step == Save && out.Flushed != 2 {
+			t.Errorf("save: %+v", out)
+		}
+		if _, again := m.Over(ms); again {
+			t.Errorf("step %d is told twice", step)
+		}
+	}
+	want := []string{"revoke", "take", "revoke", "flush", "revoke", "suspend", "resume", "leave", "back"}
+	for _, f := range list {
+		if !slices.Equal(f.did, want) {
+			t.Errorf("was done: %v, want %v", f.did, want)
+		}
+	}
+}
+
+// TestLateLock: who lets go late follows the others, as far as they are.
+func TestLateLock(t *testing.T) {
+	for step, want := range map[Step][]string{
+		Revoke: {"revoke", "take"},
+		Flush:  {"revoke", "take", "flush"},
+		Save:   {"revoke", "take", "flush", "suspend"},
+	} {
+		m, list := all(1)
+		f := list[0]
+		f.held = true
+		m.Order(ms, step, 1, 2*ms)
+		if _, over := m.Over(ms); over != (step != Revoke) {
+			t.Errorf("step %d is over: %v", step, over)
+		}
+		out, over := m.Over(2 * ms)
+		if step == Revoke && (!over || out.Held != 1) {
+			t.Errorf("%+v, over %v", out, over)
+		}
+		f.held = false
+		if m.Look(3*ms, &f.member); !slices.Equal(f.did, want) {
+			t.Errorf("step %d: was done %v, want %v", step, f.did, want)
+		}
+	}
+}
+
+// TestNeverGiven: a context whose lock was not given is left alone, and given back its right to drive.
+func TestNeverGiven(t *testing.T) {
+	m, list := all(1)
+	f := list[0]
+	f.held = true
+	m.Order(ms, Save, 1, 2*ms)
+	if out, _ := m.Over(ms); out.Held != 1 || out.Flushed+out.CutOff != 0 {
+		t.Errorf("%+v", out)
+	}
+	for i := range retryDoublings + 3 {
+		now := f.at
+		m.Look(now, &f.member)
+		if want := now + retryFirst<<min(i, retryDoublings); f.at != want {
+			t.Errorf("try %d: again after %v", i, time.Duration(f.at-now))
+		}
+	}
+	m.Order(ms, Load, 2, 2*ms)
+	if want := []string{"revoke", "restore", "back"}; !slices.Equal(f.did, want) || m.Off() {
+		t.Errorf("was done: %v, want %v", f.did, want)
+	}
+}
+
+// TestDropsOut: a context that cannot be used holds nobody up, and the step is not over before the others
+// have had their turn.
+func TestDropsOut(t *testing.T) {
+	m, list := all(3)
+	list[0].broken = true
+	over := false
+	m.members[0].Context = early{list[0], func() { _, over = m.Over(ms) }}
+	m.Order(ms, Save, 1, 2*ms)
+	if over {
+		t.Error("over while two contexts were still to be saved")
+	}
+	if out, over := m.Over(ms); !over || out.Contexts != 2 || out.Flushed != 2 {
+		t.Errorf("%+v, over %v", out, over)
+	}
+}
+
+// early asks, like a loop that gives a context up, whether the step is over without it.
+type early struct {
+	*fake
+	ask func()
+}
+
+func (e early) Guarded(do func()) {
+	e.fake.Guarded(do)
+	e.ask()
+}
+
+// TestFlushAwaits: a flush is over when all is answered, or at its instant.
+func TestFlushAwaits(t *testing.T) {
+	m, list := all(2)
+	list[0].flushed = false
+	m.Order(ms, Flush, 1, 5*ms)
+	if _, over := m.Over(5*ms - 1); over {
+		t.Error("over though something is unanswered")
+	}
+	if _, over := m.Over(5 * ms); !over {
+		t.Error("not over at its instant")
+	}
+	m.Order(6*ms, Save, 2, 7*ms)
+	if out, _ := m.Over(6 * ms); out.Flushed != 1 || out.CutOff != 1 {
+		t.Errorf("%+v", out)
+	}
+}
+
+// TestRemovedWhileAway: its contexts come back, and no order moves them any more.
+func TestRemovedWhileAway(t *testing.T) {
+	m, list := all(1)
+	m.Order(ms, Save, 1, 2*ms)
+	m.Over(ms)
+	m.Release(ms)
+	if list[0].member.Kept() || m.Off() {
+		t.Error("still kept")
+	}
+	m.Order(2*ms, Save, 2, 3*ms)
+	if out, over := m.Over(2 * ms); !over || out.Flushed != 0 || list[0].member.Kept() {
+		t.Errorf("a job that is removed was saved: %+v, over %v", out, over)
+	}
+}
+
+// TestMadeWhileAway: a context that is made while its job is away is away from the start.
+func TestMadeWhileAway(t *testing.T) {
+	m, _ := all(1)
+	m.Order(ms, Save, 1, 2*ms)
+	m.Over(ms)
+	late := newFake(m)
+	m.Add(3*ms, &late.member)
+	if !late.member.Away() {
+		t.Errorf("was done: %v", late.did)
+	}
+}
