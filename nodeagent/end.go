@@ -12,6 +12,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
+	"score/scored/failpoint"
 )
 
 const (
@@ -131,6 +132,7 @@ func (j *job) end(usage *scorev1.Usage, report bool) {
 		usage = &scorev1.Usage{}
 	}
 	j.addSwitching(usage)
+	_ = failpoint.Hit(failpoint.DoneReport) // cannot fail
 	j.mu.Lock()
 	if j.done != nil {
 		j.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
+	"score/scored/failpoint"
 )
 
 // hear takes one message of the job's steward; the next comes when it returns.
@@ -53,12 +54,14 @@ func (j *job) hearPrepared(m *scorev1.Prepared) {
 		j.refused(message)
 		return
 	}
+	_ = failpoint.Hit(failpoint.PrepareEnd) // cannot fail
 	j.tell(message, true)
 }
 
 // hearLaunched tells the switching thread first: a gang whose slice is over
 // must stop.
 func (j *job) hearLaunched(m *scorev1.Launched) {
+	_ = failpoint.Hit(failpoint.LaunchEnd) // cannot fail
 	steward := j.stewardOf()
 	for _, pid := range m.GetPids() {
 		steward.Container.Started(int(pid), int(pid)) // every rank leads its process group
@@ -72,6 +75,7 @@ func (j *job) hearLaunched(m *scorev1.Launched) {
 }
 
 func (j *job) hearExited(m *scorev1.RankExited) {
+	_ = failpoint.Hit(failpoint.ExitReport) // cannot fail
 	j.withChannels(func(c *dataplane.Job) { c.Ended(m.GetRank()) })
 	m.JobId, m.AtNanos = j.id, j.agent.clock.cluster(m.GetAtNanos())
 	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: m}}, true)
@@ -122,8 +126,8 @@ func (j *job) notice(n switcher.Notice) {
 		j.note(fmt.Sprintf("node %s: the job's processes did not stop in time when its slice was over, %d times in a row; "+
 			"other jobs lose that time (are they stuck in a system call?)", j.agent.options.Name, n.Late))
 	case switcher.NoticeLaunchFailed:
-		// The steward's connection has broken: stewardGone ends the job.
 		log.Warn("job could not be launched", zap.Error(n.Err))
+		j.stewardOf().KillProcess() // stewardGone ends the job, on all nodes
 	case switcher.NoticeFailed:
 		log.Warn("job cannot be switched", zap.Error(n.Err))
 	}

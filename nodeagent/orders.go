@@ -7,6 +7,7 @@ import (
 
 	"score/ctxswitch"
 	"score/scored/api/scorev1"
+	"score/scored/failpoint"
 )
 
 // leaderOrders does what the leader says; it is the uplink's Handler. Nothing
@@ -41,8 +42,10 @@ func (a leaderOrders) Lost() {
 func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 	switch m := message.GetMessage().(type) {
 	case *scorev1.ServerMessage_Prepare:
+		_ = failpoint.Hit(failpoint.PrepareArrived) // cannot fail
 		a.prepare(m.Prepare)
 	case *scorev1.ServerMessage_Plan:
+		_ = failpoint.Hit(failpoint.PlanArrived) // cannot fail
 		a.switcher.Plan(planOf(m.Plan))
 	case *scorev1.ServerMessage_Kill:
 		a.kill(m.Kill)

@@ -7,6 +7,7 @@ import (
 
 	"score/nodeagent/clock"
 	"score/nodeagent/realtime"
+	"score/scored/failpoint"
 )
 
 // timekeeper knows the cluster's time; it is the uplink's Clock.
@@ -21,6 +22,8 @@ type timekeeper struct {
 
 // Sample takes a heartbeat's round trip.
 func (t *timekeeper) Sample(term uint64, sent, cluster, received int64) {
+	_ = failpoint.Hit(failpoint.ClockSample) // cannot fail
+	cluster += failpoint.Shift(failpoint.ClockSample).Nanoseconds()
 	t.mu.Lock()
 	err := t.filter.Add(term, clock.Sample{Sent: sent, Server: cluster, Received: received})
 	estimate, ok := t.filter.Estimate(realtime.Now())

@@ -5,7 +5,19 @@ import (
 	"time"
 
 	"score/ctxswitch"
+	"score/scored/failpoint"
 )
+
+// stepPoints are passed before a step's order is carried out, and before the machine
+// is told that it was.
+var stepPoints = [...]struct{ begin, end failpoint.Point }{
+	ctxswitch.Revoke: {failpoint.SwitchRevokeBegin, failpoint.SwitchRevokeEnd},
+	ctxswitch.Stop:   {failpoint.SwitchStopBegin, failpoint.SwitchStopEnd},
+	ctxswitch.Flush:  {failpoint.SwitchFlushBegin, failpoint.SwitchFlushEnd},
+	ctxswitch.Save:   {failpoint.SwitchSaveBegin, failpoint.SwitchSaveEnd},
+	ctxswitch.Load:   {failpoint.SwitchLoadBegin, failpoint.SwitchLoadEnd},
+	ctxswitch.Go:     {failpoint.SwitchGoBegin, failpoint.SwitchGoEnd},
+}
 
 // handle tells the machine a fact and does what it orders, until it orders
 // nothing more.
@@ -26,6 +38,9 @@ func (s *Switcher) carryOut() {
 // order appends what follows from a fact. Records are read at once, since they
 // hold only until the machine is told the next fact.
 func (s *Switcher) order(now int64, event ctxswitch.Event) {
+	if event.Kind == ctxswitch.EventDone {
+		_ = failpoint.Hit(stepPoints[event.Step].end) // cannot fail
+	}
 	for _, effect := range s.machine.Handle(now, event) {
 		if effect.Kind == ctxswitch.EffectRecord {
 			s.observe(effect.Record)
@@ -42,6 +57,9 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	if j == nil {
 		return
 	}
+	if effect.Step != ctxswitch.Steady {
+		_ = failpoint.Hit(stepPoints[effect.Step].begin) // cannot fail
+	}
 	switch effect.Kind {
 	case ctxswitch.EffectFreeze:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
@@ -56,7 +74,11 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		s.order(s.clock.now(), ctxswitch.Done(effect))
 	case ctxswitch.EffectLaunch:
 		j.handle.on.Store(true)
-		if err := j.Launch(); err != nil {
+		err := failpoint.Hit(failpoint.LaunchBegin)
+		if err == nil {
+			err = j.Launch()
+		}
+		if err != nil {
 			s.tell(Notice{Kind: NoticeLaunchFailed, Job: j.ID, Err: err})
 		}
 	case ctxswitch.EffectWarn:

@@ -67,6 +67,11 @@ func runAgent(ctx context.Context, c config.Config, ready func()) error {
 	if err != nil {
 		return err
 	}
+	stop, err := failpoints(options.Name, logger)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	agent, err := nodeagent.New(options)
 	if err != nil {
 		return err

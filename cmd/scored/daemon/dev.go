@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"score/cmd/scored/config"
@@ -137,7 +138,16 @@ func (c *devCluster) configure() error {
 
 // run starts the server, then the agents, and stops them in the other order.
 func (c *devCluster) run(ctx context.Context) error {
-	control, err := c.newServer()
+	logger, err := newLogger(c.logLevel)
+	if err != nil {
+		return err
+	}
+	disarm, err := failpoints(serverFailpoints, logger)
+	if err != nil {
+		return err
+	}
+	defer disarm()
+	control, err := c.newServer(logger)
 	if err != nil {
 		return err
 	}
@@ -156,11 +166,7 @@ func (c *devCluster) run(ctx context.Context) error {
 	return errors.Join(err, servers.Wait())
 }
 
-func (c *devCluster) newServer() (*server.Server, error) {
-	logger, err := newLogger(c.logLevel)
-	if err != nil {
-		return nil, err
-	}
+func (c *devCluster) newServer(logger *zap.Logger) (*server.Server, error) {
 	options, err := serverOptions(c.config, logger)
 	if err != nil {
 		return nil, err

@@ -49,6 +49,11 @@ func runServer(ctx context.Context, c config.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	stop, err := failpoints(serverFailpoints, logger)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	s, err := server.New(options)
 	if err != nil {
 		return err
