@@ -238,6 +238,7 @@ func (w *world) turn(i int, away *bool) {
 	defer r.agent.Leave()
 	if *away = !*away; !*away {
 		r.agent.Resume(w.now)
+		r.agent.Follow()
 		return
 	}
 	r.agent.Flush(w.now)
@@ -246,4 +247,5 @@ func (w *world) turn(i int, away *bool) {
 		r.agent.Drive(w.now)
 	}
 	r.agent.Suspend(w.now)
+	r.agent.Follow()
 }

@@ -50,6 +50,7 @@ type Driver struct {
 	receive  func(link.Address, []byte)
 	writer   link.Writer
 	told     uint32 // Status.Gone as last looked at
+	mended   bool   // the agent before was killed in its section, perhaps between two steps of a switch
 	freed    bool   // this section made space in the send buffer, or ended a peer
 	damage   error
 }
@@ -220,6 +221,7 @@ func (d *Driver) sendTouched() {
 // tick does what is due, at all peers that have something pending.
 func (d *Driver) tick() {
 	d.due = flowctl.NoDeadline
+	d.followMended()
 	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
 		p := d.peer(rank)
 		if p == nil {

@@ -87,8 +87,10 @@ func hostileStep(t *testing.T, w *world, mem []byte, op byte, data *[]byte) {
 		case 6:
 			r.agent.Flush(w.now)
 			r.agent.Suspend(w.now)
+			r.agent.Follow()
 		case 7:
 			r.agent.Resume(w.now)
+			r.agent.Follow()
 			r.agent.Announce(link.EndDied)
 		}
 		r.agent.Settled()

@@ -8,6 +8,7 @@ import (
 // What it had taken from the network and not acknowledged is as lost on the wire; what it
 // had acknowledged must be in the inbox, and what had been acknowledged to it is freed.
 func (d *Driver) mend() {
+	d.mended = true
 	if a, ok := d.img.Accepting(); ok {
 		d.takeBack(a)
 		d.img.Accepted()

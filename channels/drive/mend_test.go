@@ -44,13 +44,7 @@ func agentKilled(t *testing.T, length, frame, at int) {
 	to.agent.now = w.now
 	kill := killAt{frame: frame, step: at}
 	kill.run(t, to)
-	// A former agent's word is that of a dead one.
-	to.img.SetOwner(abi.RoleAgent, channels.Process{Pid: 1 << 30})
-	next, err := New(to.img, &port{r: to}, to.agent.where, abi.RoleAgent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	to.agent = next
+	to.replaceAgent(t)
 	to.drive(true)
 	finish(t, w, 1, length)
 	exchangeOne(t, w, 2, length)
@@ -94,4 +88,74 @@ func (k killAt) run(t *testing.T, to *rank) {
 	if seen <= k.frame {
 		t.Skipf("only %d frames came at once", seen)
 	}
+}
+
+// TestAgentKilledInSwitch: the next agent finds a context that is half away, or half back, or in the
+// middle of a flush. It goes on as the image says, and what was unanswered comes.
+func TestAgentKilledInSwitch(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		last func(d *Driver, now int64)
+		away bool
+	}{
+		{"flush", (*Driver).Flush, false},
+		{"suspend", func(d *Driver, now int64) { d.Flush(now); d.Suspend(now) }, true},
+		{"away", func(d *Driver, now int64) { d.Flush(now); d.Suspend(now); d.Follow() }, true},
+		{"resume", func(d *Driver, now int64) { d.Flush(now); d.Suspend(now); d.Follow(); d.Resume(now) }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, 2, abi.Geometry{})
+			from := w.ranks[0]
+			exchangeOne(t, w, 0, 30) // so that the addresses are known
+			w.fate = func(datagram) []datagram { return nil }
+			if !from.send(1, message(0, 1, 1, 30)) {
+				t.Fatal("no space")
+			}
+			w.fate = nil
+			if err := from.agent.Take(0); err != nil {
+				t.Fatal(err)
+			}
+			c.last(from.agent, w.now)
+			from.replaceAgent(t)
+			from.drive(true)
+			if c.away {
+				stillAway(t, w)
+			}
+			finish(t, w, 1, 30)
+			exchangeOne(t, w, 2, 30)
+		})
+	}
+}
+
+// stillAway lets the peer send to a context that is away, whose timers stand still, and brings it back.
+func stillAway(t *testing.T, w *world) {
+	t.Helper()
+	from, to := w.ranks[0], w.ranks[1]
+	if !to.send(0, message(1, 0, 0, 30)) {
+		t.Fatal("no space")
+	}
+	for range 100 {
+		w.now += 10_000_000
+		from.drive(true)
+		to.drive(false)
+	}
+	if from.agent.Due() != flowctl.NoDeadline {
+		t.Error("a timer runs, and the context is away")
+	}
+	if _, ok := from.in.Poll(); ok {
+		t.Error("a message was taken for a context that is away")
+	}
+	from.asAgent(func(d *Driver) { d.Resume(w.now); d.Follow() })
+}
+
+// replaceAgent has the agent's place taken by another, as after its death. A former agent's word is that of
+// a dead one.
+func (r *rank) replaceAgent(t *testing.T) {
+	t.Helper()
+	r.img.SetOwner(abi.RoleAgent, channels.Process{Pid: 1 << 30})
+	next, err := New(r.img, &port{r: r}, r.agent.where, abi.RoleAgent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.agent = next
 }

@@ -3,12 +3,13 @@ package drive
 import "score/flowctl"
 
 // A context leaves its channel in three steps, under the agent's lock: Flush, Drive until
-// Flushed, Suspend. Whatever comes then is refused (away) by whoever drives it. Resume brings it
-// back. See flowctl for what each means for a pair.
+// Flushed, Suspend. Whatever comes then is refused (away) by whoever drives it. Resume
+// brings it back. See flowctl for what each means for a pair.
 
 // Flush stops the sending of frames, and asks for what is unanswered.
 func (d *Driver) Flush(now int64) {
 	d.now = now
+	d.followMended()
 	d.eachActive(func(p *peer) {
 		p.send.Flush(&d.flow, now)
 		p.recv.Flush()
@@ -26,34 +27,56 @@ func (d *Driver) Flushed() bool {
 	return true
 }
 
-// Suspend makes the context not resident: timers stand still, and all that comes is refused.
+// Suspend makes the context not resident: all that comes is refused, and no deadline is waited for. It
+// takes the same time whatever is in the buffers; in the same section, Follow does the rest.
 func (d *Driver) Suspend(now int64) {
 	d.now = now
 	d.img.SetAway(true)
+	d.due = flowctl.NoDeadline
+}
+
+// Resume ends Flush and Suspend. It takes the same time whatever is in the buffers; in the same section,
+// Follow does the rest.
+func (d *Driver) Resume(now int64) {
+	d.now = now
+	d.img.SetAway(false)
+	d.due = now
+}
+
+// Follow takes the peers to where Suspend or Resume brought the context: their timers stand still, or what
+// was refused or unsent is sent, and who was refused meanwhile is told.
+func (d *Driver) Follow() {
+	d.mended = false
+	if d.img.Away() {
+		d.suspendPeers()
+		return
+	}
 	d.eachActive(func(p *peer) {
-		p.send.Suspend(now)
-		p.recv.Suspend(now)
+		if p.send.Resume(&d.flow, d.now) {
+			d.lose(p)
+		}
+		p.recv.Resume(&d.flow, d.now, d.hint(p))
+	})
+	d.sendTouched()
+}
+
+// followMended ends what an agent may have left half done that was killed before it got to Follow,
+// or after Flush.
+func (d *Driver) followMended() {
+	if d.mended {
+		d.Follow()
+	}
+}
+
+func (d *Driver) suspendPeers() {
+	d.eachActive(func(p *peer) {
+		p.send.Suspend(d.now)
+		p.recv.Suspend(d.now)
 	})
 	for _, p := range d.touched {
 		p.touched = false
 	}
 	d.touched = d.touched[:0]
-	d.due = flowctl.NoDeadline
-}
-
-// Resume ends Flush and Suspend: what was refused or unsent is sent, and peers that were
-// refused are told.
-func (d *Driver) Resume(now int64) {
-	d.now = now
-	d.img.SetAway(false)
-	d.due = now
-	d.eachActive(func(p *peer) {
-		if p.send.Resume(&d.flow, now) {
-			d.lose(p)
-		}
-		p.recv.Resume(&d.flow, now, d.hint(p))
-	})
-	d.sendTouched()
 }
 
 // HeldAway says that something waits for a peer that is not resident.

@@ -27,8 +27,9 @@ func TestFlushedPeerSends(t *testing.T) {
 			t.Error("all is answered, and the context is not flushed")
 		}
 		d.Suspend(w.now)
+		d.Follow()
 	})
-	from.asAgent(func(d *Driver) { d.Resume(w.now) })
+	from.asAgent(func(d *Driver) { d.Resume(w.now); d.Follow() })
 	finish(t, w, 1, 30)
 	exchangeOne(t, w, 2, 30)
 }
@@ -72,7 +73,7 @@ func TestHalfMessageGoesOn(t *testing.T) {
 		w.ranks[2].drive(false)
 		to.drive(true)
 	}
-	to.asAgent(func(d *Driver) { d.Suspend(w.now) })
+	to.asAgent(func(d *Driver) { d.Suspend(w.now); d.Follow() })
 	w.fate = nil
 	for range 10 {
 		w.now += int64(time.Millisecond)
@@ -87,6 +88,7 @@ func TestHalfMessageGoesOn(t *testing.T) {
 			t.Errorf("%d frames are known to be left, room is told for %d", p.left, hint)
 		}
 		d.Resume(w.now)
+		d.Follow()
 	})
 	settle(t, w)
 	for i := range 4 {

@@ -15,8 +15,10 @@ func (l *loop) obey(j *Job, step Step, number uint64, by int64) {
 	if !j.residence.Awaited() {
 		l.switching = append(l.switching, j)
 	}
-	j.residence.Order(channels.Nanos(), step, number, by)
+	now := channels.Nanos()
+	j.residence.Order(now, step, number, by)
 	l.progress(j)
+	j.residence.Settle(now)
 }
 
 // attend looks at a context of a job that is not on.
@@ -52,8 +54,10 @@ func (l *loop) progress(j *Job) {
 // release ends all switching of a job that is being removed.
 func (l *loop) release(j *Job) {
 	l.do(func() {
-		j.residence.Release(channels.Nanos())
+		now := channels.Nanos()
+		j.residence.Release(now)
 		l.progress(j)
+		j.residence.Settle(now)
 	})
 }
 
@@ -99,6 +103,7 @@ func (r resident) Flush(now int64)   { r.c.driver.Flush(now) }
 func (r resident) Flushed() bool     { return r.c.driver.Flushed() }
 func (r resident) Suspend(now int64) { r.c.driver.Suspend(now) }
 func (r resident) Resume(now int64)  { r.c.driver.Resume(now) }
+func (r resident) Follow()           { r.c.driver.Follow() }
 func (r resident) Due() int64        { return r.c.driver.Due() }
 
 func (r resident) Drive(now int64) (after int64) {

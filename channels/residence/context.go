@@ -22,6 +22,8 @@ type Context interface {
 	Flushed() bool
 	Suspend(now int64)
 	Resume(now int64)
+	// Follow ends Suspend and Resume, with the work that grows with the number of peers.
+	Follow()
 	// Drive takes and sends until nothing comes any more, and says when that was.
 	Drive(now int64) (after int64)
 	Due() int64

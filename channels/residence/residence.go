@@ -44,6 +44,7 @@ type Member struct {
 	stage   stage
 	tries   int  // in a row, of taking the lock when nobody waited for it
 	present bool // the machine has it
+	settles bool // it left or came back, and Settle is to end that
 }
 
 // Kept says that the agent has the driver lock beyond a turn.
@@ -79,7 +80,8 @@ func (m *Machine) Awaited() bool { return m.awaited }
 func (m *Machine) By() int64 { return m.by }
 
 // Order begins with a step at the instant now; revoking and flushing are given up at the instant by.
-// It takes in what the steps before it would have done, and replaces the order before it.
+// It takes in what the steps before it would have done, and replaces the order before it. Settle follows,
+// once Over has been asked.
 func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
 	if step == Revoke && by > now {
 		by = now + (by-now)>>m.strikes // the next gang does not wait again and again for who never lets go
@@ -92,7 +94,29 @@ func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
 	}
 }
 
+// Settle does what nobody waits for when contexts leave and come back: system calls, and work for each peer.
+func (m *Machine) Settle(now int64) {
+	for _, c := range slices.Clone(m.members) {
+		c.guarded(func() { m.settle(c, now) })
+	}
+}
+
+func (m *Machine) settle(c *Member, now int64) {
+	if !c.settles {
+		return
+	}
+	c.settles = false
+	c.Context.Follow()
+	if c.stage == stageAway {
+		c.Context.Await(now + answersGap)
+		return
+	}
+	c.Context.Leave()
+	c.Context.Back(now)
+}
+
 // Release ends all switching of a job that is being removed: what its ranks sent last is still to arrive.
+// Settle follows, as with Order.
 func (m *Machine) Release(now int64) {
 	m.off, m.leaving, m.step = false, true, Load
 	m.follow(now)
@@ -100,10 +124,10 @@ func (m *Machine) Release(now int64) {
 
 // Add takes a context in, which was made on its channel; if the job is not on, it follows the others.
 func (m *Machine) Add(now int64, c *Member) {
-	c.present, c.stage, c.tries = true, stageHere, 0
+	c.present, c.stage, c.tries, c.settles = true, stageHere, 0, false
 	m.members = append(m.members, c)
 	if m.off {
-		c.Context.Guarded(func() { m.advance(c, now) })
+		c.Context.Guarded(func() { m.advance(c, now); m.settle(c, now) })
 	}
 }
 
@@ -197,30 +221,30 @@ func (m *Machine) flush(c *Member, now int64) {
 
 // suspend takes a context from its channel.
 func (m *Machine) suspend(c *Member, now int64) {
-	if c.Context.Flushed() {
+	if c.stage == stageFlushed || c.Context.Flushed() {
 		m.saved.Flushed++
 	} else {
 		m.saved.CutOff++
 	}
 	c.Context.Suspend(now)
-	c.stage = stageAway
-	c.Context.Await(now + answersGap)
+	c.stage, c.settles = stageAway, true
 }
 
-// bringBack gives a context back to its process.
+// bringBack gives a context back to its process, which has it after settle.
 func (m *Machine) bringBack(c *Member, now int64) {
-	switch was := c.stage; was {
+	was := c.stage
+	c.stage = stageHere
+	switch was {
 	case stageHere:
 		return
 	case stageWanted:
-		c.stage = stageHere
 		c.Context.Restore()
-	default:
-		if was > stageHeld {
-			c.Context.Resume(now)
-		}
-		c.stage = stageHere
+	case stageHeld:
 		c.Context.Leave()
+	default:
+		c.Context.Resume(now)
+		c.settles = true
+		return
 	}
 	c.Context.Back(now)
 }
@@ -230,6 +254,7 @@ func (m *Machine) bringBack(c *Member, now int64) {
 func (m *Machine) Look(now int64, c *Member) (drive bool) {
 	if !c.Kept() {
 		m.advance(c, now)
+		m.settle(c, now)
 	}
 	switch {
 	case !c.Kept():

@@ -52,6 +52,7 @@ func (f *fake) Flush(int64)           { f.note("flush") }
 func (f *fake) Flushed() bool         { return f.flushed }
 func (f *fake) Suspend(int64)         { f.note("suspend") }
 func (f *fake) Resume(int64)          { f.note("resume") }
+func (f *fake) Follow()               { f.note("follow") }
 func (f *fake) Drive(now int64) int64 { return now }
 func (f *fake) Due() int64            { return 1 << 62 }
 func (f *fake) LookAt(at int64)       { f.at = at }
@@ -85,8 +86,10 @@ func TestRound(t *testing.T) {
 		if _, again := m.Over(ms); again {
 			t.Errorf("step %d is told twice", step)
 		}
+		m.Settle(ms)
 	}
-	want := []string{"revoke", "take", "revoke", "flush", "revoke", "suspend", "resume", "leave", "back"}
+	m.Settle(ms) // has nothing left to do
+	want := []string{"revoke", "take", "revoke", "flush", "revoke", "suspend", "follow", "resume", "follow", "leave", "back"}
 	for _, f := range list {
 		if !slices.Equal(f.did, want) {
 			t.Errorf("was done: %v, want %v", f.did, want)
@@ -99,7 +102,7 @@ func TestLateLock(t *testing.T) {
 	for step, want := range map[Step][]string{
 		Revoke: {"revoke", "take"},
 		Flush:  {"revoke", "take", "flush"},
-		Save:   {"revoke", "take", "flush", "suspend"},
+		Save:   {"revoke", "take", "flush", "suspend", "follow"},
 	} {
 		m, list := all(1)
 		f := list[0]
@@ -190,9 +193,11 @@ func TestRemovedWhileAway(t *testing.T) {
 	m, list := all(1)
 	m.Order(ms, Save, 1, 2*ms)
 	m.Over(ms)
+	m.Settle(ms)
 	m.Release(ms)
-	if list[0].member.Kept() || m.Off() {
-		t.Error("still kept")
+	m.Settle(ms)
+	if f := list[0]; f.member.Kept() || m.Off() || !slices.Equal(f.did[len(f.did)-4:], []string{"resume", "follow", "leave", "back"}) {
+		t.Errorf("still kept, or not given back: %v", f.did)
 	}
 	m.Order(2*ms, Save, 2, 3*ms)
 	if out, over := m.Over(2 * ms); !over || out.Flushed != 0 || list[0].member.Kept() {
@@ -207,7 +212,7 @@ func TestMadeWhileAway(t *testing.T) {
 	m.Over(ms)
 	late := newFake(m)
 	m.Add(3*ms, &late.member)
-	if !late.member.Away() {
+	if !late.member.Away() || late.did[len(late.did)-1] != "follow" {
 		t.Errorf("was done: %v", late.did)
 	}
 }

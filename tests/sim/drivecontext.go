@@ -176,12 +176,12 @@ func (c *driveContext) Flushed(to uint16) bool {
 
 func (c *driveContext) Suspend(now int64) {
 	c.flush = false
-	c.asAgent(func(d *drive.Driver) { d.Suspend(now) })
+	c.asAgent(func(d *drive.Driver) { d.Suspend(now); d.Follow() })
 }
 
 func (c *driveContext) Resume(now int64) {
 	c.absent, c.flush = c.ended > 0, false
-	c.asAgent(func(d *drive.Driver) { d.Resume(now) })
+	c.asAgent(func(d *drive.Driver) { d.Resume(now); d.Follow() })
 }
 
 func (c *driveContext) Told(now int64, rank uint16) bool {
