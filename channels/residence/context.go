@@ -21,9 +21,12 @@ type Context interface {
 	Flush(now int64)
 	Flushed() bool
 	Suspend(now int64)
+	// Resume ends Flush and Suspend, whoever began them.
 	Resume(now int64)
 	// Follow ends Suspend and Resume, with the work that grows with the number of peers.
 	Follow()
+	// Away says that it is suspended.
+	Away() bool
 	// Drive takes and sends until nothing comes any more, and says when that was.
 	Drive(now int64) (after int64)
 	Due() int64

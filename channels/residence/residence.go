@@ -131,6 +131,31 @@ func (m *Machine) Add(now int64, c *Member) {
 	}
 }
 
+// Found takes in a context that a former agent left behind, with whatever that had begun. Its lock is taken, by
+// which what was left half done is mended. If the processes stand still (still) and nothing was ordered
+// yet, the agent keeps it, as near to its channel as it is; else it is resident and its process's again.
+func (m *Machine) Found(now int64, c *Member, still bool) {
+	c.present, c.stage, c.tries, c.settles = true, stageHere, 0, false
+	m.members = append(m.members, c)
+	if still && m.step == 0 {
+		m.off, m.step = true, Revoke
+	}
+	c.Context.Guarded(func() {
+		switch {
+		case m.off:
+			m.advance(c, now)
+			m.settle(c, now)
+		case c.Context.Take(0, now) != nil: // its process is at work in it
+			c.Context.Restore()
+			c.Context.Back(now)
+		default:
+			c.stage = stageAway // or less: a flush that was begun is to end as well
+			m.bringBack(c, now)
+			m.settle(c, now)
+		}
+	})
+}
+
 // Drop forgets a context, which has no part in anything from now on.
 func (m *Machine) Drop(c *Member) {
 	c.present, c.stage = false, stageHere
@@ -197,6 +222,9 @@ func (m *Machine) claim(c *Member, now int64) bool {
 		return false
 	}
 	c.stage, c.tries = stageHeld, 0
+	if c.Context.Away() {
+		c.stage = stageAway // as a former agent left it
+	}
 	c.Context.LookAt(now)
 	return true
 }

@@ -16,6 +16,7 @@ type fake struct {
 	held    bool // by its process
 	broken  bool // cannot be used
 	flushed bool
+	away    bool
 	did     []string
 	at      int64
 }
@@ -50,8 +51,9 @@ func (f *fake) Take(time.Duration, int64) error {
 
 func (f *fake) Flush(int64)           { f.note("flush") }
 func (f *fake) Flushed() bool         { return f.flushed }
-func (f *fake) Suspend(int64)         { f.note("suspend") }
-func (f *fake) Resume(int64)          { f.note("resume") }
+func (f *fake) Away() bool            { return f.away }
+func (f *fake) Suspend(int64)         { f.away = true; f.note("suspend") }
+func (f *fake) Resume(int64)          { f.away = false; f.note("resume") }
 func (f *fake) Follow()               { f.note("follow") }
 func (f *fake) Drive(now int64) int64 { return now }
 func (f *fake) Due() int64            { return 1 << 62 }
@@ -214,5 +216,40 @@ func TestMadeWhileAway(t *testing.T) {
 	m.Add(3*ms, &late.member)
 	if !late.member.Away() || late.did[len(late.did)-1] != "follow" {
 		t.Errorf("was done: %v", late.did)
+	}
+}
+
+// TestFound: what a former agent left goes on from where it is.
+func TestFound(t *testing.T) {
+	for _, test := range []struct {
+		name              string
+		still, away, held bool
+		want              []string
+		then              Step
+		thenWant          []string
+	}{
+		{"runs", false, false, false, []string{"take", "resume", "follow", "leave", "back"}, Save, []string{"revoke", "take", "flush", "suspend", "follow"}},
+		{"runs, away", false, true, false, []string{"take", "resume", "follow", "leave", "back"}, Load, nil},
+		{"runs, in its section", false, false, true, []string{"restore", "back"}, Load, nil},
+		{"stands still", true, false, false, []string{"take"}, Save, []string{"revoke", "flush", "suspend", "follow"}},
+		{"stands still, away", true, true, false, []string{"take"}, Save, []string{"revoke"}},
+		{"stands still, and its turn comes", true, true, false, []string{"take"}, Load, []string{"resume", "follow", "leave", "back"}},
+		{"stands still in its section", true, false, true, nil, Load, []string{"restore", "back"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := new(Machine)
+			f := newFake(m)
+			f.away, f.held = test.away, test.held
+			m.Found(ms, &f.member, test.still)
+			if !slices.Equal(f.did, test.want) {
+				t.Errorf("was done: %v, want %v", f.did, test.want)
+			}
+			f.did, f.held = nil, false
+			m.Order(2*ms, test.then, 1, 3*ms)
+			m.Settle(2 * ms)
+			if !slices.Equal(f.did, test.thenWant) {
+				t.Errorf("step %d: was done %v, want %v", test.then, f.did, test.thenWant)
+			}
+		})
 	}
 }
