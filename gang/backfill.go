@@ -54,6 +54,9 @@ func (m *Machine) look(head *job, now int64) *view {
 	m.common.rows[at.row].weights[at.weight]-- // the head does not lengthen the rotation yet
 	for pos := range m.common.mem {
 		m.limitMemory(int32(pos))
+		for r := range m.common.rows {
+			m.limitChannels(r, int32(pos))
+		}
 	}
 	return v
 }
@@ -140,10 +143,12 @@ func (m *Machine) overtake(j *job, v *view) (*gang, bool) {
 	m.grid.add(ga)
 	m.common.addCPUs(ga)
 	if !inTime {
+		m.shadow.connect(ga, -1)
 		m.shadow.reserve(ga, -1)
 	}
 	for i := range ga.seats {
 		m.limitMemory(ga.seats[i].node.pos)
+		m.limitChannels(ga.row, ga.seats[i].node.pos)
 	}
 	v.length = m.grid.length()
 	return ga, true
@@ -152,6 +157,11 @@ func (m *Machine) overtake(j *job, v *view) (*gang, bool) {
 // limitMemory: what is taken for good must be free both now and at the shadow time.
 func (m *Machine) limitMemory(pos int32) {
 	m.common.mem[pos] = min(m.grid.mem[pos], m.shadow.mem[pos])
+}
+
+// limitChannels is the same for the channels of a row.
+func (m *Machine) limitChannels(r int, pos int32) {
+	m.common.rows[r].channels[pos] = min(m.grid.rows[r].channels[pos], m.shadow.rows[r].channels[pos])
 }
 
 func satMul(a int64, b int) int64 {

@@ -95,6 +95,7 @@ func load(draw draw, id JobID, limits bool) (Request, time.Duration) {
 		Tasks:      1 + draw(6),
 		MemPerNode: int64(draw(9)),
 		Exclusive:  draw(10) == 9,
+		Channels:   max(0, draw(4)-1),
 		Priority:   []int{0, 100, 300}[draw(3)],
 	}
 	if draw(2) == 1 {
@@ -115,7 +116,7 @@ func load(draw draw, id JobID, limits bool) (Request, time.Duration) {
 func drawSim(draw draw) *sim {
 	nodes := make([]Node, 1+draw(3))
 	for i := range nodes {
-		nodes[i] = Node{ID: NodeID(fmt.Sprint("n", i)), CPUs: 4, Memory: 8}
+		nodes[i] = Node{ID: NodeID(fmt.Sprint("n", i)), CPUs: 4, Memory: 8, Channels: 4 + draw(9)}
 	}
 	return newSim(Config{MaxRows: 1 + draw(4), AgePerPoint: 1}, nodes)
 }

@@ -30,7 +30,7 @@ func fullCluster(tb testing.TB, limits bool) *Machine {
 func manyNodes(n int) []Node {
 	nodes := make([]Node, n)
 	for i := range nodes {
-		nodes[i] = Node{ID: NodeID(fmt.Sprint("n", i+1)), CPUs: 64, Memory: 256 << 30}
+		nodes[i] = Node{ID: NodeID(fmt.Sprint("n", i+1)), CPUs: 64, Memory: 256 << 30, Channels: 64}
 	}
 	return nodes
 }
@@ -42,6 +42,7 @@ func anyRequest(rng *rand.Rand, id JobID, limits bool) Request {
 		MemPerNode: int64(1+rng.IntN(40)) << 30,
 		Priority:   rng.IntN(400),
 		Exclusive:  rng.IntN(100) == 0,
+		Channels:   rng.IntN(2),
 		Submitted:  int64(id),
 	}
 	r.Tasks = max(1, r.Tasks-rng.IntN(r.Tasks))

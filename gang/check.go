@@ -47,6 +47,8 @@ func checkForm(r *Request) error {
 		return bad("%d CPUs per task, must be 1 or more", r.CPUsPerTask)
 	case r.MemPerNode < 0 || r.MemPerNode > MaxMemory:
 		return bad("%d bytes of memory per node", r.MemPerNode)
+	case r.Channels < 0 || r.Channels > MaxChannelsPerRank:
+		return bad("%d channels per task, must be 0 to %d", r.Channels, MaxChannelsPerRank)
 	case r.Priority < -MaxPriority || r.Priority > MaxPriority:
 		return bad("priority %d, must be %d to %d", r.Priority, -MaxPriority, MaxPriority)
 	case r.TimeLimit < 0 || r.TimeLimit > MaxTimeLimit:
@@ -88,6 +90,9 @@ func (m *Machine) checkSize(r *Request) error {
 		return err
 	}
 	if err := m.checkMemory(r); err != nil {
+		return err
+	}
+	if err := m.checkChannels(r); err != nil {
 		return err
 	}
 	return m.checkTasks(r)
@@ -186,6 +191,9 @@ func (m *Machine) checkJoin(j *job) error {
 		if with.gang.cpusOn(m.byNode[id].pos) == nil {
 			return fmt.Errorf("%w: job %d does not run on %s", ErrUnknownNode, j.req.With, id)
 		}
+	}
+	if err := m.checkJoinChannels(j, with.gang); err != nil {
+		return err
 	}
 	nodes := len(with.gang.seats)
 	switch {

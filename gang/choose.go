@@ -23,7 +23,7 @@ func (f *finder) choose(q *quest) bool {
 	for i := range q.must {
 		f.picks = append(f.picks, pick{pos: f.elig[i], cap: f.caps[i]})
 	}
-	f.sortByCap(len(q.must))
+	f.sortBy(f.caps, len(q.must))
 	if q.nodes == 0 {
 		f.packed(q)
 		return true
@@ -31,10 +31,10 @@ func (f *finder) choose(q *quest) bool {
 	return f.even(q)
 }
 
-// sortByCap fills sorted by counting, since there are few different caps.
-func (f *finder) sortByCap(from int) {
+// sortBy fills sorted by counting, since there are few different caps; nodes without are left out.
+func (f *finder) sortBy(caps []int32, from int) {
 	f.bucket = f.bucket[:0]
-	for _, c := range f.caps[from:] {
+	for _, c := range caps[from:] {
 		for int(c) >= len(f.bucket) {
 			f.bucket = append(f.bucket, 0)
 		}
@@ -45,8 +45,8 @@ func (f *finder) sortByCap(from int) {
 		f.bucket[c], at = at, at+f.bucket[c]
 	}
 	f.sorted = slices.Grow(f.sorted[:0], int(at))[:at]
-	for i := from; i < len(f.caps); i++ {
-		if c := f.caps[i]; c > 0 {
+	for i := from; i < len(caps); i++ {
+		if c := caps[i]; c > 0 {
 			f.sorted[f.bucket[c]] = int32(i)
 			f.bucket[c]++
 		}

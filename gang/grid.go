@@ -1,13 +1,14 @@
 package gang
 
-// grid is what is taken of the cluster: CPUs per row and node, memory and
-// exclusivity per node. It is kept apart from the jobs and in flat arrays, so that
+// grid is what is taken of the cluster: CPUs and channels per row and node, memory
+// and exclusivity per node. It is kept apart from the jobs and in flat arrays, so that
 // "what if" questions (backfill, explain) work on a cheap copy.
 type grid struct {
-	stride  int      // words of CPU bits per node
-	cpus    []int32  // per node: CPUs it has
-	full    []uint64 // per node: the bits of all its CPUs
-	drained []bool   // per node: takes no new gang
+	stride   int      // words of CPU bits per node
+	cpus     []int32  // per node: CPUs it has
+	full     []uint64 // per node: the bits of all its CPUs
+	drained  []bool   // per node: takes no new gang
+	channels []int32  // per node: channels it has in a row
 
 	mem   []int64 // per node: bytes not reserved
 	gangs []int32 // per node: gangs on it, in any row
@@ -18,12 +19,14 @@ type grid struct {
 }
 
 type gridRow struct {
-	busy    []uint64 // per node: CPUs of the gangs at home in this row
-	free    []int32  // per node: CPUs not busy
-	total   int      // sum of free
-	hist    []int32  // hist[f]: how many nodes have f CPUs free
-	weights [MaxWeight + 1]int32
-	gangs   int // gangs at home here; a row without is not there
+	busy  []uint64 // per node: CPUs of the gangs at home in this row
+	free  []int32  // per node: CPUs not busy
+	total int      // sum of free
+	hist  []int32  // hist[f]: how many nodes have f CPUs free
+	// channels is, per node, the channels that the gangs at home in this row leave; below 0 only in what-ifs.
+	channels []int32
+	weights  [MaxWeight + 1]int32
+	gangs    int // gangs at home here; a row without is not there
 }
 
 // weight is that of the row's weightiest gang, 0 for a row that is not there.
@@ -51,12 +54,14 @@ func newGrid(nodes []*node, maxRows, rows int) *grid {
 	g.cpus = make([]int32, count)
 	g.full = make([]uint64, count*g.stride)
 	g.drained = make([]bool, count)
+	g.channels = make([]int32, count)
 	g.mem = make([]int64, count)
 	g.gangs = make([]int32, count)
 	g.lone = make([]int32, count)
 	for pos, n := range nodes {
 		g.cpus[pos] = int32(n.CPUs)
 		g.drained[pos] = n.drained
+		g.channels[pos] = int32(n.Channels)
 		g.mem[pos] = n.Memory
 		setLow(g.bits(g.full, int32(pos)), n.CPUs)
 	}
@@ -65,6 +70,7 @@ func newGrid(nodes []*node, maxRows, rows int) *grid {
 		row := &g.rows[r]
 		row.busy = make([]uint64, count*g.stride)
 		row.free = append([]int32(nil), g.cpus...)
+		row.channels = append([]int32(nil), g.channels...)
 		row.hist = make([]int32, maxCPUs+1)
 		for _, c := range g.cpus {
 			row.total += int(c)
@@ -77,7 +83,7 @@ func newGrid(nodes []*node, maxRows, rows int) *grid {
 // copyFrom makes g equal to src, reusing g's arrays where they fit.
 func (g *grid) copyFrom(src *grid) {
 	g.stride, g.maxRows = src.stride, src.maxRows
-	g.cpus, g.full, g.drained = src.cpus, src.full, src.drained // never written after newGrid
+	g.cpus, g.full, g.drained, g.channels = src.cpus, src.full, src.drained, src.channels // never written after newGrid
 	g.mem = append(g.mem[:0], src.mem...)
 	g.gangs = append(g.gangs[:0], src.gangs...)
 	g.lone = append(g.lone[:0], src.lone...)
@@ -91,11 +97,12 @@ func (g *grid) copyFrom(src *grid) {
 }
 
 func (r *gridRow) copyFrom(src *gridRow) {
-	busy, free, hist := r.busy, r.free, r.hist
+	busy, free, hist, channels := r.busy, r.free, r.hist, r.channels
 	*r = *src
 	r.busy = append(busy[:0], src.busy...)
 	r.free = append(free[:0], src.free...)
 	r.hist = append(hist[:0], src.hist...)
+	r.channels = append(channels[:0], src.channels...)
 }
 
 // bits is the part of a flat CPU array that belongs to one node.
@@ -142,14 +149,22 @@ func (g *grid) length() int {
 }
 
 // add puts a gang into the grid, remove takes it out.
-func (g *grid) add(ga *gang)    { g.addCPUs(ga); g.reserve(ga, -1) }
-func (g *grid) remove(ga *gang) { g.removeCPUs(ga); g.reserve(ga, +1) }
+func (g *grid) add(ga *gang)    { g.addCPUs(ga); g.connect(ga, -1); g.reserve(ga, -1) }
+func (g *grid) remove(ga *gang) { g.removeCPUs(ga); g.connect(ga, +1); g.reserve(ga, +1) }
 
 func (g *grid) reserve(ga *gang, sign int64) {
 	for _, j := range ga.members {
 		for i := range j.seats {
 			g.mem[j.seats[i].node.pos] += sign * j.req.MemPerNode
 		}
+	}
+}
+
+// connect takes a gang's channels in its row, or gives them back.
+func (g *grid) connect(ga *gang, sign int32) {
+	channels := g.rows[ga.row].channels
+	for i := range ga.seats {
+		channels[ga.seats[i].node.pos] += sign * ga.seats[i].channels
 	}
 }
 
@@ -195,11 +210,20 @@ func (g *grid) recount(row *gridRow, pos int32) {
 	row.hist[is]++
 }
 
-// holds reports whether a gang's CPUs are all free in a row.
+// within is how many of n ranks the node's channels in this row are enough for.
+func (r *gridRow) within(n int32, q *quest, pos int32) int32 {
+	if q.channels == 0 {
+		return n
+	}
+	return min(n, max(r.channels[pos], 0)/int32(q.channels))
+}
+
+// holds reports whether a gang's CPUs and channels are all free in a row.
 func (g *grid) holds(r int, ga *gang) bool {
 	row := &g.rows[r]
 	for i := range ga.seats {
-		if intersects(g.bits(row.busy, ga.seats[i].node.pos), ga.seats[i].cpus) {
+		s := &ga.seats[i]
+		if (s.channels > 0 && s.channels > row.channels[s.node.pos]) || intersects(g.bits(row.busy, s.node.pos), s.cpus) {
 			return false
 		}
 	}

@@ -90,7 +90,7 @@ func checkWhole(t tb, j *job) {
 	}
 }
 
-// checkTaken: no CPU twice in a row, no memory twice, exclusive nodes alone.
+// checkTaken: no CPU and no channel twice in a row, no memory twice, exclusive nodes alone.
 func checkTaken(t tb, m *Machine) {
 	t.Helper()
 	type cpu struct {
@@ -98,13 +98,19 @@ func checkTaken(t tb, m *Machine) {
 		node NodeID
 		cpu  int
 	}
+	type line struct {
+		row  int
+		node *node
+	}
 	owner := make(map[cpu]*gang)
+	channels := make(map[line]int)
 	mem := make(map[*node]int64)
 	on := make(map[*node][]*gang)
 	for _, ga := range m.gangs {
 		for _, j := range ga.members {
 			for _, s := range j.seats {
 				mem[s.node] += j.req.MemPerNode
+				channels[line{ga.row, s.node}] += s.ranks * j.req.Channels
 				if !slices.Contains(on[s.node], ga) {
 					on[s.node] = append(on[s.node], ga)
 				}
@@ -116,6 +122,11 @@ func checkTaken(t tb, m *Machine) {
 					owner[at] = ga
 				}
 			}
+		}
+	}
+	for at, n := range channels {
+		if n > at.node.Channels {
+			t.Fatalf("%d channels of %d are taken in row %d of %s", n, at.node.Channels, at.row, at.node.ID)
 		}
 	}
 	for _, n := range m.nodes {
@@ -141,14 +152,15 @@ func checkGrid(t tb, m *Machine) {
 	}
 	for r := range want.rows {
 		a, b := &got.rows[r], &want.rows[r]
-		if !slices.Equal(a.busy, b.busy) || !slices.Equal(a.free, b.free) || !slices.Equal(a.hist, b.hist) ||
+		if !slices.Equal(a.channels, b.channels) || !slices.Equal(a.busy, b.busy) || !slices.Equal(a.free, b.free) || !slices.Equal(a.hist, b.hist) ||
 			a.total != b.total || a.weights != b.weights || a.gangs != b.gangs {
 			t.Fatalf("the grid's row %d is off", r)
 		}
 	}
 }
 
-// checkRows: each runnable job runs in its home row, whole gangs run, no CPU is used twice at a time.
+// checkRows: each runnable job runs in its home row, whole gangs run, no CPU is used twice at a time, and
+// no more channels than a node has.
 func checkRows(t tb, m *Machine) {
 	t.Helper()
 	rows := m.Rows()
@@ -156,9 +168,11 @@ func checkRows(t tb, m *Machine) {
 		if row.Slice < m.cfg.Slice || row.Slice > MaxWeight*m.cfg.Slice || !slices.IsSorted(row.Jobs) {
 			t.Fatalf("bad row %+v", row)
 		}
-		busy := make([]uint64, len(m.grid.full))
+		taken := m.newTurn()
+		taken.clear(m.grid)
+		checkConnected(t, m, i)
 		for _, ga := range m.residents[i] {
-			if !m.claim(busy, ga) {
+			if !m.claim(taken, ga) {
 				t.Fatalf("gang %d collides in row %d", ga.id, row.Index)
 			}
 		}
@@ -166,13 +180,33 @@ func checkRows(t tb, m *Machine) {
 			if ga.row == row.Index && ga.runnable() && !slices.Contains(m.residents[i], ga) {
 				t.Fatalf("gang %d does not run at home", ga.id)
 			}
-			if ga.runnable() && !slices.Contains(m.residents[i], ga) && m.claim(busy, ga) {
+			if ga.runnable() && !slices.Contains(m.residents[i], ga) && m.claim(taken, ga) {
 				t.Fatalf("gang %d could run in row %d", ga.id, row.Index)
 			}
 		}
 	}
 	if len(rows) > max(m.cfg.MaxRows, len(m.grid.rows)) {
 		t.Fatalf("%d rows", len(rows))
+	}
+}
+
+// checkConnected recounts from the jobs the channels of all gangs that run in a row, guests included.
+func checkConnected(t tb, m *Machine, row int) {
+	t.Helper()
+	used := make(map[*node]int)
+	for _, ga := range m.residents[row] {
+		for _, j := range ga.members {
+			for _, s := range j.seats {
+				used[s.node] += s.ranks * j.req.Channels
+			}
+		}
+	}
+	state := m.Matrix().Nodes
+	for n, channels := range used {
+		if channels > n.Channels || channels > state[n.pos].UsedChannels {
+			t.Fatalf("%d channels at a time in row %d of %s, which has %d and tells of %d",
+				channels, m.rows[row].Index, n.ID, n.Channels, state[n.pos].UsedChannels)
+		}
 	}
 }
 

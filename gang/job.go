@@ -19,6 +19,8 @@ type seat struct {
 	node  *node
 	cpus  []uint64 // as many words as the node's CPUs need
 	ranks int
+	// channels is how many the ranks have together; in a gang's seats only.
+	channels int32
 }
 
 // job is a request and, once placed, its seats.
@@ -59,7 +61,7 @@ type gang struct {
 	id        JobID // of the job that founded it, which may have ended
 	row       int
 	members   []*job // ascending id, never empty
-	seats     []seat // per node the CPUs of all members, in node order
+	seats     []seat // per node the CPUs and channels of all members, in node order
 	weight    int    // the highest of the members'
 	exclusive bool
 
@@ -74,20 +76,21 @@ func (ga *gang) refresh(c *Config) {
 		ga.weight = max(ga.weight, c.weight(j.req.Priority))
 		ga.exclusive = ga.exclusive || j.req.Exclusive
 		for i := range j.seats {
-			ga.include(&j.seats[i])
+			ga.include(&j.seats[i], int32(j.seats[i].ranks*j.req.Channels))
 		}
 	}
 }
 
-func (ga *gang) include(s *seat) {
+func (ga *gang) include(s *seat, channels int32) {
 	at, found := slices.BinarySearchFunc(ga.seats, s, func(a seat, b *seat) int {
 		return cmp.Compare(a.node.pos, b.node.pos)
 	})
 	if !found {
-		ga.seats = slices.Insert(ga.seats, at, seat{node: s.node, cpus: slices.Clone(s.cpus)})
+		ga.seats = slices.Insert(ga.seats, at, seat{node: s.node, cpus: slices.Clone(s.cpus), channels: channels})
 		return
 	}
 	union(ga.seats[at].cpus, s.cpus)
+	ga.seats[at].channels += channels
 }
 
 // first is the member that comes first in queue order: it decides among

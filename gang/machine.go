@@ -41,6 +41,7 @@ type Machine struct {
 	// Scratch grids of the backfill: at the shadow time, what overtakers may use
 	// for good, and a probe.
 	shadow, common, probe grid
+	moved                 moved // scratch of unify
 }
 
 // New makes a Machine without nodes. cfg must be valid, see Config.Validate.

@@ -81,9 +81,10 @@ func (w *world) step(t *rapid.T) {
 
 func (w *world) addNode(t *rapid.T) {
 	n := Node{
-		ID:     NodeID(fmt.Sprint("n", rapid.IntRange(1, 12).Draw(t, "node"))),
-		CPUs:   rapid.SampledFrom([]int{1, 2, 4, 64, 65}).Draw(t, "cpus"),
-		Memory: rapid.Int64Range(1, 8).Draw(t, "memory"),
+		ID:       NodeID(fmt.Sprint("n", rapid.IntRange(1, 12).Draw(t, "node"))),
+		CPUs:     rapid.SampledFrom([]int{1, 2, 4, 64, 65}).Draw(t, "cpus"),
+		Memory:   rapid.Int64Range(1, 8).Draw(t, "memory"),
+		Channels: rapid.SampledFrom([]int{0, 1, 4, 16, 100}).Draw(t, "channels"),
 	}
 	if err := both(t, w, func(m *Machine) error { return m.AddNode(n) }); err == nil {
 		w.nodes = append(w.nodes, n.ID)
@@ -116,6 +117,7 @@ func (w *world) submit(t *rapid.T) {
 		Tasks:         rapid.SampledFrom([]int{1, 1, 2, 3, 5, 8, 64, 130}).Draw(t, "tasks"),
 		CPUsPerTask:   rapid.SampledFrom([]int{0, 1, 1, 2}).Draw(t, "cpus"),
 		MemPerNode:    rapid.Int64Range(0, 5).Draw(t, "memory"),
+		Channels:      rapid.SampledFrom([]int{0, 0, 1, 1, 2, 5}).Draw(t, "channels"),
 		Priority:      rapid.SampledFrom([]int{-10, 0, 0, 0, 100, 400}).Draw(t, "priority"),
 		Exclusive:     rapid.IntRange(0, 7).Draw(t, "exclusive") == 0,
 		Oversubscribe: rapid.IntRange(0, 3).Draw(t, "oversubscribe") == 0,
@@ -214,7 +216,8 @@ func (w *world) checkRestore(t *rapid.T) {
 	}
 	checkInvariants(t, m)
 	for r := range w.m.grid.rows {
-		if r < len(m.grid.rows) && !slices.Equal(m.grid.rows[r].busy, w.m.grid.rows[r].busy) {
+		if r < len(m.grid.rows) && (!slices.Equal(m.grid.rows[r].busy, w.m.grid.rows[r].busy) ||
+			!slices.Equal(m.grid.rows[r].channels, w.m.grid.rows[r].channels)) {
 			t.Fatalf("row %d is not restored", r)
 		}
 	}
@@ -238,7 +241,7 @@ func TestRestoreAnything(t *testing.T) {
 		small := func(name string) int { return rapid.IntRange(-1, 4).Draw(t, name) }
 		for id := range JobID(rapid.IntRange(1, 8).Draw(t, "jobs")) {
 			a := Allocation{Job: id + 1, Gang: JobID(rapid.IntRange(0, 3).Draw(t, "gang")), Row: small("row")}
-			r := Request{ID: id + 1, MemPerNode: int64(max(small("memory"), 0)), Exclusive: small("exclusive") == 4}
+			r := Request{ID: id + 1, Channels: max(small("channels"), 0), MemPerNode: int64(max(small("memory"), 0)), Exclusive: small("exclusive") == 4}
 			for range rapid.IntRange(0, 3).Draw(t, "places") {
 				p := Place{Node: rapid.SampledFrom(append(w.nodes, "n99")).Draw(t, "node")}
 				p.CPUs = rapid.SliceOfN(rapid.IntRange(-1, 64), 0, 3).Draw(t, "cpus")
@@ -304,6 +307,9 @@ func fitsIn(g *grid, q *quest, r int) bool {
 		case free == int(g.cpus[pos]):
 			capacity = MaxRanksPerNode
 		}
+		if q.channels > 0 {
+			capacity = min(capacity, int(g.rows[r].channels[pos])/q.channels)
+		}
 		if slices.Contains(q.must, pos) {
 			must = append(must, capacity)
 		} else if capacity > 0 {
@@ -335,6 +341,9 @@ func checkSpot(t *rapid.T, m *Machine, q *quest, s spot) {
 		if intersects(m.grid.bits(m.grid.rows[s.row].busy, seat.node.pos), seat.cpus) {
 			t.Fatalf("taken CPUs on %s", seat.node.ID)
 		}
+		if seat.ranks*q.channels > int(m.grid.rows[s.row].channels[seat.node.pos]) {
+			t.Fatalf("taken channels on %s", seat.node.ID)
+		}
 		if !q.shared && count(seat.cpus) != seat.ranks*q.cpus {
 			t.Fatalf("%d CPUs for %d ranks", count(seat.cpus), seat.ranks)
 		}
@@ -352,7 +361,11 @@ func checkFewest(t *rapid.T, m *Machine, q *quest, s spot) {
 	var caps []int
 	for pos := range int32(len(m.grid.cpus)) {
 		if m.grid.open(q, pos) {
-			caps = append(caps, int(m.grid.rows[s.row].free[pos])/q.cpus)
+			c := int(m.grid.rows[s.row].free[pos]) / q.cpus
+			if q.channels > 0 {
+				c = min(c, int(m.grid.rows[s.row].channels[pos])/q.channels)
+			}
+			caps = append(caps, c)
 		}
 	}
 	slices.SortFunc(caps, func(a, b int) int { return b - a })

@@ -16,6 +16,8 @@ func (m *Machine) AddNode(n Node) error {
 		return fmt.Errorf("%w: %s has %d CPUs, must be 1 to %d", ErrBadNode, n.ID, n.CPUs, MaxCPUsPerNode)
 	case n.Memory < 0 || n.Memory > MaxMemory:
 		return fmt.Errorf("%w: %s has %d bytes of memory", ErrBadNode, n.ID, n.Memory)
+	case n.Channels < 0 || n.Channels > MaxChannelsPerNode:
+		return fmt.Errorf("%w: %s has %d channels, must be 0 to %d", ErrBadNode, n.ID, n.Channels, MaxChannelsPerNode)
 	case m.byNode[n.ID] != nil:
 		return fmt.Errorf("%w: %s", ErrDuplicateNode, n.ID)
 	}

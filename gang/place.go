@@ -10,6 +10,7 @@ import (
 type shape struct {
 	tasks, nodes, cpus int
 	mem                int64
+	channels           int // per task
 	weight             int
 	exclusive, shared  bool // shared: ranks share CPUs, see Machine.shapeOf
 }
@@ -32,7 +33,8 @@ const anyGrowth = math.MaxInt
 // pick is a node chosen for a quest.
 type pick struct {
 	pos   int32
-	cap   int32 // ranks it can take
+	cap   int32 // ranks it can take; while most counts, CPUs to share
+	most  int32 // ranks it can take where they share CPUs
 	ranks int32
 }
 
@@ -42,8 +44,9 @@ type finder struct {
 	nodes  []*node // by position
 	rows   []int
 	elig   []int32 // positions of nodes that pass the tests that are the same in all rows; must nodes first
-	caps   []int32 // per elig: ranks it can take in the row looked at
-	sorted []int32 // indices in caps of the optional nodes, largest cap first, then node order
+	caps   []int32 // per elig: ranks it can take in the row looked at; CPUs to share where ranks share them
+	most   []int32 // per elig: ranks it can take where they share CPUs
+	sorted []int32 // indices in elig of the optional nodes, largest cap first, then node order
 	bucket []int32
 	picks  []pick
 }
@@ -89,7 +92,7 @@ func (f *finder) listRows(g *grid, q *quest, growth int) bool {
 }
 
 // mayHold tells from the histogram of free CPUs whether the row could hold q if all nodes had
-// memory: 64 steps instead of 1,000 nodes for most of a long queue.
+// memory and channels: 64 steps instead of 1,000 nodes for most of a long queue.
 func (r *gridRow) mayHold(q *quest) bool {
 	if r.total < q.tasks*q.cpus {
 		return false
@@ -143,10 +146,10 @@ func (g *grid) open(q *quest, pos int32) bool {
 
 // chooseIn sets picks to the nodes and ranks for q in row r, or returns false.
 func (f *finder) chooseIn(g *grid, q *quest, r int) bool {
-	free := g.rows[r].free
+	row := &g.rows[r]
 	f.caps = f.caps[:0]
 	for _, pos := range f.elig {
-		f.caps = append(f.caps, free[pos]/int32(q.cpus))
+		f.caps = append(f.caps, row.within(row.free[pos]/int32(q.cpus), q, pos))
 	}
 	return f.choose(q)
 }

@@ -12,11 +12,12 @@ import (
 // TestSpread pins how many ranks each of the nodes gets.
 func TestSpread(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		cpus  []int // of nodes 1, 2, ...
-		req   Request
-		want  string // node:ranks
-		wants error
+		name     string
+		cpus     []int // of nodes 1, 2, ...
+		channels []int // nil: none
+		req      Request
+		want     string // node:ranks
+		wants    error
 	}{
 		{name: "one node, the tightest", cpus: []int{8, 4, 2, 4}, req: Request{Tasks: 3}, want: "2:3"},
 		{name: "packed, largest first, rest in the tightest", cpus: []int{4, 8, 2, 3}, req: Request{Tasks: 10}, want: "2:8 3:2"},
@@ -39,12 +40,27 @@ func TestSpread(t *testing.T) {
 		{name: "shared, not needed", cpus: []int{1, 3}, req: Request{Tasks: 3, Oversubscribe: true}, want: "2:3"},
 		{name: "shared, one node is full", cpus: []int{1, 99}, req: Request{Tasks: 2 * MaxRanksPerNode, Oversubscribe: true}, want: "1:4096 2:4096"},
 		{name: "more words", cpus: []int{200}, req: Request{Tasks: 199}, want: "1:199"},
+		{name: "channels bind", channels: []int{4, 2}, cpus: []int{8, 8}, req: Request{Tasks: 6, Channels: 1}, want: "1:4 2:2"},
+		{name: "channels bind, even", channels: []int{1, 9}, cpus: []int{8, 8}, req: Request{Tasks: 6, Nodes: 2, Channels: 1}, want: "1:1 2:5"},
+		{name: "channels of two a rank", channels: []int{5, 3}, cpus: []int{8, 8}, req: Request{Tasks: 3, Channels: 2}, want: "1:2 2:1"},
+		{name: "no channels", channels: []int{0, 1}, cpus: []int{8, 8}, req: Request{Tasks: 1, Channels: 1}, want: "2:1"},
+		{name: "channels not asked for", channels: []int{0, 1}, cpus: []int{8, 8}, req: Request{Tasks: 9}, want: "1:8 2:1"},
+		{name: "shared, channels bind", channels: []int{2, 16}, cpus: []int{3, 1}, req: Request{Tasks: 12, Channels: 1, Oversubscribe: true}, want: "1:2 2:10"},
+		{name: "shared, the largest has too few channels", channels: []int{2, 16}, cpus: []int{3, 1}, req: Request{Tasks: 12, Nodes: 1, Channels: 1, Oversubscribe: true}, want: "2:12"},
+		{name: "too few channels", channels: []int{2, 1}, cpus: []int{8, 8}, req: Request{Tasks: 4, Channels: 1}, wants: ErrTooManyChannels},
+		{name: "too few channels on one", channels: []int{2, 2}, cpus: []int{8, 8}, req: Request{Tasks: 3, Nodes: 1, Channels: 1}, wants: ErrTooManyChannels},
+		{name: "too few channels, shared", channels: []int{2, 2}, cpus: []int{1, 1}, req: Request{Tasks: 5, Channels: 1, Oversubscribe: true}, wants: ErrTooManyChannels},
+		{name: "listed without channels", channels: []int{0, 9}, cpus: []int{4, 4}, req: Request{Tasks: 2, Channels: 1, NodeList: []NodeID{"1"}}, wants: ErrTooManyChannels},
 		{name: "nothing large enough listed", cpus: []int{1, 3}, req: Request{Tasks: 3, Nodes: 1, NodeList: []NodeID{"1"}}, wants: ErrTooManyTasks},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMachine(t, Config{})
 			for i, cpus := range c.cpus {
-				if err := m.AddNode(Node{ID: NodeID(fmt.Sprint(i + 1)), CPUs: cpus}); err != nil {
+				n := Node{ID: NodeID(fmt.Sprint(i + 1)), CPUs: cpus}
+				if c.channels != nil {
+					n.Channels = c.channels[i]
+				}
+				if err := m.AddNode(n); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -7,7 +7,7 @@ import (
 
 // Rows returns the rows that take part in the rotation, by index: those with at least one gang at
 // home that may run. Jobs lists who runs in each: the gangs at home, and others whose CPUs
-// are all free there, in queue order as long as they do not collide. The result must
+// and channels are all free there, in queue order as long as they do not collide. The result must
 // not be changed.
 func (m *Machine) Rows() []RotationRow {
 	if m.rowsOK {
@@ -16,15 +16,15 @@ func (m *Machine) Rows() []RotationRow {
 	m.rowsOK = true
 	m.rows, m.residents = nil, nil
 	guests := m.guests()
-	busy := make([]uint64, len(m.grid.full))
+	t := m.newTurn()
 	for r := range m.grid.rows {
-		clear(busy)
-		residents, weight := m.atHome(r, busy)
+		t.clear(m.grid)
+		residents, weight := m.atHome(r, t)
 		if len(residents) == 0 {
 			continue
 		}
 		for _, ga := range guests {
-			if ga.row != r && m.claim(busy, ga) {
+			if ga.row != r && m.claim(t, ga) {
 				residents = append(residents, ga)
 			}
 		}
@@ -50,8 +50,8 @@ func (m *Machine) guests() []*gang {
 	return list
 }
 
-// atHome lists the gangs at home in row r that may run, marks their CPUs, and tells the highest weight.
-func (m *Machine) atHome(r int, busy []uint64) (residents []*gang, weight int) {
+// atHome lists the gangs at home in row r that may run, marks what is theirs, and tells the highest weight.
+func (m *Machine) atHome(r int, t *occupancy) (residents []*gang, weight int) {
 	if m.grid.rows[r].gangs == 0 {
 		return nil, 0
 	}
@@ -59,21 +59,39 @@ func (m *Machine) atHome(r int, busy []uint64) (residents []*gang, weight int) {
 		if ga.row == r && ga.runnable() {
 			residents = append(residents, ga)
 			weight = max(weight, ga.weight)
-			m.claim(busy, ga)
+			m.claim(t, ga)
 		}
 	}
 	return residents, weight
 }
 
-// claim marks a gang's CPUs if all are free.
-func (m *Machine) claim(busy []uint64, ga *gang) bool {
+// occupancy is what the gangs that run in a row take of the cluster while it is on.
+type occupancy struct {
+	busy     []uint64 // like gridRow.busy
+	channels []int32  // per node: not taken
+}
+
+func (m *Machine) newTurn() *occupancy {
+	return &occupancy{busy: make([]uint64, len(m.grid.full)), channels: make([]int32, len(m.grid.channels))}
+}
+
+func (t *occupancy) clear(g *grid) {
+	clear(t.busy)
+	copy(t.channels, g.channels)
+}
+
+// claim marks a gang's CPUs and channels if all are free.
+func (m *Machine) claim(t *occupancy, ga *gang) bool {
 	for i := range ga.seats {
-		if intersects(m.grid.bits(busy, ga.seats[i].node.pos), ga.seats[i].cpus) {
+		s := &ga.seats[i]
+		if s.channels > t.channels[s.node.pos] || intersects(m.grid.bits(t.busy, s.node.pos), s.cpus) {
 			return false
 		}
 	}
 	for i := range ga.seats {
-		union(m.grid.bits(busy, ga.seats[i].node.pos), ga.seats[i].cpus)
+		s := &ga.seats[i]
+		t.channels[s.node.pos] -= s.channels
+		union(m.grid.bits(t.busy, s.node.pos), s.cpus)
 	}
 	return true
 }

@@ -16,6 +16,8 @@ const (
 	ForMemory
 	// ForExclusive: jobs run on nodes it wants for itself, or exclusive jobs hold nodes.
 	ForExclusive
+	// ForChannels: all rows are there, and in none are enough channels free beside enough CPUs.
+	ForChannels
 	// ForRows: all rows are there, and in none are enough CPUs free.
 	ForRows
 	// ForTurn: it would fit, but could delay a job before it.
@@ -34,6 +36,8 @@ func (r Reason) String() string {
 		return "memory"
 	case ForExclusive:
 		return "exclusive nodes"
+	case ForChannels:
+		return "free channels"
 	case ForRows:
 		return "free CPUs"
 	case ForTurn:
@@ -68,6 +72,9 @@ func (m *Machine) detail(j *job, reasons []Reason) string {
 		return fmt.Sprintf("nodes open to it: %d of %d", alone, usable)
 	case ForRows:
 		return fmt.Sprintf("no row has as many, and there can be no more than %s", plural(m.cfg.MaxRows, "row"))
+	case ForChannels:
+		return fmt.Sprintf("it asks for %s of each task; no row has as many, and there can be no more than %s",
+			plural(j.req.Channels, "channel"), plural(m.cfg.MaxRows, "row"))
 	case ForTurn:
 		if m.head.job != nil {
 			return fmt.Sprintf("it would fit, but could delay job %d", m.head.job.req.ID)
@@ -108,8 +115,9 @@ func (m *Machine) reasons(j *job) []Reason {
 		return []Reason{ForTurn}
 	}
 	tries := [][]Reason{
-		{ForMemory}, {ForExclusive}, {ForRows},
-		{ForMemory, ForExclusive}, {ForMemory, ForRows}, {ForExclusive, ForRows},
+		{ForMemory}, {ForExclusive}, {ForChannels}, {ForRows},
+		{ForMemory, ForExclusive}, {ForMemory, ForChannels}, {ForMemory, ForRows},
+		{ForExclusive, ForChannels}, {ForExclusive, ForRows}, {ForMemory, ForExclusive, ForChannels},
 	}
 	for _, without := range tries {
 		m.lift(without)
@@ -132,6 +140,11 @@ func (m *Machine) lift(obstacles []Reason) {
 	copy(m.probe.lone, m.grid.lone)
 	if slices.Contains(obstacles, ForMemory) {
 		copy(m.probe.mem, m.empty.mem)
+	}
+	if slices.Contains(obstacles, ForChannels) {
+		for r := range m.probe.rows {
+			copy(m.probe.rows[r].channels, m.grid.channels)
+		}
 	}
 	if slices.Contains(obstacles, ForExclusive) {
 		clear(m.probe.gangs)

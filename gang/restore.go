@@ -122,7 +122,13 @@ func (m *Machine) checkSeat(j *job, r int, own *gang, s *seat) error {
 			}
 		}
 	}
+	free := int32(s.node.Channels)
+	if r < len(m.grid.rows) {
+		free = m.grid.rows[r].channels[pos]
+	}
 	switch {
+	case int32(s.ranks*j.req.Channels) > free:
+		return fmt.Errorf("%w: channels of job %d on %s are taken in row %d", ErrConflict, j.req.ID, s.node.ID, r)
 	case intersects(taken, s.cpus):
 		return fmt.Errorf("%w: CPUs of job %d on %s are taken in row %d", ErrConflict, j.req.ID, s.node.ID, r)
 	case lone > 0 || (j.req.Exclusive && gangs > 0):

@@ -242,6 +242,8 @@ func (s *script) node(args []string) (n Node) {
 			n.CPUs = int(s.number(value))
 		case "mem":
 			n.Memory = s.size(value)
+		case "channels":
+			n.Channels = int(s.number(value))
 		default:
 			s.t.Fatalf("unknown property %q", a)
 		}
@@ -260,6 +262,8 @@ func (s *script) request(args []string) Request {
 			r.Nodes = int(s.number(value))
 		case "c":
 			r.CPUsPerTask = int(s.number(value))
+		case "channels":
+			r.Channels = int(s.number(value))
 		case "mem":
 			r.MemPerNode = s.size(value)
 		case "prio":

@@ -45,34 +45,66 @@ func (f *finder) chooseShared(g *grid, q *quest, r int) bool {
 		}
 		f.caps = append(f.caps, c)
 	}
-	return f.spread(q)
+	return f.spread(g, q, r)
 }
 
 // spread picks q.nodes nodes, or as many as there are ranks for, with caps
-// being the CPUs to share on each, and gives each node ranks in proportion.
-func (f *finder) spread(q *quest) bool {
-	f.picks = f.picks[:0]
+// being the CPUs to share on each, and gives each node ranks in proportion. It takes the nodes
+// with the most CPUs, or, if the ranks do not fit there, those that take the most ranks.
+func (f *finder) spread(g *grid, q *quest, r int) bool {
+	f.bound(g, q, r)
 	for i := range q.must {
 		if f.caps[i] == 0 {
 			return false
 		}
-		f.take(int32(i))
 	}
-	f.sortByCap(len(q.must))
+	if !f.pickShared(q, f.caps) && !f.pickShared(q, f.most) {
+		return false
+	}
+	f.inNodeOrder()
+	f.proportion(q.tasks)
+	return true
+}
+
+// bound fills most, and strikes out the nodes that can take no rank.
+func (f *finder) bound(g *grid, q *quest, r int) {
+	f.most = f.most[:0]
+	for i, pos := range f.elig {
+		most := g.rows[r].within(MaxRanksPerNode, q, pos)
+		if most == 0 {
+			f.caps[i] = 0
+		}
+		if f.caps[i] == 0 {
+			most = 0
+		}
+		f.most = append(f.most, most)
+	}
+}
+
+// pickShared picks the nodes that are largest by the measure, and says whether they take all ranks.
+func (f *finder) pickShared(q *quest, by []int32) bool {
+	f.picks = f.picks[:0]
+	room := 0
+	take := func(i int32) {
+		room += int(f.most[i])
+		f.picks = append(f.picks, pick{pos: f.elig[i], cap: f.caps[i], most: f.most[i]})
+	}
+	for i := range q.must {
+		take(int32(i))
+	}
+	f.sortBy(by, len(q.must))
 	want := q.nodes
 	if want == 0 {
 		want = max(min(q.tasks, len(q.must)+len(f.sorted)), len(q.must))
 	}
 	more := want - len(f.picks)
-	if want == 0 || more > len(f.sorted) || q.tasks > want*MaxRanksPerNode {
+	if want == 0 || more > len(f.sorted) {
 		return false
 	}
 	for _, i := range f.sorted[:more] {
-		f.take(i)
+		take(i)
 	}
-	f.inNodeOrder()
-	f.proportion(q.tasks)
-	return true
+	return room >= q.tasks
 }
 
 // proportion gives every pick one rank and the others by its CPUs.
@@ -93,8 +125,8 @@ func (f *finder) proportion(tasks int) {
 		f.picks[i].ranks++
 	}
 	for i := range f.picks {
-		full = full || f.picks[i].ranks > MaxRanksPerNode
-		f.picks[i].cap = MaxRanksPerNode
+		full = full || f.picks[i].ranks > f.picks[i].most
+		f.picks[i].cap = f.picks[i].most
 	}
 	if full {
 		f.level(tasks)
@@ -133,7 +165,7 @@ func (f *finder) findJoin(g *grid, q *quest, ga *gang) (spot, bool) {
 	for _, pos := range f.elig {
 		f.caps = append(f.caps, int32(count(ga.cpusOn(pos))))
 	}
-	if !f.spread(q) {
+	if !f.spread(g, q, ga.row) {
 		return spot{}, false
 	}
 	s := spot{row: ga.row, seats: make([]seat, len(f.picks))}
@@ -145,9 +177,17 @@ func (f *finder) findJoin(g *grid, q *quest, ga *gang) (spot, bool) {
 
 // cpusOn is the gang's CPU set on a node, nil if it has none there.
 func (ga *gang) cpusOn(pos int32) []uint64 {
+	if s := ga.seatOn(pos); s != nil {
+		return s.cpus
+	}
+	return nil
+}
+
+// seatOn is the gang's part of a node, nil if it has none there.
+func (ga *gang) seatOn(pos int32) *seat {
 	for i := range ga.seats {
 		if ga.seats[i].node.pos == pos {
-			return ga.seats[i].cpus
+			return &ga.seats[i]
 		}
 	}
 	return nil

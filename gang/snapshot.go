@@ -20,6 +20,9 @@ type NodeState struct {
 	Drained    bool
 	FreeMemory int64 // bytes not reserved
 	Gangs      int   // in all rows
+	// UsedChannels is the most that are taken in any one row, by the gangs at home or by those
+	// that run in it.
+	UsedChannels int
 }
 
 // RowState is a row: per node, in the order of Snapshot.Nodes, per CPU, who uses it.
@@ -45,6 +48,7 @@ func (m *Machine) Matrix() Snapshot {
 		})
 	}
 	active := m.Rows()
+	m.countChannels(s.Nodes)
 	for r := range m.grid.rows {
 		if m.grid.rows[r].gangs == 0 {
 			continue

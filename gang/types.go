@@ -21,6 +21,11 @@ const (
 	// MaxMemory bounds the memory of a node and of a request (1 EiB), so that sums
 	// over jobs stay within int64.
 	MaxMemory = 1 << 60
+	// MaxChannelsPerNode bounds the channels of a node: each that is open costs its
+	// agent half a megabyte and two descriptors.
+	MaxChannelsPerNode = 1024
+	// MaxChannelsPerRank is how many channels a rank can tell apart.
+	MaxChannelsPerRank = 15
 )
 
 // JobID names a job. Zero is none.
@@ -34,6 +39,9 @@ type Node struct {
 	ID     NodeID
 	CPUs   int   // 1 to MaxCPUsPerNode
 	Memory int64 // bytes for jobs, all rows together
+	// Channels is how many channels the jobs of one row can have together, guests
+	// included; 0 to MaxChannelsPerNode.
+	Channels int
 }
 
 // Request is what a user asks for.
@@ -44,6 +52,7 @@ type Request struct {
 	// CPUsPerTask is how many CPUs each rank gets for itself. 0 means 1.
 	CPUsPerTask int
 	MemPerNode  int64 // bytes on each node, reserved while the job is in any row
+	Channels    int   // of each rank, up to MaxChannelsPerRank; taken in each row that the job runs in
 	Priority    int   // higher first and longer slices; 0 is normal
 
 	Exclusive bool // no other job on its nodes, in any row

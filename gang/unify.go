@@ -24,7 +24,8 @@ func (m *Machine) unify(d *Decision) {
 }
 
 // emptying finds for each gang of row r the row that grows least by it, the lowest of equals.
-// As gangs of one row have no CPU in common, each can be looked at for itself.
+// As gangs of one row have no CPU in common, each can be looked at for itself but for its
+// channels: what those before it take is counted.
 func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
 	var weight [MaxRowsLimit]int
 	rows := m.grid.rows
@@ -32,13 +33,14 @@ func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
 		weight[t] = rows[t].weight()
 	}
 	growth := -weight[r]
+	m.moved.clear(len(rows), len(m.nodes))
 	for _, ga := range m.gangs {
 		if ga.row != r {
 			continue
 		}
 		best := -1
 		for t := range rows {
-			if t == r || rows[t].gangs == 0 || !m.grid.holds(t, ga) || m.keptFrom(ga, t) {
+			if t == r || rows[t].gangs == 0 || !m.grid.holds(t, ga) || !m.moved.leaves(m.grid, t, ga) || m.keptFrom(ga, t) {
 				continue
 			}
 			if best < 0 || max(ga.weight, weight[t])-weight[t] < max(ga.weight, weight[best])-weight[best] {
@@ -50,6 +52,7 @@ func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
 		}
 		growth += max(ga.weight-weight[best], 0)
 		weight[best] = max(ga.weight, weight[best])
+		m.moved.note(best, ga)
 		movers, to = append(movers, ga), append(to, best)
 	}
 	return movers, to, growth <= 0
@@ -63,7 +66,12 @@ func (m *Machine) keptFrom(ga *gang, t int) bool {
 	}
 	for i := range kept.seats {
 		s := &kept.seats[i]
-		if cpus := ga.cpusOn(s.node.pos); cpus != nil && intersects(s.cpus, cpus) {
+		at := ga.seatOn(s.node.pos)
+		if at == nil {
+			continue
+		}
+		wanted := s.channels > 0 && at.channels > 0 && m.grid.rows[t].channels[s.node.pos] < s.channels+at.channels
+		if wanted || intersects(s.cpus, at.cpus) {
 			return true
 		}
 	}
@@ -82,4 +90,33 @@ func (m *Machine) shift(ga *gang, to int, d *Decision) {
 	m.grid.remove(ga)
 	ga.row = to
 	m.grid.add(ga)
+}
+
+// moved counts the channels that gangs on their way take in other rows.
+type moved struct {
+	nodes int
+	taken []int32 // per row and node
+}
+
+func (o *moved) clear(rows, nodes int) {
+	o.nodes = nodes
+	o.taken = slices.Grow(o.taken[:0], rows*nodes)[:rows*nodes]
+	clear(o.taken)
+}
+
+func (o *moved) note(r int, ga *gang) {
+	for i := range ga.seats {
+		o.taken[r*o.nodes+int(ga.seats[i].node.pos)] += ga.seats[i].channels
+	}
+}
+
+// leaves reports whether a row has channels left for one more.
+func (o *moved) leaves(g *grid, r int, ga *gang) bool {
+	for i := range ga.seats {
+		s := &ga.seats[i]
+		if s.channels > 0 && o.taken[r*o.nodes+int(s.node.pos)]+s.channels > g.rows[r].channels[s.node.pos] {
+			return false
+		}
+	}
+	return true
 }

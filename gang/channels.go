@@ -1,0 +1,70 @@
+package gang
+
+import "fmt"
+
+// checkChannels refuses a request for which, of all it asks for, channels are too few.
+func (m *Machine) checkChannels(r *Request) error {
+	if r.Channels == 0 {
+		return nil
+	}
+	without := *r
+	without.Channels = 0
+	if m.checkSize(&without) != nil {
+		return nil // something else is in the way as well, and told first
+	}
+	most, sum := 0, 0
+	for _, n := range m.nodes {
+		most = max(most, n.Channels)
+		sum += n.Channels
+	}
+	need := r.Tasks * r.Channels
+	has := fmt.Sprintf("the cluster's nodes have %d", sum)
+	switch {
+	case r.Nodes == 1 || len(m.nodes) == 1:
+		has = fmt.Sprintf("a node has at most %d at a time", most)
+	case need <= sum:
+		has = fmt.Sprintf("the nodes that it may use have too few, at most %d on one", most)
+	}
+	return fmt.Errorf("%w: %s with %s each need %d, and %s; %s", ErrTooManyChannels,
+		plural(r.Tasks, "task"), plural(r.Channels, "channel"), need, has, channelsAdvice)
+}
+
+// channelsAdvice is what whoever asks for too many channels can do.
+const channelsAdvice = "use more nodes, ask for fewer with --channels (0 for programs without PM), or raise agent.channels of the nodes"
+
+// checkJoinChannels refuses a joiner for which channels are too few in its gang's row.
+func (m *Machine) checkJoinChannels(j *job, ga *gang) error {
+	if j.req.Channels == 0 {
+		return nil
+	}
+	without := *m.prepare(j)
+	without.channels = 0
+	if _, ok := m.finder.findJoin(m.grid, &without, ga); !ok {
+		return nil
+	}
+	free := 0
+	for i := range ga.seats {
+		free += int(m.grid.rows[ga.row].channels[ga.seats[i].node.pos])
+	}
+	return fmt.Errorf("%w: %s with %s each need %d; on the nodes of the gang that the job joins %d are free beside it",
+		ErrTooManyChannels, plural(j.req.Tasks, "task"), plural(j.req.Channels, "channel"), j.req.Tasks*j.req.Channels, free)
+}
+
+// countChannels fills in NodeState.UsedChannels. The rows must be as of now.
+func (m *Machine) countChannels(nodes []NodeState) {
+	for r := range m.grid.rows {
+		for pos, free := range m.grid.rows[r].channels {
+			nodes[pos].UsedChannels = max(nodes[pos].UsedChannels, int(m.grid.channels[pos]-free))
+		}
+	}
+	t := m.newTurn()
+	for _, residents := range m.residents {
+		t.clear(m.grid)
+		for _, ga := range residents {
+			m.claim(t, ga)
+		}
+		for pos, free := range t.channels {
+			nodes[pos].UsedChannels = max(nodes[pos].UsedChannels, int(m.grid.channels[pos]-free))
+		}
+	}
+}
