@@ -50,21 +50,26 @@ func (m *Machine) checkJoinChannels(j *job, ga *gang) error {
 		ErrTooManyChannels, plural(j.req.Tasks, "task"), plural(j.req.Channels, "channel"), j.req.Tasks*j.req.Channels, free)
 }
 
-// countChannels fills in NodeState.UsedChannels. The rows must be as of now.
-func (m *Machine) countChannels(nodes []NodeState) {
-	for r := range m.grid.rows {
-		for pos, free := range m.grid.rows[r].channels {
-			nodes[pos].UsedChannels = max(nodes[pos].UsedChannels, int(m.grid.channels[pos]-free))
+// UsedChannels tells for each node the most channels that are taken in any one row, by
+// the gangs at home there or by those that run in it.
+func (m *Machine) UsedChannels() map[NodeID]int {
+	used := make(map[NodeID]int, len(m.nodes))
+	count := func(free []int32) {
+		for pos, n := range m.nodes {
+			used[n.ID] = max(used[n.ID], n.Channels-int(free[pos]))
 		}
 	}
+	for r := range m.grid.rows {
+		count(m.grid.rows[r].channels)
+	}
+	m.Rows()
 	t := m.newTurn()
 	for _, residents := range m.residents {
 		t.clear(m.grid)
 		for _, ga := range residents {
 			m.claim(t, ga)
 		}
-		for pos, free := range t.channels {
-			nodes[pos].UsedChannels = max(nodes[pos].UsedChannels, int(m.grid.channels[pos]-free))
-		}
+		count(t.channels)
 	}
+	return used
 }

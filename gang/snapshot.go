@@ -20,8 +20,7 @@ type NodeState struct {
 	Drained    bool
 	FreeMemory int64 // bytes not reserved
 	Gangs      int   // in all rows
-	// UsedChannels is the most that are taken in any one row, by the gangs at home or by those
-	// that run in it.
+	// UsedChannels is as Machine.UsedChannels tells.
 	UsedChannels int
 }
 
@@ -48,7 +47,10 @@ func (m *Machine) Matrix() Snapshot {
 		})
 	}
 	active := m.Rows()
-	m.countChannels(s.Nodes)
+	used := m.UsedChannels()
+	for i := range s.Nodes {
+		s.Nodes[i].UsedChannels = used[s.Nodes[i].ID]
+	}
 	for r := range m.grid.rows {
 		if m.grid.rows[r].gangs == 0 {
 			continue

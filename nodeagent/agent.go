@@ -160,6 +160,7 @@ func (a *Agent) hello() *scorev1.Hello {
 		MemoryBytes: a.options.MemoryBytes,
 		Notes:       slices.Clone(a.notes),
 		SharesCpus:  a.options.SharesCPUs,
+		Channels:    uint32(a.options.Channels),
 		BootId:      a.bootID,
 	}
 	for _, j := range a.jobs.all() {

@@ -18,6 +18,12 @@ const (
 	DefaultWarmStewards = 2
 	// MaxWarmStewards bounds the memory that waiting stewards take.
 	MaxWarmStewards = 64
+	// DefaultChannels are as many as the ranks of a large node's job, and few enough
+	// that their buffers stay in the processors' caches.
+	DefaultChannels = 16
+	// MaxChannels bounds the channels of one row: each costs the agent half a megabyte
+	// and two descriptors in every row.
+	MaxChannels = 1024
 	// MaxNodeCPUs is the kernel's own bound (CONFIG_NR_CPUS).
 	MaxNodeCPUs = 8192
 	// maxSocketDir leaves room for a steward's socket name below the 108
@@ -58,6 +64,8 @@ type Options struct {
 	// MemoryBytes may be promised to jobs. Default: what the machine, or the
 	// control group around this process, has.
 	MemoryBytes uint64
+	// Channels is how many contexts may be on the network at once. Default: DefaultChannels.
+	Channels int
 	// SharesCPUs says that another node of this machine has the same CPUs.
 	SharesCPUs bool
 
@@ -95,6 +103,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Client == nil {
 		o.Client = NewHTTP2Client()
 	}
+	if o.Channels == 0 {
+		o.Channels = DefaultChannels
+	}
 	var err error
 	if len(o.CPUs) == 0 {
 		if o.CPUs, err = allowedCPUs(); err != nil {
@@ -130,6 +141,8 @@ func (o Options) check() error {
 		return fmt.Errorf("the steward program %q must be an absolute path", o.StewardExe)
 	case o.WarmStewards < 0 || o.WarmStewards > MaxWarmStewards:
 		return fmt.Errorf("warm_stewards = %d is not between 1 and %d", o.WarmStewards, MaxWarmStewards)
+	case o.Channels < 1 || o.Channels > MaxChannels:
+		return fmt.Errorf("channels = %d is not between 1 and %d", o.Channels, MaxChannels)
 	case o.Grace < 0:
 		return fmt.Errorf("the stewards' grace time %v is negative", o.Grace)
 	}

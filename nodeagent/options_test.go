@@ -31,6 +31,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"no server", func(o *Options) { o.Servers = nil }, "servers"},
 		{"no key", func(o *Options) { o.ClusterKey = "" }, "key_file"},
 		{"relative steward", func(o *Options) { o.StewardExe = "scored" }, "steward program"},
+		{"too many channels", func(o *Options) { o.Channels = 1025 }, "channels = 1025"},
+		{"negative channels", func(o *Options) { o.Channels = -1 }, "channels = -1"},
 		{"too many stewards", func(o *Options) { o.WarmStewards = 65 }, "warm_stewards"},
 		{"negative stewards", func(o *Options) { o.WarmStewards = -1 }, "warm_stewards"},
 		{"negative grace", func(o *Options) { o.Grace = -time.Second }, "negative"},

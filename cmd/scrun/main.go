@@ -57,6 +57,7 @@ func perform(o *options.Options) int {
 	signals := catchSignals()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	channels := countChannels(o, here)
 	cluster, err := unlessLeft(ctx, func(ctx context.Context) (*reached, error) { return reach(ctx, o) })
 	if err != nil {
 		return speak.giveUp(err, "left before the job was submitted")
@@ -65,6 +66,7 @@ func perform(o *options.Options) int {
 	if cluster.own != nil {
 		o.ForEmbedded()
 	}
+	o.Channels = <-channels
 	spec, err := o.Spec(here)
 	if err != nil {
 		return speak.fail(err.Error())

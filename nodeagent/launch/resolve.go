@@ -12,6 +12,10 @@ import (
 // and a longer one comes from a runaway script.
 const maxPathDirs = 1024
 
+// DefaultPath is to be searched when the user's environment names no PATH: that of a login
+// shell of Debian.
+const DefaultPath = "/usr/local/bin:/usr/bin:/bin"
+
 // Resolve finds the program as execvp(3) would, for the user, who may be nil:
 // a name with a slash is taken from dir, another is searched in the directories
 // of path, the user's PATH. It returns a path that needs no search, absolute if

@@ -10,10 +10,6 @@ import (
 // pmiTarget is the number of the PMI connection in the ranks.
 const pmiTarget = 3
 
-// defaultPath is searched when the user's environment names no PATH, as a login
-// shell of Debian has it.
-const defaultPath = "/usr/local/bin:/usr/bin:/bin"
-
 // Where a rank gets its channels (package pm): the agent's socket, or a descriptor that
 // another launcher than this one has given it.
 const (

@@ -84,7 +84,7 @@ func (j *job) prepare(s *steward) error {
 	}
 	path := j.variable("PATH")
 	if path == "" {
-		path = defaultPath
+		path = launch.DefaultPath
 	}
 	var err error
 	if j.program, err = launch.Resolve(j.spec.GetArgv()[0], j.spec.GetWorkDir(), path, j.user); err != nil {

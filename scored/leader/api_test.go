@@ -344,6 +344,7 @@ func TestRefusals(t *testing.T) {
 		{"bad name", func(h *scorev1.Hello) { h.Node = "a/b" }, `the node name "a/b"`},
 		{"long name", func(h *scorev1.Hello) { h.Node = strings.Repeat("n", 1000) }, "may have up to 63"},
 		{"no CPUs", func(h *scorev1.Hello) { h.Cpus = 0 }, "0 CPUs"},
+		{"too many channels", func(h *scorev1.Hello) { h.Channels = 2000 }, "2000 channels"},
 		{"no address", func(h *scorev1.Hello) { h.Address = "" }, "address"},
 		{"taken", func(h *scorev1.Hello) { h.Node, h.BootId = "n1", "boot2" }, "a node named n1 is connected already"},
 	}

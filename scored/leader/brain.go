@@ -92,7 +92,7 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 func (b *brain) restoreNode(record *state.Node) {
 	n := &node{
 		name: record.Name, address: record.Address, cpus: record.CPUs, memory: record.MemoryBytes,
-		version: record.Version, bootID: record.BootID, notes: record.Notes, sharesCPUs: record.SharesCPUs,
+		version: record.Version, bootID: record.BootID, notes: record.Notes, sharesCPUs: record.SharesCPUs, channels: record.Channels,
 	}
 	b.nodes[n.name] = n
 	if err := b.gang.AddNode(n.column()); err != nil {

@@ -45,6 +45,7 @@ type node struct {
 	bootID     string
 	notes      []string
 	sharesCPUs bool
+	channels   uint32 // that jobs of one row may have
 
 	link     Link  // nil while there is no stream
 	heard    int64 // when it last sent anything
@@ -56,7 +57,7 @@ type node struct {
 }
 
 func (n *node) column() gang.Node {
-	return gang.Node{ID: gang.NodeID(n.name), CPUs: int(n.cpus), Memory: int64(min(n.memory, gang.MaxMemory))}
+	return gang.Node{ID: gang.NodeID(n.name), CPUs: int(n.cpus), Memory: int64(min(n.memory, gang.MaxMemory)), Channels: int(n.channels)}
 }
 
 func (b *brain) sortedNodes() []*node {
@@ -96,7 +97,7 @@ func (b *brain) hello(h *scorev1.Hello, link Link) (refusal string) {
 	if !n.sameAs(&before) {
 		b.propose(&statepb.Command{Command: &statepb.Command_RegisterNode{RegisterNode: &statepb.RegisterNode{Node: n.record()}}})
 	}
-	if n.cpus != before.cpus || n.memory != before.memory || !n.inMatrix {
+	if n.column() != before.column() || !n.inMatrix {
 		b.replaceColumn(n, before.inMatrix)
 	}
 	b.drain(n, false)
@@ -115,6 +116,8 @@ func (b *brain) refuse(h *scorev1.Hello) string {
 		return fmt.Sprintf("the node name %q may have up to 63 letters, digits, - and _", clip(h.GetNode()))
 	case h.GetCpus() == 0 || h.GetCpus() > gang.MaxCPUsPerNode:
 		return fmt.Sprintf("the node has %d CPUs; there must be 1 to %d", h.GetCpus(), gang.MaxCPUsPerNode)
+	case h.GetChannels() > gang.MaxChannelsPerNode:
+		return fmt.Sprintf("the node has %d channels; there can be at most %d", h.GetChannels(), gang.MaxChannelsPerNode)
 	case h.GetAddress() == "" || len(h.GetAddress()) > maxText || len(h.GetBootId()) > maxText:
 		return "the agent's address or boot id is empty or too long"
 	case b.nodes[h.GetNode()] == nil && len(b.nodes) >= state.MaxNodes:
@@ -136,7 +139,7 @@ func clip(text string) string {
 
 func (n *node) take(h *scorev1.Hello) {
 	n.address, n.version, n.bootID = h.GetAddress(), h.GetVersion(), h.GetBootId()
-	n.cpus, n.memory, n.sharesCPUs = h.GetCpus(), h.GetMemoryBytes(), h.GetSharesCpus()
+	n.cpus, n.memory, n.sharesCPUs, n.channels = h.GetCpus(), h.GetMemoryBytes(), h.GetSharesCpus(), h.GetChannels()
 	n.notes = nil
 	for _, note := range h.GetNotes()[:min(len(h.GetNotes()), maxNotesOfNode)] {
 		n.notes = append(n.notes, clip(note))
@@ -146,13 +149,13 @@ func (n *node) take(h *scorev1.Hello) {
 // sameAs tells whether the log already knows all this.
 func (n *node) sameAs(other *node) bool {
 	return n.address == other.address && n.version == other.version && n.bootID == other.bootID &&
-		n.cpus == other.cpus && n.memory == other.memory && n.sharesCPUs == other.sharesCPUs && slices.Equal(n.notes, other.notes)
+		n.cpus == other.cpus && n.memory == other.memory && n.sharesCPUs == other.sharesCPUs && n.channels == other.channels && slices.Equal(n.notes, other.notes)
 }
 
 func (n *node) record() *statepb.Node {
 	return &statepb.Node{
 		Name: n.name, Address: n.address, Cpus: n.cpus, MemoryBytes: n.memory, Version: n.version,
-		BootId: n.bootID, Notes: n.notes, SharesCpus: n.sharesCPUs,
+		BootId: n.bootID, Notes: n.notes, SharesCpus: n.sharesCPUs, Channels: n.channels,
 	}
 }
 
@@ -160,7 +163,7 @@ func (n *node) record() *statepb.Node {
 // node as it was have lost it.
 func (b *brain) replaceColumn(n *node, known bool) {
 	if known {
-		b.loseNode(n, "node "+n.name+" came back with other CPUs or memory")
+		b.loseNode(n, "node "+n.name+" came back with other CPUs, memory or channels")
 	}
 	if err := b.gang.AddNode(n.column()); err != nil {
 		b.log("a node does not fit into the matrix: "+err.Error(), zap.String("node", n.name))

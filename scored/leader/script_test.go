@@ -137,6 +137,12 @@ func (s *scripted) run(words []string) {
 		s.settle()
 	case "restart":
 		s.restart()
+	case "explain":
+		s.note("%s", strings.Join(s.b.explain(s.b.jobs[s.number(words[1])]).GetLines(), "; "))
+	case "nodes":
+		for _, n := range s.b.nodeViews() {
+			s.note("%s: %d/%d channels", n.GetName(), n.GetChannelsUsed(), n.GetChannels())
+		}
 	case "known":
 		ids := []uint64{}
 		for _, j := range s.b.sortedJobs() {
@@ -163,6 +169,10 @@ func (s *scripted) node(words []string) {
 		h.BootId = fmt.Sprint("boot", s.b.now)
 	}
 	for _, id := range words[3:] {
+		if channels, ok := strings.CutPrefix(id, "channels="); ok {
+			h.Channels = uint32(s.number(channels))
+			continue
+		}
 		h.Jobs = append(h.Jobs, s.number(id))
 	}
 	if refusal := s.connect(h); refusal != "" {
@@ -181,6 +191,10 @@ func (s *scripted) submitLine(words []string) {
 			spec.Detached = false
 		case "exclusive":
 			spec.Exclusive = true
+		case "oversubscribe":
+			spec.Oversubscribe = true
+		case "channels":
+			spec.ChannelsPerTask = uint32(s.number(value))
 		case "mem":
 			spec.MemoryPerNodeBytes = s.number(value) << 20
 		case "time":

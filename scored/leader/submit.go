@@ -75,6 +75,7 @@ func (j *job) requestOf() gang.Request {
 		Nodes:         int(s.GetNodes()),
 		CPUsPerTask:   int(max(s.GetCpusPerTask(), 1)),
 		MemPerNode:    j.memory,
+		Channels:      int(s.GetChannelsPerTask()),
 		Priority:      int(s.GetPriority()),
 		Exclusive:     s.GetExclusive(),
 		Oversubscribe: s.GetOversubscribe(),

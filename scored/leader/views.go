@@ -136,6 +136,7 @@ func (b *brain) nodeViews() []*scorev1.Node {
 		}
 	}
 	views := make([]*scorev1.Node, 0, len(b.nodes))
+	channels := b.gang.UsedChannels()
 	for _, n := range b.sortedNodes() {
 		views = append(views, &scorev1.Node{
 			Name: n.name, Address: n.address, Cpus: n.cpus, MemoryBytes: n.memory,
@@ -143,6 +144,7 @@ func (b *brain) nodeViews() []*scorev1.Node {
 			ClockOffsetNanos: n.clock.GetOffsetNanos(), ClockErrorNanos: n.clock.GetErrorNanos(),
 			RoundTripNanos: n.clock.GetRoundTripNanos(),
 			Notes:          n.notes, SharesCpus: n.sharesCPUs,
+			Channels: n.channels, ChannelsUsed: uint32(channels[gang.NodeID(n.name)]),
 		})
 	}
 	return views

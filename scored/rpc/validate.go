@@ -67,6 +67,8 @@ func checkNumbers(s *scorev1.JobSpec) error {
 		return invalid("%d CPUs per task are more than any node has", s.GetCpusPerTask())
 	case s.GetMemoryPerNodeBytes() > gang.MaxMemory:
 		return invalid("%d bytes of memory per node are more than any node has", s.GetMemoryPerNodeBytes())
+	case s.GetChannelsPerTask() > gang.MaxChannelsPerRank:
+		return invalid("%d channels per task are more than a rank can open, %d", s.GetChannelsPerTask(), gang.MaxChannelsPerRank)
 	case s.GetPriority() < -gang.MaxPriority || s.GetPriority() > gang.MaxPriority:
 		return invalid("the priority %d is not between %d and %d", s.GetPriority(), -gang.MaxPriority, gang.MaxPriority)
 	case limit < 0:

@@ -35,6 +35,7 @@ func TestBadSpecs(t *testing.T) {
 		{"more nodes than tasks", func(s *scorev1.JobSpec) { s.Nodes = 5 }, "4 tasks cannot be spread over 5 nodes; ask for fewer nodes or more tasks"},
 		{"CPUs per task", func(s *scorev1.JobSpec) { s.CpusPerTask = 1 << 20 }, "1048576 CPUs per task are more than any node has"},
 		{"memory", func(s *scorev1.JobSpec) { s.MemoryPerNodeBytes = 1 << 63 }, "9223372036854775808 bytes of memory per node are more than any node has"},
+		{"channels", func(s *scorev1.JobSpec) { s.ChannelsPerTask = 16 }, "16 channels per task are more than a rank can open, 15"},
 		{"priority", func(s *scorev1.JobSpec) { s.Priority = -2_000_000 }, "the priority -2000000 is not between -1000000 and 1000000"},
 		{"negative time", func(s *scorev1.JobSpec) { s.TimeLimitNanos = -1 }, "the time limit -1ns is negative"},
 		{"long time", func(s *scorev1.JobSpec) { s.TimeLimitNanos = 1 << 62 }, "the time limit 1281023h53m38.427387904s is longer than 87600h0m0s"},

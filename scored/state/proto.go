@@ -5,14 +5,14 @@ import "score/scored/state/statepb"
 func nodeFromProto(n *statepb.Node) *Node {
 	return &Node{
 		Name: n.GetName(), Address: n.GetAddress(), CPUs: n.GetCpus(), MemoryBytes: n.GetMemoryBytes(),
-		Version: n.GetVersion(), BootID: n.GetBootId(), Notes: n.GetNotes(), SharesCPUs: n.GetSharesCpus(),
+		Version: n.GetVersion(), BootID: n.GetBootId(), Notes: n.GetNotes(), SharesCPUs: n.GetSharesCpus(), Channels: n.GetChannels(),
 	}
 }
 
 func (n *Node) proto() *statepb.Node {
 	return &statepb.Node{
 		Name: n.Name, Address: n.Address, Cpus: n.CPUs, MemoryBytes: n.MemoryBytes,
-		Version: n.Version, BootId: n.BootID, Notes: n.Notes, SharesCpus: n.SharesCPUs,
+		Version: n.Version, BootId: n.BootID, Notes: n.Notes, SharesCpus: n.SharesCPUs, Channels: n.Channels,
 	}
 }
 

@@ -74,6 +74,7 @@ type Node struct {
 	BootID      string
 	Notes       []string
 	SharesCPUs  bool
+	Channels    uint32 // that jobs of one row may have
 }
 
 // Name says where a service of a user's jobs is.

@@ -20,6 +20,9 @@ func TestRestoreIsEqual(t *testing.T) {
 	if !bytes.Equal(image(t, again), data) {
 		t.Fatal("the restored state differs")
 	}
+	if n := again.Node("n1"); n.Channels != 16 {
+		t.Fatalf("n1 has %d channels", n.Channels)
+	}
 	checkInvariants(t, again)
 	mustApply(t, again, end(3))
 	if again.LookupName(0, "ocean") != nil {

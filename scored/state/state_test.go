@@ -15,7 +15,7 @@ import (
 
 func node(name string, cpus uint32) *statepb.Command {
 	return &statepb.Command{Command: &statepb.Command_RegisterNode{RegisterNode: &statepb.RegisterNode{
-		Node: &statepb.Node{Name: name, Cpus: cpus, BootId: "boot-" + name},
+		Node: &statepb.Node{Name: name, Cpus: cpus, BootId: "boot-" + name, Channels: 16},
 	}}}
 }
 

@@ -44,6 +44,8 @@ type Options struct {
 	Scored string
 	Socket string
 	Nodes  int
+	// Channels of each node; default: those of scored dev.
+	Channels int
 	// Dir is its working directory; default: this process's.
 	Dir string
 	// Env is its environment; default: this process's.
@@ -69,6 +71,9 @@ func Start(ctx context.Context, o Options) (*Dev, error) {
 	}
 	c := &Dev{Socket: o.Socket, ended: make(chan struct{})}
 	c.command = exec.Command(o.Scored, "dev", "--nodes", strconv.Itoa(o.Nodes), "--socket", o.Socket)
+	if o.Channels != 0 {
+		c.command.Args = append(c.command.Args, "--channels", strconv.Itoa(o.Channels))
+	}
 	c.command.Dir, c.command.Env = o.Dir, o.Env
 	c.command.Stdout, c.command.Stderr = o.Output, o.Errors
 	c.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}

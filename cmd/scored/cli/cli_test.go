@@ -65,7 +65,7 @@ func exampleJobs() []*scorev1.Job {
 func exampleNodes() []*scorev1.Node {
 	return []*scorev1.Node{
 		{Name: "n1", Address: "127.0.0.1:7421", Cpus: 8, MemoryBytes: 16 << 30, MemoryUsedBytes: 3 << 29, Jobs: 2, Up: true, Version: "v1", ClockErrorNanos: 8_300, RoundTripNanos: 120_000},
-		{Name: "n2", Address: "127.0.0.1:7422", Cpus: 1, MemoryBytes: 1000 << 20, Version: "v1", SharesCpus: true, Notes: []string{"no cgroups: not root"}},
+		{Name: "n2", Address: "127.0.0.1:7422", Cpus: 1, MemoryBytes: 1000 << 20, Version: "v1", SharesCpus: true, Channels: 16, ChannelsUsed: 12, Notes: []string{"no cgroups: not root"}},
 	}
 }
 

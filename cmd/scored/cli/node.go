@@ -27,6 +27,8 @@ type nodeData struct {
 	SharesCPUs       bool     `json:"shares_cpus"`
 	MemoryBytes      uint64   `json:"memory_bytes"`
 	MemoryUsedBytes  uint64   `json:"memory_used_bytes"`
+	Channels         uint32   `json:"channels"`
+	ChannelsUsed     uint32   `json:"channels_used"`
 	Jobs             uint32   `json:"jobs"`
 	ClockOffsetNanos int64    `json:"clock_offset_nanos"`
 	ClockErrorNanos  int64    `json:"clock_error_nanos"`
@@ -39,6 +41,7 @@ func newNodeData(node *scorev1.Node) nodeData {
 		Name: node.GetName(), Address: node.GetAddress(), Up: node.GetUp(), Version: node.GetVersion(),
 		CPUs: node.GetCpus(), SharesCPUs: node.GetSharesCpus(),
 		MemoryBytes: node.GetMemoryBytes(), MemoryUsedBytes: node.GetMemoryUsedBytes(), Jobs: node.GetJobs(),
+		Channels: node.GetChannels(), ChannelsUsed: node.GetChannelsUsed(),
 		ClockOffsetNanos: node.GetClockOffsetNanos(), ClockErrorNanos: node.GetClockErrorNanos(),
 		RoundTripNanos: node.GetRoundTripNanos(), Notes: nonNil(node.GetNotes()),
 	}
@@ -90,10 +93,10 @@ func printNodesJSON(out io.Writer, nodes []*scorev1.Node) error {
 }
 
 func printNodes(out io.Writer, nodes []*scorev1.Node) error {
-	t := newTable(out, "NAME", "STATE", "CPUS", "MEMORY", "PROMISED", "JOBS", "ADDRESS")
+	t := newTable(out, "NAME", "STATE", "CPUS", "MEMORY", "PROMISED", "CHANNELS", "JOBS", "ADDRESS")
 	for _, node := range nodes {
 		t.row(node.GetName(), upWord(node), cpuWord(node), shortBytes(node.GetMemoryBytes()),
-			shortBytes(node.GetMemoryUsedBytes()), strconv.Itoa(int(node.GetJobs())), node.GetAddress())
+			shortBytes(node.GetMemoryUsedBytes()), fmt.Sprintf("%d/%d", node.GetChannelsUsed(), node.GetChannels()), strconv.Itoa(int(node.GetJobs())), node.GetAddress())
 	}
 	return t.flush()
 }
@@ -110,6 +113,14 @@ func cpuWord(node *scorev1.Node) string {
 		return fmt.Sprintf("%d (shared)", node.GetCpus())
 	}
 	return strconv.Itoa(int(node.GetCpus()))
+}
+
+// channelsUsed tells how many of a node's channels jobs may open: the most in one row.
+func channelsUsed(node *scorev1.Node) string {
+	if node.GetChannelsUsed() == 0 {
+		return "none is given to a job"
+	}
+	return fmt.Sprintf("%d are given to jobs that run together", node.GetChannelsUsed())
 }
 
 func nodeShowCommand(c *caller) *cobra.Command {
@@ -154,6 +165,7 @@ func printNode(out io.Writer, node *scorev1.Node) error {
 	t.row("version", node.GetVersion())
 	t.row("CPUs", cpuWord(node))
 	t.row("memory", fmt.Sprintf("%s, of which %s promised to jobs", shortBytes(node.GetMemoryBytes()), shortBytes(node.GetMemoryUsedBytes())))
+	t.row("channels", fmt.Sprintf("%d at a time, of which %s", node.GetChannels(), channelsUsed(node)))
 	t.row("jobs", strconv.Itoa(int(node.GetJobs())))
 	t.row("clock", fmt.Sprintf("known to %s, round trip %s",
 		shortTime(time.Duration(node.GetClockErrorNanos())), shortTime(time.Duration(node.GetRoundTripNanos()))))

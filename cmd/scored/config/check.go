@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"score/cmd/scrun/options"
+	"score/nodeagent"
 	"score/scored/api"
 )
 
@@ -76,9 +77,9 @@ func (s *Server) DefaultMemory() (uint64, error) {
 
 func (a *Agent) check() *problem {
 	return first(
-		[]string{"agent.name", "agent.listen", "agent.servers", "agent.run_dir", "agent.cpus", "agent.memory", "agent.cgroups", "agent.warm_stewards", "agent.grace", "agent.metrics_listen"},
+		[]string{"agent.name", "agent.listen", "agent.servers", "agent.run_dir", "agent.cpus", "agent.memory", "agent.channels", "agent.cgroups", "agent.warm_stewards", "agent.grace", "agent.metrics_listen"},
 		checkOptionalName(a.Name), checkLoopback(a.Listen), checkServers(a.Servers), checkPath(a.RunDir), checkCPUs(a.CPUs),
-		checkOptionalBytes(a.Memory), checkChoice(a.Cgroups, CgroupsAuto, CgroupsOff), checkRange(a.WarmStewards, 1, maxWarm),
+		checkOptionalBytes(a.Memory), checkRange(a.Channels, 1, nodeagent.MaxChannels), checkChoice(a.Cgroups, CgroupsAuto, CgroupsOff), checkRange(a.WarmStewards, 1, maxWarm),
 		checkDuration(a.Grace, 0, maxGrace), checkOptionalLoopback(a.MetricsListen),
 	)
 }

@@ -1,5 +1,7 @@
 package config
 
+import "score/nodeagent"
+
 // Config is the whole file. The comment of each field stands in the example
 // file too (packaging/score.toml), which is made from this.
 type Config struct {
@@ -34,6 +36,7 @@ type Agent struct {
 	RunDir        string   `toml:"run_dir" comment:"Directory for sockets, mode 0700, of this agent alone; the node's name is\nappended. At most 80 bytes with it."`
 	CPUs          []int    `toml:"cpus" comment:"The node's CPUs as the kernel numbers them. Empty: all that the agent may use."`
 	Memory        string   `toml:"memory" comment:"Memory that may be promised to jobs, with K, M, G or T. Empty: the machine's."`
+	Channels      int      `toml:"channels" comment:"How many channels of PM programs may be on the network at once, 1 to 1024. Jobs that\nneed more take turns; a job that needs more by itself is refused."`
 	SharesCPUs    bool     `toml:"shares_cpus" comment:"Whether another node of the same machine uses these CPUs too."`
 	Cgroups       string   `toml:"cgroups" comment:"\"auto\" uses control groups where they can be used, \"off\" stops jobs by signals\nto their processes."`
 	Realtime      bool     `toml:"realtime" comment:"Whether the switching thread may ask for real-time priority, so that jobs\nthat spin cannot delay it."`
@@ -66,6 +69,7 @@ func Default() Config {
 			Servers:      []string{"127.0.0.1:7420"},
 			RunDir:       "/run/score/agents",
 			CPUs:         []int{},
+			Channels:     nodeagent.DefaultChannels,
 			Cgroups:      CgroupsAuto,
 			Realtime:     true,
 			WarmStewards: 2,

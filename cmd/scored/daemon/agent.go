@@ -117,6 +117,7 @@ func agentOptions(c config.Config, logger *zap.Logger) (nodeagent.Options, error
 		Listen:         a.Listen,
 		CPUs:           a.CPUs,
 		MemoryBytes:    memory,
+		Channels:       a.Channels,
 		SharesCPUs:     a.SharesCPUs,
 		StewardExe:     client.Self,
 		WarmStewards:   a.WarmStewards,

@@ -20,6 +20,7 @@ import (
 	"score/cmd/scored/embedded"
 	"score/cmd/scored/lifeline"
 	"score/cmd/scored/rundir"
+	"score/nodeagent"
 	"score/scored/api"
 	"score/scored/client"
 	"score/scored/server"
@@ -34,6 +35,7 @@ const (
 
 type devOptions struct {
 	nodes    int
+	channels int
 	socket   string
 	logLevel string
 	out      io.Writer
@@ -52,6 +54,9 @@ machine's CPUs and memory; where there are more nodes than CPUs they share them.
 			if o.nodes < 1 || o.nodes > maxDevNodes {
 				return fmt.Errorf("--nodes %d: it must be between 1 and %d", o.nodes, maxDevNodes)
 			}
+			if o.channels < 1 || o.channels > nodeagent.MaxChannels {
+				return fmt.Errorf("--channels %d: it must be between 1 and %d", o.channels, nodeagent.MaxChannels)
+			}
 			o.out = command.OutOrStdout()
 			ctx, stop := untilStopped(command.Context())
 			defer stop()
@@ -59,6 +64,7 @@ machine's CPUs and memory; where there are more nodes than CPUs they share them.
 		},
 	}
 	command.Flags().IntVarP(&o.nodes, "nodes", "N", 1, "how `many` nodes")
+	command.Flags().IntVar(&o.channels, "channels", nodeagent.DefaultChannels, "how `many` channels each node has for the jobs that run together")
 	command.Flags().StringVar(&o.socket, "socket", "", "`path` of the socket for users (default: where your scrun finds it by itself)")
 	command.Flags().StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
 	return command
@@ -131,6 +137,7 @@ func (c *devCluster) configure() error {
 	c.config.Server.AgentsListen = "127.0.0.1:0"
 	c.config.Agent.Listen = "127.0.0.1:0"
 	c.config.Agent.RunDir = agentsDir(c.dir.Path())
+	c.config.Agent.Channels = c.channels
 	c.config.Agent.Grace = "0s" // nobody restarts these agents
 	c.config.Log.Level = c.logLevel
 	return nil

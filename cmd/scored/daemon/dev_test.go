@@ -46,7 +46,7 @@ func startDev(t *testing.T, nodes int) (socket, dir string, stop func() error) {
 	said, saying := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := runDev(ctx, devOptions{nodes: nodes, logLevel: "error", out: saying})
+		err := runDev(ctx, devOptions{channels: 1, nodes: nodes, logLevel: "error", out: saying})
 		saying.CloseWithError(io.EOF)
 		ended <- err
 	}()
@@ -96,7 +96,7 @@ func TestDev(t *testing.T) {
 // A second cluster cannot take the first one's socket, and says so.
 func TestSecondDev(t *testing.T) {
 	socket, _, stop := startDev(t, 1)
-	err := runDev(t.Context(), devOptions{nodes: 1, logLevel: "error", out: io.Discard})
+	err := runDev(t.Context(), devOptions{channels: 1, nodes: 1, logLevel: "error", out: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), socket) {
 		t.Errorf("a second cluster: %v", err)
 	}

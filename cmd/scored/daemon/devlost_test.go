@@ -26,7 +26,7 @@ func TestDevLosesAnAgent(t *testing.T) {
 	said, saying := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := runDev(ctx, devOptions{nodes: 2, logLevel: "error", out: saying})
+		err := runDev(ctx, devOptions{channels: 1, nodes: 2, logLevel: "error", out: saying})
 		saying.CloseWithError(io.EOF)
 		ended <- err
 	}()

@@ -161,7 +161,8 @@ func (c *cluster) newAgent(control *server.Server) (*nodeagent.Agent, error) {
 		ClusterKey:     c.key,
 		Listen:         "127.0.0.1:0",
 		StewardExe:     c.options.Steward,
-		WarmStewards:   1, // there is one job
+		WarmStewards:   1,                     // there is one job
+		Channels:       nodeagent.MaxChannels, // nobody else needs them
 		EnableRealtime: true,
 		Logger:         c.options.Logger,
 	})

@@ -88,6 +88,7 @@ func (o *Options) addSize(flags *pflag.FlagSet) {
 	flags.VarP(newParsed(&o.Nodes, "number", ParseCount), "nodes", "N", "nodes to run on (default: as few as hold the ranks)")
 	flags.VarP(newParsed(&o.CPUsPerTask, "number", ParseCount), "cpus-per-task", "c", "CPUs for each rank (default: one)")
 	flags.Var(newParsed(&o.Memory, "size", ParseBytes), "mem", "memory on each node, with K, M, G or T (M without one)")
+	flags.Var(newParsed(&o.Channels, "number", parseChannels), "channels", "channels that each rank opens with package pm, or auto: one if the program has that package, or one named by its path among the arguments; else none (default: auto; say it for programs that a script starts)")
 	flags.VarP(newParsed(&o.Time, "time", ParseTime), "time", "t", "longest run time: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted")
 }
 

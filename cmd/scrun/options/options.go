@@ -35,6 +35,7 @@ type Options struct {
 	Distribution  scorev1.Distribution
 	KillOnBadExit bool
 	MPI           scorev1.MpiMode
+	Channels      Channels // that each rank may open
 
 	Label      bool
 	Unbuffered bool
@@ -109,6 +110,7 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		Nodes:              o.Nodes,
 		CpusPerTask:        o.CPUsPerTask,
 		MemoryPerNodeBytes: o.Memory,
+		ChannelsPerTask:    o.Channels.PerRank,
 		Priority:           o.Priority,
 		Exclusive:          o.Exclusive,
 		Oversubscribe:      o.Oversubscribe,

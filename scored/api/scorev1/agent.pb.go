@@ -661,6 +661,7 @@ type Hello struct {
 	SharesCpus    bool                   `protobuf:"varint,8,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"`
 	BootId        string                 `protobuf:"bytes,9,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"` // changes when the agent starts anew
 	Jobs          []uint64               `protobuf:"varint,10,rep,packed,name=jobs,proto3" json:"jobs,omitempty"`          // that it still holds
+	Channels      uint32                 `protobuf:"varint,11,opt,name=channels,proto3" json:"channels,omitempty"`         // that may be on the network at once
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -763,6 +764,13 @@ func (x *Hello) GetJobs() []uint64 {
 		return x.Jobs
 	}
 	return nil
+}
+
+func (x *Hello) GetChannels() uint32 {
+	if x != nil {
+		return x.Channels
+	}
+	return 0
 }
 
 type Ping struct {
@@ -3042,7 +3050,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\atime_up\x18\r \x01(\v2\x10.score.v1.TimeUpH\x00R\x06timeUp\x12:\n" +
 	"\franks_exited\x18\x0e \x01(\v2\x15.score.v1.RanksExitedH\x00R\vranksExited\x125\n" +
 	"\bchannels\x18\x0f \x01(\v2\x17.score.v1.ChannelsReplyH\x00R\bchannelsB\t\n" +
-	"\amessage\"\x84\x02\n" +
+	"\amessage\"\xa0\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -3055,7 +3063,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"sharesCpus\x12\x17\n" +
 	"\aboot_id\x18\t \x01(\tR\x06bootId\x12\x12\n" +
 	"\x04jobs\x18\n" +
-	" \x03(\x04R\x04jobs\"\xb1\x01\n" +
+	" \x03(\x04R\x04jobs\x12\x1a\n" +
+	"\bchannels\x18\v \x01(\rR\bchannels\"\xb1\x01\n" +
 	"\x04Ping\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vagent_nanos\x18\x02 \x01(\x03R\n" +

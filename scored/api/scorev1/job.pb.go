@@ -397,6 +397,7 @@ type JobSpec struct {
 	Label              bool                   `protobuf:"varint,23,opt,name=label,proto3" json:"label,omitempty"`                      // detached output only: prefix lines with the rank
 	NodeList           []string               `protobuf:"bytes,24,rep,name=node_list,json=nodeList,proto3" json:"node_list,omitempty"` // nodes that must take part
 	Appnum             uint32                 `protobuf:"varint,25,opt,name=appnum,proto3" json:"appnum,omitempty"`
+	ChannelsPerTask    uint32                 `protobuf:"varint,26,opt,name=channels_per_task,json=channelsPerTask,proto3" json:"channels_per_task,omitempty"` // of PM, that each rank may open; 0: none
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -602,6 +603,13 @@ func (x *JobSpec) GetNodeList() []string {
 func (x *JobSpec) GetAppnum() uint32 {
 	if x != nil {
 		return x.Appnum
+	}
+	return 0
+}
+
+func (x *JobSpec) GetChannelsPerTask() uint32 {
+	if x != nil {
+		return x.ChannelsPerTask
 	}
 	return 0
 }
@@ -1062,7 +1070,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\rResourceLimit\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\rR\bresource\x12\x12\n" +
 	"\x04soft\x18\x02 \x01(\x04R\x04soft\x12\x12\n" +
-	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\xc1\x06\n" +
+	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\xed\x06\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
@@ -1089,7 +1097,8 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\rstdin_pattern\x18\x16 \x01(\tR\fstdinPattern\x12\x14\n" +
 	"\x05label\x18\x17 \x01(\bR\x05label\x12\x1b\n" +
 	"\tnode_list\x18\x18 \x03(\tR\bnodeList\x12\x16\n" +
-	"\x06appnum\x18\x19 \x01(\rR\x06appnum\"Z\n" +
+	"\x06appnum\x18\x19 \x01(\rR\x06appnum\x12*\n" +
+	"\x11channels_per_task\x18\x1a \x01(\rR\x0fchannelsPerTask\"Z\n" +
 	"\bIdentity\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03gid\x18\x02 \x01(\rR\x03gid\x12\x16\n" +

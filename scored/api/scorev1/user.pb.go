@@ -1669,8 +1669,10 @@ type Node struct {
 	ClockOffsetNanos int64                  `protobuf:"varint,9,opt,name=clock_offset_nanos,json=clockOffsetNanos,proto3" json:"clock_offset_nanos,omitempty"`
 	ClockErrorNanos  int64                  `protobuf:"varint,10,opt,name=clock_error_nanos,json=clockErrorNanos,proto3" json:"clock_error_nanos,omitempty"`
 	RoundTripNanos   int64                  `protobuf:"varint,11,opt,name=round_trip_nanos,json=roundTripNanos,proto3" json:"round_trip_nanos,omitempty"`
-	Notes            []string               `protobuf:"bytes,12,rep,name=notes,proto3" json:"notes,omitempty"`                              // what the node lacks (cgroups, real time ...)
-	SharesCpus       bool                   `protobuf:"varint,13,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"` // with another node of the same machine
+	Notes            []string               `protobuf:"bytes,12,rep,name=notes,proto3" json:"notes,omitempty"`                                    // what the node lacks (cgroups, real time ...)
+	SharesCpus       bool                   `protobuf:"varint,13,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"`       // with another node of the same machine
+	Channels         uint32                 `protobuf:"varint,14,opt,name=channels,proto3" json:"channels,omitempty"`                             // that jobs of one row may have
+	ChannelsUsed     uint32                 `protobuf:"varint,15,opt,name=channels_used,json=channelsUsed,proto3" json:"channels_used,omitempty"` // the most given to jobs in one row, guests included
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1794,6 +1796,20 @@ func (x *Node) GetSharesCpus() bool {
 		return x.SharesCpus
 	}
 	return false
+}
+
+func (x *Node) GetChannels() uint32 {
+	if x != nil {
+		return x.Channels
+	}
+	return 0
+}
+
+func (x *Node) GetChannelsUsed() uint32 {
+	if x != nil {
+		return x.ChannelsUsed
+	}
+	return 0
 }
 
 type ListNodesRequest struct {
@@ -3097,7 +3113,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x04rank\x18\x04 \x01(\rR\x04rank\"b\n" +
 	"\x14ListChannelsResponse\x122\n" +
 	"\bchannels\x18\x01 \x03(\v2\x16.score.v1.ChannelStateR\bchannels\x12\x16\n" +
-	"\x06silent\x18\x02 \x03(\tR\x06silent\"\x90\x03\n" +
+	"\x06silent\x18\x02 \x03(\tR\x06silent\"\xd1\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -3113,7 +3129,9 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x10round_trip_nanos\x18\v \x01(\x03R\x0eroundTripNanos\x12\x14\n" +
 	"\x05notes\x18\f \x03(\tR\x05notes\x12\x1f\n" +
 	"\vshares_cpus\x18\r \x01(\bR\n" +
-	"sharesCpus\"\x12\n" +
+	"sharesCpus\x12\x1a\n" +
+	"\bchannels\x18\x0e \x01(\rR\bchannels\x12#\n" +
+	"\rchannels_used\x18\x0f \x01(\rR\fchannelsUsed\"\x12\n" +
 	"\x10ListNodesRequest\"9\n" +
 	"\x11ListNodesResponse\x12$\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x0e.score.v1.NodeR\x05nodes\"\x86\x01\n" +

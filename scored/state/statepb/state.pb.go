@@ -992,6 +992,7 @@ type Node struct {
 	BootId        string                 `protobuf:"bytes,6,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
 	Notes         []string               `protobuf:"bytes,7,rep,name=notes,proto3" json:"notes,omitempty"`
 	SharesCpus    bool                   `protobuf:"varint,8,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"`
+	Channels      uint32                 `protobuf:"varint,9,opt,name=channels,proto3" json:"channels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1080,6 +1081,13 @@ func (x *Node) GetSharesCpus() bool {
 		return x.SharesCpus
 	}
 	return false
+}
+
+func (x *Node) GetChannels() uint32 {
+	if x != nil {
+		return x.Channels
+	}
+	return 0
 }
 
 type Place struct {
@@ -1597,7 +1605,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04port\x18\x03 \x01(\tR\x04port\"@\n" +
 	"\rUnpublishName\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
-	"\aservice\x18\x02 \x01(\tR\aservice\"\xd5\x01\n" +
+	"\aservice\x18\x02 \x01(\tR\aservice\"\xf1\x01\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -1607,7 +1615,8 @@ const file_state_proto_rawDesc = "" +
 	"\aboot_id\x18\x06 \x01(\tR\x06bootId\x12\x14\n" +
 	"\x05notes\x18\a \x03(\tR\x05notes\x12\x1f\n" +
 	"\vshares_cpus\x18\b \x01(\bR\n" +
-	"sharesCpus\"E\n" +
+	"sharesCpus\x12\x1a\n" +
+	"\bchannels\x18\t \x01(\rR\bchannels\"E\n" +
 	"\x05Place\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
 	"\x05ranks\x18\x02 \x03(\rR\x05ranks\x12\x12\n" +

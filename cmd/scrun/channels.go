@@ -1,0 +1,49 @@
+package main
+
+import (
+	"strings"
+
+	"score/cmd/scrun/linked"
+	"score/cmd/scrun/options"
+	"score/nodeagent/launch"
+)
+
+// maxLooked bounds the arguments that are looked at: wrappers (env, timeout, numactl, a
+// script) name their program among the first.
+const maxLooked = 16
+
+// countChannels finds out beside the dialling, which takes longer, how many channels each
+// rank is to have: what the user said, else one if the program has package pm, or one that is
+// named by its path among the arguments, for the program to start. The nodes say it if there
+// is no such program; it may be there only.
+func countChannels(o *options.Options, here options.Process) <-chan options.Channels {
+	counted := make(chan options.Channels, 1)
+	if o.Channels.Given {
+		counted <- o.Channels
+		return counted
+	}
+	go func() {
+		var found options.Channels
+		dir, path := o.Where(here)
+		if path == "" {
+			path = launch.DefaultPath
+		}
+		if anyLinked(o.Argv, dir, path) {
+			found.PerRank = 1
+		}
+		counted <- found
+	}()
+	return counted
+}
+
+func anyLinked(argv []string, dir, path string) bool {
+	for i, program := range argv[:min(len(argv), maxLooked)] {
+		if i > 0 && !strings.Contains(program, "/") {
+			continue // an option, a number; a search for each would take long
+		}
+		if found, err := launch.Resolve(program, dir, path, nil); err == nil && linked.PM(found) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,43 @@
+package options
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// MaxChannels is how many channels a rank can open: package pm numbers them 1 to 15.
+const MaxChannels = 15
+
+// Channels is how many channels of package pm a rank may open.
+type Channels struct {
+	PerRank uint32
+	Given   bool // by the user; else it is to be found out from the program
+}
+
+// parseChannels reads a number of channels, or auto.
+func parseChannels(text string) (Channels, error) {
+	if text == "auto" {
+		return Channels{}, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || n > MaxChannels {
+		return Channels{}, fmt.Errorf("give a number from 0 to %d, or auto", MaxChannels)
+	}
+	return Channels{PerRank: uint32(n), Given: true}, nil
+}
+
+// Where tells in which directory and by which PATH the nodes look for the program; the PATH
+// is empty if there is none.
+func (o *Options) Where(here Process) (dir, path string) {
+	dir, err := here.directory(o.Dir)
+	if err != nil {
+		dir = "" // Spec says it
+	}
+	for _, variable := range o.Export.Apply(here.Environ) {
+		if value, found := strings.CutPrefix(variable, "PATH="); found {
+			path = value
+		}
+	}
+	return dir, path
+}
