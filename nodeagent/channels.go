@@ -49,6 +49,7 @@ func (a *Agent) openPlane(at net.Addr) error {
 		Cluster:    a.options.Cluster,
 		ClusterKey: a.options.ClusterKey,
 		Logger:     a.log,
+		Channels:   a.options.Channels,
 		Realtime:   a.options.EnableRealtime,
 		Connected: func(job uint64, network dataplane.Network) {
 			a.switcher.Connected(ctxswitch.JobID(job), network)

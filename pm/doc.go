@@ -41,6 +41,7 @@
 // arrives in any case.
 //
 // ErrNode says that the node's agent is gone: peers that messages were exchanged with before
-// can still be reached. ErrTooLarge, ErrRank, ErrChannel, ErrOpen, ErrClosed and ErrNoBuffer are
+// can still be reached. ErrNoChannel says that the job was not given the channel: a node has few for the jobs that
+// run together, and scrun asks for one for each rank unless --channels says otherwise. ErrTooLarge, ErrRank, ErrChannel, ErrOpen, ErrClosed and ErrNoBuffer are
 // mistakes of the program.
 package pm

@@ -40,6 +40,8 @@ var (
 	ErrNode = errors.New("pm: the node's daemon does not answer")
 	// ErrMemory: the node has no memory for another channel.
 	ErrMemory = errors.New("pm: the node has no memory for the channel")
+	// ErrNoChannel: the job was not given as many channels for each rank.
+	ErrNoChannel = errors.New("pm: the job was not given as many channels; start it with scrun --channels=N for N of each rank")
 	// ErrEnvironment: the program was not started as a rank, or a setting is wrong.
 	ErrEnvironment = errors.New("pm: bad environment")
 )
@@ -59,6 +61,8 @@ func openError(err error) error {
 		return fmt.Errorf("%w: %w", ErrNode, err)
 	case errors.Is(err, handover.ErrExhausted), errors.Is(err, channels.ErrMemory):
 		return ErrMemory
+	case errors.Is(err, handover.ErrNotGiven):
+		return ErrNoChannel
 	case errors.Is(err, handover.ErrChannel):
 		return ErrChannel
 	default:
@@ -81,7 +85,7 @@ func sendError(err error, rank int) error {
 		return ErrNoBuffer
 	case errors.Is(err, channels.ErrDamaged), errors.Is(err, abi.ErrHeader), errors.Is(err, abi.ErrMagic):
 		return fmt.Errorf("%w: context of rank %d: %w", ErrDamaged, rank, err)
-	case errors.Is(err, handover.ErrLost), errors.Is(err, handover.ErrExhausted), errors.Is(err, channels.ErrMemory):
+	case errors.Is(err, handover.ErrLost), errors.Is(err, handover.ErrExhausted), errors.Is(err, handover.ErrNotGiven), errors.Is(err, channels.ErrMemory):
 		return openError(err)
 	default:
 		return fmt.Errorf("pm: rank %d: %w", rank, err)

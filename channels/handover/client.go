@@ -19,6 +19,7 @@ var (
 	ErrChannel   = errors.New("handover: no such channel")
 	ErrGone      = errors.New("handover: the rank ended")
 	ErrExhausted = errors.New("handover: the node has no memory for the context")
+	ErrNotGiven  = errors.New("handover: the job was not given as many channels")
 	ErrAlone     = errors.New("handover: no rank of the job is on another node")
 	ErrLost      = errors.New("handover: the daemon that holds the contexts does not answer")
 )
@@ -120,6 +121,8 @@ func (s Status) err() error {
 		return ErrExhausted
 	case StatusAlone:
 		return ErrAlone
+	case StatusNotGiven:
+		return ErrNotGiven
 	default:
 		return errPacket
 	}

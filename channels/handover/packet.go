@@ -36,6 +36,7 @@ const (
 	StatusGone      Status = 3 // the rank ended
 	StatusExhausted Status = 4 // no memory or descriptor for the image
 	StatusAlone     Status = 5 // network: no rank of the job is on another node
+	StatusNotGiven  Status = 6 // the job was not given as many channels
 )
 
 // answerBytes is the length of an answer.

@@ -41,6 +41,9 @@ func (j *Job) context(of name) (*Context, error) {
 	if j.leaving {
 		return nil, ErrClosed
 	}
+	if !j.given(of) {
+		return nil, ErrNotGiven
+	}
 	if j.node.resident.Add(1) > int64(j.node.config.Resident) {
 		j.node.resident.Add(-1)
 		return nil, ErrResident
@@ -60,6 +63,21 @@ func (j *Job) context(of name) (*Context, error) {
 		j.remote = true
 	}
 	return c, nil
+}
+
+// given says whether the rank may have one more channel; under the lock. It counts per rank, so that
+// which one is refused does not depend on who comes first.
+func (j *Job) given(of name) bool {
+	if j.channels == 0 || of.channel == 0 {
+		return true
+	}
+	has := 0
+	for channel := uint32(1); channel < MaxChannels; channel++ {
+		if j.contexts[name{channel, of.rank}] != nil {
+			has++
+		}
+	}
+	return has < j.channels
 }
 
 func (j *Job) make(of name) (*Context, error) {

@@ -145,6 +145,8 @@ func (j *Job) whereIs(of name) (status uint8, port uint16) {
 	switch {
 	case errors.Is(err, ErrClosed):
 		return link.StatusEnded, 0
+	case errors.Is(err, ErrNotGiven):
+		return link.StatusNotYet, 0 // until the rank has ended, as it will where it hears the reason
 	case err != nil:
 		j.node.log("no memory for a context", j.key, of.rank, err)
 		return link.StatusNotYet, 0

@@ -25,6 +25,7 @@ type Job struct {
 	ranks    []uint32
 	places   *places.Map // nil unless ranks are on other nodes
 	geometry abi.Geometry
+	channels int // of each rank; see JobConfig
 
 	connected func(*Job)
 	done      func(Outcome)
@@ -47,7 +48,7 @@ type Job struct {
 
 func newJob(n *Node, config JobConfig) (*Job, error) {
 	j := &Job{
-		node: n, connected: config.Connected, done: config.Done, key: config.Key, ranks: slices.Clone(config.Ranks), places: config.Places, geometry: n.config.Geometry,
+		node: n, connected: config.Connected, done: config.Done, key: config.Key, ranks: slices.Clone(config.Ranks), places: config.Places, geometry: n.config.Geometry, channels: config.Channels,
 		contexts: map[name]*Context{}, ended: map[uint32]bool{}, conns: map[*net.UnixConn]struct{}{},
 	}
 	if err := j.settle(); err != nil {
@@ -107,7 +108,7 @@ func (j *Job) has(rank uint32) bool {
 }
 
 // Image is the context's memory; the context is made at the first call by anyone. It
-// belongs to the job. Errors: ErrContext, ErrClosed, ErrResident, channels.ErrMemory, and
+// belongs to the job. Errors: ErrContext, ErrClosed, ErrNotGiven, ErrResident, channels.ErrMemory, and
 // the system's.
 func (j *Job) Image(channel, rank uint32) (*channels.Image, error) {
 	if !j.has(rank) || channel >= MaxChannels {

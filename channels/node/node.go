@@ -33,6 +33,8 @@ var (
 	ErrJob = errors.New("node: not a usable job")
 	// ErrResident: the node has as many contexts as it may.
 	ErrResident = errors.New("node: no more contexts on this node")
+	// ErrNotGiven: the job was not given as many channels; see JobConfig.Channels.
+	ErrNotGiven = errors.New("node: the job was not given as many channels")
 	// ErrContext: there is no such context here.
 	ErrContext = errors.New("node: no such context")
 )
@@ -89,6 +91,9 @@ func Open(config Config) (*Node, error) {
 // Directory is where the directory listens; not valid without one.
 func (n *Node) Directory() netip.AddrPort { return n.loop.directory.at }
 
+// NoChannels in JobConfig.Channels gives the ranks none.
+const NoChannels = -1
+
 // JobConfig says which job comes to the node.
 type JobConfig struct {
 	// Key names the job in frames; not zero, and known to its ranks and the daemons only.
@@ -97,6 +102,9 @@ type JobConfig struct {
 	Ranks []uint32
 	// Places is where the job's ranks are; nil: all of them are here.
 	Places *places.Map
+	// Channels is how many channels each rank may have, besides channel 0; 0: MaxChannels. Of the jobs that
+	// are on the network together the sum is the scheduler's care.
+	Channels int
 	// Connected is told when the job gets the first context with peers on other nodes: from
 	// now on a switch concerns it. Nil: nobody is. It must neither wait nor use the job but with Order.
 	Connected func(*Job)

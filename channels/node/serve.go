@@ -92,6 +92,8 @@ func (j *Job) serve(of name) (*Context, handover.Status) {
 	switch {
 	case errors.Is(err, ErrClosed):
 		return nil, handover.StatusGone
+	case errors.Is(err, ErrNotGiven):
+		return nil, handover.StatusNotGiven // the rank tells its user
 	case err != nil:
 		j.node.log("no memory for a context", j.key, of.rank, err)
 		return nil, handover.StatusExhausted

@@ -5,7 +5,8 @@
 // A rank finds the agent by an abstract Unix socket, so that the ranks of all users reach it
 // and nothing is left of it. The kernel says which process connects; it gets the contexts of
 // the rank that it is, or descends from. A program that never connects costs its job one entry
-// in a map: no descriptor, no goroutine, no context.
+// in a map: no descriptor, no goroutine, no context. A rank may have as many channels as its job asked for,
+// and the leader counted, per rank.
 //
 //	plane, err := dataplane.Open(dataplane.Options{Address: address, Name: bootID, ...})
 //	job, err := plane.Add(ctx, order, steward.Pid())  // before anything of the job runs

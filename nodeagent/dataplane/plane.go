@@ -31,6 +31,8 @@ type Options struct {
 	// Cluster and ClusterKey are what the keys of jobs are made of.
 	Cluster, ClusterKey string
 	Logger              *zap.Logger
+	// Channels is how many contexts may be on the network at once; the leader places jobs by it.
+	Channels int
 	// Realtime asks for real-time priority for the goroutine that drives.
 	Realtime bool
 	// Connected tells of a job's first context with peers on other nodes, Stepped of the end of a
@@ -65,7 +67,10 @@ func Open(o Options) (*Plane, error) {
 		return nil, err
 	}
 	p := &Plane{options: o, jobs: map[int]*Job{}, leaving: map[*Job]bool{}, socket: "@score-pm-" + o.Name}
-	p.node, err = node.Open(node.Config{Address: o.Address, Faults: faults, Log: p.log, Priority: priority(o)})
+	p.node, err = node.Open(node.Config{
+		Address: o.Address, Faults: faults, Log: p.log, Priority: priority(o),
+		Resident: max(node.DefaultResident, rowsKept*o.Channels),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("the UDP port of its directory: %w", err)
 	}
@@ -93,7 +98,7 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int) (*
 		return nil, err
 	}
 	j := newJob(p, order, steward)
-	config := node.JobConfig{Key: jobKey(p.options.ClusterKey, p.options.Cluster, j.id), Ranks: j.ranks, Places: where}
+	config := node.JobConfig{Key: jobKey(p.options.ClusterKey, p.options.Cluster, j.id), Ranks: j.ranks, Places: where, Channels: given(order)}
 	if j.handle, err = p.node.Add(p.switched(config, j.id)); err != nil {
 		return nil, err
 	}
@@ -104,6 +109,18 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int) (*
 	}
 	p.jobs[steward] = j
 	return j, nil
+}
+
+// rowsKept is for how many rows of the gang matrix a node has memory for contexts: the
+// default number of rows.
+const rowsKept = 8
+
+// given is how many channels each rank of the job was given.
+func given(order *scorev1.Prepare) int {
+	if n := order.GetSpec().GetChannelsPerTask(); n > 0 {
+		return int(min(n, node.MaxChannels))
+	}
+	return node.NoChannels
 }
 
 func (p *Plane) awaitGone(ctx context.Context, id uint64) error {

@@ -49,7 +49,7 @@ func images(t *testing.T) (held []string) {
 }
 
 func orderOf(id uint64, uid int, ranks ...uint32) *scorev1.Prepare {
-	return &scorev1.Prepare{JobId: id, User: &scorev1.Identity{Uid: uint32(uid)}, Places: []*scorev1.NodePlace{{Node: "n1", Ranks: ranks}}}
+	return &scorev1.Prepare{JobId: id, Spec: &scorev1.JobSpec{ChannelsPerTask: 3}, User: &scorev1.Identity{Uid: uint32(uid)}, Places: []*scorev1.NodePlace{{Node: "n1", Ranks: ranks}}}
 }
 
 // add makes a job whose steward is this process.

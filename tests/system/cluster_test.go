@@ -24,13 +24,14 @@ const (
 	pollInterval = 20 * time.Millisecond
 )
 
-// startCluster runs `scored dev` with so many nodes until the script ends, and
-// points SCORE_SOCKET at it: `cluster --nodes 2`.
+// startCluster runs `scored dev` with so many nodes, and channels of each, until the script ends, and
+// points SCORE_SOCKET at it: `cluster --nodes 2`, `cluster --nodes 2 --channels 40`.
 func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 	work := ts.Getenv("WORK")
 	var output bytes.Buffer
+	nodes, channels := sizeOf(ts, args)
 	dev, err := devcluster.Start(context.Background(), devcluster.Options{
-		Scored: filepath.Join(binaries, "scored"), Socket: filepath.Join(work, "dev.sock"), Nodes: nodesOf(ts, args),
+		Scored: filepath.Join(binaries, "scored"), Socket: filepath.Join(work, "dev.sock"), Nodes: nodes, Channels: channels,
 		Dir: work, Env: append(os.Environ(), "WORK="+work, "HOME="+work, "SCORE_LINK_FAULTS="+ts.Getenv("SCORE_LINK_FAULTS")),
 		Output: &output, Errors: &output,
 	})
@@ -52,13 +53,22 @@ func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("CLUSTER", version.Msg.GetCluster())
 }
 
-func nodesOf(ts *testscript.TestScript, args []string) int {
-	if len(args) != 2 || args[0] != "--nodes" {
-		ts.Fatalf("usage: cluster --nodes NUMBER")
+func sizeOf(ts *testscript.TestScript, args []string) (nodes, channels int) {
+	const usage = "usage: cluster --nodes NUMBER [--channels NUMBER]"
+	numbers := map[string]*int{"--nodes": &nodes, "--channels": &channels}
+	for i := 0; i < len(args); i += 2 {
+		number := numbers[args[i]]
+		if number == nil || i+1 == len(args) {
+			ts.Fatalf(usage)
+		}
+		n, err := strconv.Atoi(args[i+1])
+		ts.Check(err)
+		*number = n
 	}
-	nodes, err := strconv.Atoi(args[1])
-	ts.Check(err)
-	return nodes
+	if nodes == 0 {
+		ts.Fatalf(usage)
+	}
+	return nodes, channels
 }
 
 // crash kills with signal 9 the descendants of this script's cluster whose
