@@ -198,8 +198,9 @@ func (b *brain) welcome(n *node, held []uint64) {
 			b.send(n.link, forgetMessage(id))
 		}
 	}
-	n.planned = b.concerned()[n.name]
-	b.sendPlan(n)
+	share := b.share(n)
+	n.planned = share != nil
+	b.sendPlan(n, share)
 }
 
 // resume brings a node and the leader to the same picture of one job.

@@ -49,43 +49,59 @@ func (b *brain) replan() {
 	b.planTime = max(b.planTime, b.now+lead.Nanoseconds())
 	b.rotation = gang.Next(b.rotation, rows, b.now, time.Duration(b.planTime-b.now))
 	b.stats.Plans++
-	concerned := b.concerned()
+	shares := b.rotation.Split(b.nodesOf)
 	for _, n := range b.sortedNodes() {
 		had := n.planned
-		n.planned = concerned[n.name]
-		if n.planned || had {
-			b.sendPlan(n)
+		share, concerned := shares[gang.NodeID(n.name)]
+		n.planned = concerned
+		if concerned || had {
+			b.sendPlan(n, share)
 		}
 	}
 }
 
-// concerned are the nodes that have a job in the plan.
-func (b *brain) concerned() map[string]bool {
-	nodes := make(map[string]bool)
-	for _, row := range b.rotation.Rows {
-		for _, id := range row.Jobs {
-			if j := b.jobs[uint64(id)]; j != nil {
-				for _, p := range j.parts {
-					nodes[p.Node] = true
-				}
-			}
-		}
+// nodesOf are the nodes that a job of the plan is on.
+func (b *brain) nodesOf(id gang.JobID) []gang.NodeID {
+	j := b.jobs[uint64(id)]
+	if j == nil {
+		return nil
+	}
+	nodes := make([]gang.NodeID, len(j.parts))
+	for i, p := range j.parts {
+		nodes[i] = gang.NodeID(p.Node)
 	}
 	return nodes
 }
 
+// share are the jobs of one node by row of the plan, nil if there are none. For all nodes at once
+// gang.Rotation.Split is quicker.
+func (b *brain) share(n *node) (share [][]gang.JobID) {
+	for pos, row := range b.rotation.Rows {
+		for _, id := range row.Jobs {
+			if j := b.jobs[uint64(id)]; j == nil || j.part(n.name) == nil {
+				continue
+			}
+			if share == nil {
+				share = make([][]gang.JobID, len(b.rotation.Rows))
+			}
+			share[pos] = append(share[pos], id)
+		}
+	}
+	return share
+}
+
 // sendPlan tells a node the plan as it needs it: all rows, so that it counts
-// the same time, and its own jobs in each.
-func (b *brain) sendPlan(n *node) {
+// the same time, and its own jobs in each; a nil share has none.
+func (b *brain) sendPlan(n *node, share [][]gang.JobID) {
 	if n.link == nil {
 		return
 	}
 	plan := &scorev1.Plan{Term: b.term, Version: b.rotation.Version, OriginNanos: b.rotation.Origin}
-	for _, row := range b.rotation.Rows {
+	for pos, row := range b.rotation.Rows {
 		r := &scorev1.Plan_Row{Index: uint32(row.Index), SliceNanos: row.Slice.Nanoseconds()}
-		for _, id := range row.Jobs {
-			if j := b.jobs[uint64(id)]; j != nil && j.part(n.name) != nil {
-				r.Jobs = append(r.Jobs, j.id)
+		if share != nil {
+			for _, id := range share[pos] {
+				r.Jobs = append(r.Jobs, uint64(id))
 			}
 		}
 		plan.Rows = append(plan.Rows, r)

@@ -236,8 +236,8 @@ func (s *Switches) Response(request *scorev1.SwitchMetricsRequest) *scorev1.Swit
 	s.settle(s.now().Add(-joinWindow))
 	toRunning, skew := s.joined()
 	response := &scorev1.SwitchMetricsResponse{
-		Skew:             stepTimes("skew", &skew),
-		ToRunning:        stepTimes("to_running", &toRunning),
+		Skew:             stepTimes("skew", &skew, request.GetHistograms()),
+		ToRunning:        stepTimes("to_running", &toRunning, request.GetHistograms()),
 		MissedBoundaries: s.missed,
 		LateFreezes:      s.late,
 	}
@@ -252,7 +252,7 @@ func (s *Switches) Response(request *scorev1.SwitchMetricsRequest) *scorev1.Swit
 		}
 		for i, h := range d.steps {
 			if h != nil {
-				group.Steps = append(group.Steps, stepTimes(ctxswitch.MeasureTable[i].Name, h))
+				group.Steps = append(group.Steps, stepTimes(ctxswitch.MeasureTable[i].Name, h, request.GetHistograms()))
 			}
 		}
 		response.Groups = append(response.Groups, group)
@@ -285,9 +285,13 @@ const (
 	high   = 0.99
 )
 
-func stepTimes(name string, h *histogram.Histogram) *scorev1.StepTimes {
-	return &scorev1.StepTimes{
+func stepTimes(name string, h *histogram.Histogram, whole bool) *scorev1.StepTimes {
+	times := &scorev1.StepTimes{
 		Step: name, Count: h.Count(), SumNanos: int64(min(h.Sum(), 1<<63-1)),
 		MedianNanos: h.Quantile(median).Nanoseconds(), P99Nanos: h.Quantile(high).Nanoseconds(), MaxNanos: h.Max().Nanoseconds(),
 	}
+	if whole {
+		times.Histogram, _ = h.MarshalBinary() // it never fails
+	}
+	return times
 }

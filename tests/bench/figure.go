@@ -108,6 +108,21 @@ func (r *report) pair(name string, ours, peers []float64, unit string, t target)
 	r.add(figure{name: name, value: median(ours), unit: unit, peer: median(peers), ratio: median(ratios), target: t})
 }
 
+// note prints a line for people.
+func (r *report) note(format string, args ...any) {
+	fmt.Fprintf(r.out, "# "+format+"\n", args...)
+}
+
+// pairWithSpread reports a pair, and from where to where its ratios lie.
+func (r *report) pairWithSpread(name string, ours, peers []float64, unit string, t target) {
+	r.pair(name, ours, peers, unit, t)
+	ratios := make([]float64, min(len(ours), len(peers)))
+	for i := range ratios {
+		ratios[i] = ours[i] / peers[i]
+	}
+	r.note("%s: ratios of %d runs from %s to %s", name, len(ratios), short(slices.Min(ratios)), short(slices.Max(ratios)))
+}
+
 // median of no values is NaN.
 func median(xs []float64) float64 {
 	if len(xs) == 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -93,15 +94,25 @@ func (c *cluster) besideNeighbour(ctx context.Context, self, role string) (float
 
 // runs says that so many jobs are running.
 func (c *cluster) runs(ctx context.Context, jobs int) bool {
+	ids, ok := c.running(ctx)
+	return ok && len(ids) == jobs
+}
+
+// jobRuns says that the job is running.
+func (c *cluster) jobRuns(ctx context.Context, id uint64) bool {
+	ids, ok := c.running(ctx)
+	return ok && slices.Contains(ids, id)
+}
+
+func (c *cluster) running(ctx context.Context) (ids []uint64, ok bool) {
 	reply, err := c.Jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{}))
 	if err != nil {
-		return false
+		return nil, false
 	}
-	n := 0
 	for _, j := range reply.Msg.GetJobs() {
 		if j.GetState() == scorev1.JobState_JOB_STATE_RUNNING {
-			n++
+			ids = append(ids, j.GetId())
 		}
 	}
-	return n == jobs
+	return ids, true
 }

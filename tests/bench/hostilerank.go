@@ -32,13 +32,15 @@ const (
 	pingRank    = "ping-rank"    // bounces a number between two ranks, as often as the second argument says
 )
 
-// rankRoles are the ranks of the hostile group.
+// rankRoles are the ranks of the groups hostile and netswitch.
 var rankRoles = map[string]func(args []string) error{
 	spinRank: func([]string) error {
 		spin()
 		return nil
 	},
 	hostileRank: attack,
+	roundRank:   func(args []string) error { return rounds(args, os.Stdout) },
+	stepRank:    func(args []string) error { return steps(args, os.Stdout) },
 	pingRank: func(args []string) error {
 		rounds, err := strconv.Atoi(args[0])
 		if err != nil {

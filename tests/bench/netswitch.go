@@ -31,7 +31,8 @@ const (
 	paperSend, paperReceive = 511, 2730
 )
 
-// netswitchGroup measures what it costs to take channels from the network.
+// netswitchGroup measures what it costs to take channels from the network, and what that makes
+// of programs which take turns.
 func netswitchGroup(ctx context.Context, b *bench) error {
 	if err := saveTable(b); err != nil {
 		return err
@@ -41,7 +42,10 @@ func netswitchGroup(ctx context.Context, b *bench) error {
 			return err
 		}
 	}
-	return nil
+	if err := overheadOfSwitching(ctx, b); err != nil {
+		return err
+	}
+	return uninvolvedJob(ctx, b)
 }
 
 // fill says how many messages lie in the buffers of a context.

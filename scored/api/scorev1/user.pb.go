@@ -2137,6 +2137,7 @@ type StepTimes struct {
 	P99Nanos      int64                  `protobuf:"varint,4,opt,name=p99_nanos,json=p99Nanos,proto3" json:"p99_nanos,omitempty"`
 	MaxNanos      int64                  `protobuf:"varint,5,opt,name=max_nanos,json=maxNanos,proto3" json:"max_nanos,omitempty"`
 	SumNanos      int64                  `protobuf:"varint,6,opt,name=sum_nanos,json=sumNanos,proto3" json:"sum_nanos,omitempty"`
+	Histogram     []byte                 `protobuf:"bytes,7,opt,name=histogram,proto3" json:"histogram,omitempty"` // the whole of it, encoded, if it was asked for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2213,6 +2214,13 @@ func (x *StepTimes) GetSumNanos() int64 {
 	return 0
 }
 
+func (x *StepTimes) GetHistogram() []byte {
+	if x != nil {
+		return x.Histogram
+	}
+	return nil
+}
+
 // Flushes count how often contexts left their channels.
 type Flushes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2278,6 +2286,7 @@ type SwitchMetricsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // 0: all
 	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`                 // empty: all
+	Histograms    bool                   `protobuf:"varint,3,opt,name=histograms,proto3" json:"histograms,omitempty"`    // whole distributions, for programs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2324,6 +2333,13 @@ func (x *SwitchMetricsRequest) GetNode() string {
 		return x.Node
 	}
 	return ""
+}
+
+func (x *SwitchMetricsRequest) GetHistograms() bool {
+	if x != nil {
+		return x.Histograms
+	}
+	return false
 }
 
 type SwitchMetricsResponse struct {
@@ -3147,21 +3163,25 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\bsettings\x18\x01 \x01(\v2\x12.score.v1.SettingsR\bsettings\x12\x16\n" +
 	"\x06fields\x18\x02 \x03(\tR\x06fields\"E\n" +
 	"\x13SetSettingsResponse\x12.\n" +
-	"\bsettings\x18\x01 \x01(\v2\x12.score.v1.SettingsR\bsettings\"\xaf\x01\n" +
+	"\bsettings\x18\x01 \x01(\v2\x12.score.v1.SettingsR\bsettings\"\xcd\x01\n" +
 	"\tStepTimes\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\x12!\n" +
 	"\fmedian_nanos\x18\x03 \x01(\x03R\vmedianNanos\x12\x1b\n" +
 	"\tp99_nanos\x18\x04 \x01(\x03R\bp99Nanos\x12\x1b\n" +
 	"\tmax_nanos\x18\x05 \x01(\x03R\bmaxNanos\x12\x1b\n" +
-	"\tsum_nanos\x18\x06 \x01(\x03R\bsumNanos\"L\n" +
+	"\tsum_nanos\x18\x06 \x01(\x03R\bsumNanos\x12\x1c\n" +
+	"\thistogram\x18\a \x01(\fR\thistogram\"L\n" +
 	"\aFlushes\x12\x14\n" +
 	"\x05clean\x18\x01 \x01(\x04R\x05clean\x12\x17\n" +
 	"\acut_off\x18\x02 \x01(\x04R\x06cutOff\x12\x12\n" +
-	"\x04held\x18\x03 \x01(\x04R\x04held\"A\n" +
+	"\x04held\x18\x03 \x01(\x04R\x04held\"a\n" +
 	"\x14SwitchMetricsRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\"\x90\x03\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1e\n" +
+	"\n" +
+	"histograms\x18\x03 \x01(\bR\n" +
+	"histograms\"\x90\x03\n" +
 	"\x15SwitchMetricsResponse\x12=\n" +
 	"\x06groups\x18\x01 \x03(\v2%.score.v1.SwitchMetricsResponse.GroupR\x06groups\x12'\n" +
 	"\x04skew\x18\x02 \x01(\v2\x13.score.v1.StepTimesR\x04skew\x122\n" +

@@ -1,0 +1,77 @@
+package leader
+
+import (
+	"fmt"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+)
+
+// benchLink takes messages and keeps none but the count.
+type benchLink struct{ sent int }
+
+func (l *benchLink) Send(*scorev1.ServerMessage) { l.sent++ }
+func (l *benchLink) Close(string)                {}
+
+// benchBrain has as many nodes of one CPU, and gangs of so many nodes on them that fill so many rows, all
+// running. Nodes are put into its tables directly, since the log holds no more than state.MaxNodes.
+func benchBrain(tb testing.TB, nodes, size, rows int) *brain {
+	tb.Helper()
+	b := newBrain("lab", "v1", 1, state.New(), 1)
+	for i := range nodes {
+		n := &node{name: fmt.Sprint("n", i+1), cpus: 1, memory: 1 << 40, link: new(benchLink), inMatrix: true}
+		b.nodes[n.name] = n
+		if err := b.gang.AddNode(n.column()); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for id := range uint64(rows * nodes / size) {
+		request := gang.Request{ID: gang.JobID(id + 1), Tasks: size, Nodes: size, Submitted: int64(id)}
+		if err := b.gang.Submit(request); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for _, a := range b.gang.Schedule(1).Start {
+		j := &job{id: uint64(a.Job), state: running, row: a.Row, founder: a.Gang, spec: &scorev1.JobSpec{Tasks: uint32(size)}}
+		for _, p := range placesOf(a) {
+			j.parts = append(j.parts, &part{Place: b.placeOn(p)})
+		}
+		b.jobs[j.id] = j
+	}
+	if got := b.gang.Running(); got != rows*nodes/size {
+		tb.Fatalf("%d gangs run, want %d", got, rows*nodes/size)
+	}
+	return b
+}
+
+// BenchmarkPlan is what a new rotation plan costs the leader: make it, and a message for each node, and encode
+// that. Its names are those of package tests/scale, which reads them.
+func BenchmarkPlan(b *testing.B) {
+	for _, nodes := range []int{64, 1000, 10_000} {
+		for _, mix := range []struct {
+			name       string
+			size, rows int
+		}{{"whole", nodes, 2}, {"small", 8, 4}} {
+			b.Run(fmt.Sprintf("nodes=%d/mix=%s", nodes, mix.name), func(b *testing.B) {
+				brain := benchBrain(b, nodes, mix.size, mix.rows)
+				var encoded []byte
+				for b.Loop() {
+					brain.now += 1e9
+					brain.rotation = gang.Rotation{Term: 1, Version: brain.rotation.Version}
+					brain.replan()
+					for _, e := range brain.effects {
+						encoded, _ = proto.MarshalOptions{}.MarshalAppend(encoded[:0], e.message)
+					}
+					if len(brain.effects) != nodes {
+						b.Fatalf("%d nodes were told, want %d", len(brain.effects), nodes)
+					}
+					brain.effects = brain.effects[:0]
+				}
+			})
+		}
+	}
+}
