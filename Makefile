@@ -7,6 +7,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X score/scored/api.version=$(VERSION)"
 FUZZTIME ?= 3s
 ONLY ?=
+RECORD ?=
 
 .PHONY: help
 help: ## list the targets
@@ -41,10 +42,10 @@ check: ## what CI runs besides the tests: format, vet, lint, generated code, rac
 	@.ci/check $(FUZZTIME)
 
 .PHONY: bench
-bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|sharing|placement|channels|netswitch|hostile
+bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|sharing|placement|channels|netswitch|hostile|scale
 	@.ci/setup build bench
 	@$(MAKE) --no-print-directory build
-	@go run ./tests/bench -only "$(ONLY)"
+	@go run ./tests/bench -only "$(ONLY)" $(if $(RECORD),-record "$(RECORD)")
 
 .PHONY: soak
 soak: ## a million seeds of the channels' simulator, each with either context (an hour)

@@ -252,6 +252,7 @@ func TestViews(t *testing.T) {
 		spec := jobSpec(2)
 		spec.Exclusive = true
 		waits := mustSubmit(t, l, spec)
+		time.Sleep(PlanLead(1)) // until the plan is in force
 
 		matrix, err := l.Matrix(t.Context())
 		if err != nil || len(matrix.GetRows()) != 2 || matrix.GetRowOn() < 0 {

@@ -8,9 +8,18 @@ import (
 	"score/scored/state/statepb"
 )
 
-// planLead is how far ahead a new plan takes effect when gangs alternate: ten
-// times what a message takes to reach an agent, so that all switch together.
-const planLead = 2 * time.Millisecond
+const (
+	// planLead is how far ahead a new plan takes effect when gangs alternate, on a
+	// cluster of a few nodes: ten times what a message takes to reach an agent.
+	planLead = 2 * time.Millisecond
+	// planLeadPerNode is what a node adds: to make, encode and send its plan takes up to 17 us
+	// of two CPUs (docs/BENCHMARKS.md, scale), and the last node must have its own in time, too.
+	planLeadPerNode = 20 * time.Microsecond
+)
+
+// PlanLead is how far ahead a plan takes effect that so many nodes are told, so that
+// all switch together.
+func PlanLead(nodes int) time.Duration { return planLead + time.Duration(nodes)*planLeadPerNode }
 
 // moved commits that a gang has another row, so that the next leader finds it
 // there.
@@ -41,9 +50,9 @@ func (b *brain) replan() {
 	if b.rotation.Has(rows) {
 		return
 	}
-	lead := planLead
-	if len(rows) <= 1 && len(b.rotation.Rows) <= 1 {
-		lead = 0 // nobody has to switch at the same instant
+	lead := time.Duration(0) // where nobody has to switch at the same instant
+	if len(rows) > 1 || len(b.rotation.Rows) > 1 {
+		lead = PlanLead(b.concerned(rows))
 	}
 	// Plans take effect in the order in which they are made.
 	b.planTime = max(b.planTime, b.now+lead.Nanoseconds())
@@ -58,6 +67,24 @@ func (b *brain) replan() {
 			b.sendPlan(n, share)
 		}
 	}
+}
+
+// concerned counts the nodes that must know of the rows, and of the end of those before.
+func (b *brain) concerned(rows []gang.RotationRow) int {
+	told := make(map[gang.NodeID]struct{}, len(b.nodes))
+	for name, n := range b.nodes {
+		if n.planned {
+			told[gang.NodeID(name)] = struct{}{}
+		}
+	}
+	for _, row := range rows {
+		for _, id := range row.Jobs {
+			for _, node := range b.nodesOf(id) {
+				told[node] = struct{}{}
+			}
+		}
+	}
+	return len(told)
 }
 
 // nodesOf are the nodes that a job of the plan is on.

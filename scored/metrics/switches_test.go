@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"score/ctxswitch"
+	"score/ctxswitch/histogram"
 	"score/scored/api/scorev1"
 )
 
@@ -29,6 +30,29 @@ func steps(t *testing.T, job uint64, measures map[ctxswitch.Measure]time.Duratio
 
 func boundaryAt(round uint64, planned, running int64) *scorev1.SwitchReport_Boundary {
 	return &scorev1.SwitchReport_Boundary{PlanVersion: 1, Round: round, PlannedNanos: planned, RunningNanos: running, JobsIn: []uint64{1}}
+}
+
+// TestWholeDistributions: who asks for them gets the distributions themselves, others do not.
+func TestWholeDistributions(t *testing.T) {
+	s := NewSwitches()
+	took := 20 * time.Microsecond
+	for range 3 {
+		s.Add("n1", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{
+			steps(t, 0, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureStop: took}),
+		}})
+	}
+	few := s.Response(&scorev1.SwitchMetricsRequest{}).GetGroups()[0].GetSteps()[0]
+	if len(few.GetHistogram()) > 0 {
+		t.Errorf("not asked for, and there: %v", few)
+	}
+	whole := s.Response(&scorev1.SwitchMetricsRequest{Histograms: true})
+	var h histogram.Histogram
+	if err := h.UnmarshalBinary(whole.GetGroups()[0].GetSteps()[0].GetHistogram()); err != nil || h.Count() != 3 || h.Max() != took {
+		t.Errorf("%d durations of up to %v, %v", h.Count(), h.Max(), err)
+	}
+	if err := h.UnmarshalBinary(whole.GetToRunning().GetHistogram()); err != nil || h.Count() != 0 {
+		t.Errorf("no switch, and %d durations, %v", h.Count(), err)
+	}
 }
 
 func TestStepsAreMergedPerNodeAndJob(t *testing.T) {

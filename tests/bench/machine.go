@@ -13,12 +13,16 @@ import (
 
 // describeMachine prints what the figures were taken on.
 func describeMachine(w io.Writer) {
+	fmt.Fprintf(w, "# machine: %s\n", machineName())
+}
+
+func machineName() string {
 	var u unix.Utsname
 	kernel := "unknown"
 	if unix.Uname(&u) == nil {
 		kernel = unix.ByteSliceToString(u.Release[:])
 	}
-	fmt.Fprintf(w, "# machine: %s, %d CPUs, Linux %s, %s\n", cpuModel(), runtime.NumCPU(), kernel, runtime.Version())
+	return fmt.Sprintf("%s, %d CPUs, Linux %s, %s", cpuModel(), runtime.NumCPU(), kernel, runtime.Version())
 }
 
 func cpuModel() string {

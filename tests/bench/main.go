@@ -29,6 +29,7 @@ var groups = []group{
 	{"channels", channelsGroup},
 	{"netswitch", netswitchGroup},
 	{"hostile", hostileGroup},
+	{"scale", scaleGroup},
 }
 
 // bench is what all groups share.
@@ -38,6 +39,8 @@ type bench struct {
 	work string // scratch directory, removed at the end
 	out  string // directory of curves and plots, kept
 	runs int    // alternating runs of a pair
+	// record is where the costs that the model of scale draws from are written to; empty: they are not measured.
+	record string
 }
 
 func main() {
@@ -59,10 +62,11 @@ func main() {
 	bin := flag.String("bin", "bin", "directory of scored and scrun")
 	out := flag.String("out", filepath.Join("build", "bench"), "directory for curves and plots")
 	runs := flag.Int("runs", 7, "alternating runs of each pair, at least 5")
+	record := flag.String("record", "", "`file` to which group scale writes the costs that it measures first; without, it uses those it comes with")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *only, bench{bin: *bin, out: *out, runs: *runs}); err != nil {
+	if err := run(ctx, *only, bench{bin: *bin, out: *out, runs: *runs, record: *record}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -102,7 +106,7 @@ func choose(only string) ([]group, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels, netswitch, hostile", name)
+			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels, netswitch, hostile, scale", name)
 		}
 		chosen = append(chosen, groups[i])
 	}

@@ -159,7 +159,9 @@ func work(rounds, how string, before func(), out io.Writer) error {
 		}
 	}
 	if r.c.Rank() == 0 {
-		p.print(out)
+		if err := p.print(out); err != nil {
+			return err
+		}
 	}
 	return r.c.Close()
 }
@@ -175,13 +177,13 @@ func (p *progress) ended(now int64) {
 	p.to = now
 }
 
-func (p *progress) print(out io.Writer) {
+func (p *progress) print(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	defer w.Flush()
 	fmt.Fprintln(w, p.from, p.to)
 	for _, gap := range p.gaps {
 		fmt.Fprintln(w, gap.from, gap.to)
 	}
+	return w.Flush()
 }
 
 // computed keeps the compiler from leaving the work out.

@@ -1,0 +1,59 @@
+package leader
+
+import (
+	"slices"
+	"testing"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+)
+
+// TestPlanForManyNodes: every node is told once, all rows and its own jobs, by a plan that begins late enough for
+// all of them to have it.
+func TestPlanForManyNodes(t *testing.T) {
+	const nodes, size, rows = 64, 8, 4
+	b := benchBrain(t, nodes, size, rows)
+	b.replan()
+	if got, want := b.rotation.Origin-b.now, PlanLead(nodes).Nanoseconds(); got != want {
+		t.Errorf("the plan begins after %d ns, want %d", got, want)
+	}
+	if len(b.effects) != nodes {
+		t.Fatalf("%d messages, want %d", len(b.effects), nodes)
+	}
+	told := make(map[Link]*scorev1.Plan)
+	for _, e := range b.effects {
+		told[e.link] = e.message.GetPlan()
+	}
+	for name, n := range b.nodes {
+		plan := told[n.link]
+		if len(plan.GetRows()) != rows {
+			t.Fatalf("%s is told %v", name, plan)
+		}
+		for pos, jobs := range b.share(n) {
+			row := plan.GetRows()[pos]
+			same := slices.EqualFunc(row.GetJobs(), jobs, func(told uint64, is gang.JobID) bool { return told == uint64(is) })
+			if !same || len(jobs) != 1 || int(row.GetIndex()) != b.rotation.Rows[pos].Index {
+				t.Errorf("%s has %v in row %d, and is told %v", name, jobs, pos, row)
+			}
+		}
+	}
+}
+
+// TestPlanEndsWhereNothingRuns: a node whose last job has gone is told so, once, and a node that never had one is not.
+func TestPlanEndsWhereNothingRuns(t *testing.T) {
+	b := benchBrain(t, 16, 8, 1)
+	b.replan()
+	b.effects = nil
+	gone := b.jobs[2].parts[0].Node
+	b.gang.Remove(2)
+	delete(b.jobs, 2)
+	for range 2 {
+		b.replan()
+	}
+	if len(b.effects) != 16 {
+		t.Fatalf("%d messages, want one for every node that was in either plan", len(b.effects))
+	}
+	if n := b.nodes[gone]; n.planned || b.share(n) != nil {
+		t.Errorf("%s still has a part: %v", gone, b.share(n))
+	}
+}

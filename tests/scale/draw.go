@@ -1,0 +1,73 @@
+package scale
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"score/ctxswitch"
+	"score/ctxswitch/histogram"
+)
+
+// maxSamples bounds the table that is drawn from; with more measurements it has every so many of them.
+const maxSamples = 1 << 16
+
+// sampler draws from a distribution: each measurement is as likely as any other.
+type sampler []int64
+
+func newSampler(h *histogram.Histogram) sampler {
+	n := min(h.Count(), maxSamples)
+	s := make(sampler, n)
+	for i := range s {
+		s[i] = h.Quantile(float64(i+1) / float64(n)).Nanoseconds()
+	}
+	return s
+}
+
+func (s sampler) draw(r *rand.Rand) int64 { return s[r.IntN(len(s))] }
+
+// world draws how long the world takes.
+type world struct {
+	steps   [ctxswitch.MeasureCount]sampler
+	message sampler
+	// clean and cutOff are the shares of flushes, added up.
+	clean, cutOff float64
+}
+
+func newWorld(c *Costs) *world {
+	w := &world{message: newSampler(&c.Message)}
+	for i := range c.Steps {
+		w.steps[i] = newSampler(&c.Steps[i])
+	}
+	all := float64(c.Clean + c.CutOff + c.Held)
+	w.clean, w.cutOff = float64(c.Clean)/all, float64(c.Clean+c.CutOff)/all
+	return w
+}
+
+// measures are the distributions of the steps that are ordered.
+var measures = map[ctxswitch.Step]ctxswitch.Measure{
+	ctxswitch.Revoke: ctxswitch.MeasureRevoke, ctxswitch.Stop: ctxswitch.MeasureStop, ctxswitch.Flush: ctxswitch.MeasureFlush,
+	ctxswitch.Save: ctxswitch.MeasureSave, ctxswitch.Load: ctxswitch.MeasureLoad, ctxswitch.Go: ctxswitch.MeasureGo,
+}
+
+// took is how long a step takes.
+func (w *world) took(r *rand.Rand, s ctxswitch.Step) int64 { return w.steps[measures[s]].draw(r) }
+
+// late is how long after an instant the switching thread acts.
+func (w *world) late(r *rand.Rand) int64 { return w.steps[ctxswitch.MeasureWake].draw(r) }
+
+// flush counts how a flush ends.
+func (w *world) flush(r *rand.Rand, f *Flushes) {
+	switch x := r.Float64(); {
+	case x < w.clean:
+		f.Clean++
+	case x < w.cutOff:
+		f.CutOff++
+	default:
+		f.Held++
+	}
+}
+
+// heartbeat is the round trip of one that is sent at a true instant.
+func (w *world) heartbeat(r *rand.Rand) (there, back time.Duration) {
+	return time.Duration(w.message.draw(r)), time.Duration(w.message.draw(r))
+}
