@@ -134,3 +134,12 @@ func median(xs []float64) float64 {
 	}
 	return s[len(s)/2]
 }
+
+// quantile of no values is NaN.
+func quantile(xs []float64, q float64) float64 {
+	if len(xs) == 0 {
+		return math.NaN()
+	}
+	s := slices.Sorted(slices.Values(xs))
+	return s[min(int(q*float64(len(s))), len(s)-1)]
+}

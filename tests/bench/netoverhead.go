@@ -79,19 +79,14 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 // were slower while a program was on, and to the time between their rounds at a switch.
 func (r *report) overhead(name string, results []together, apart []alone, most float64) {
 	var seconds, on, between, total, totalOn []float64
-	lost, worked := 0.0, 0.0
 	for i, t := range results {
 		seconds, on, between = append(seconds, t.seconds), append(on, t.on), append(between, t.between...)
 		total, totalOn = append(total, apart[i].seconds), append(totalOn, apart[i].on)
-		worked += t.on
-	}
-	for _, micros := range between {
-		lost += micros / 1e6
 	}
 	r.pairWithSpread(name+"_vs_sequence", seconds, total, "s", atMost("ratio", most))
 	r.pairWithSpread(name+"_while_on", on, totalOn, "s", noTarget())
 	r.single(name+"_between_rounds_median", median(between), "us", noTarget())
-	r.single(name+"_between_rounds_share", 100*lost/worked, "%", noTarget())
+	r.single(name+"_between_rounds_p90", quantile(between, 0.9), "us", noTarget())
 }
 
 // rounds runs the program once, one rank on each of two nodes.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -24,14 +25,21 @@ const (
 )
 
 // uninvolvedJob measures a job whose nodes have no part in the switches of others: beside one gang, which
-// needs no switching, and beside two that take turns.
-func uninvolvedJob(ctx context.Context, b *bench) error {
+// needs no switching, and beside two that take turns. The halves of the cluster share no CPU, as machines do not, and
+// all else runs on those of the gangs.
+func uninvolvedJob(ctx context.Context, b *bench) (err error) {
 	c, err := startCluster(ctx, b, clusterOptions{nodes: 4, slice: switchSlice})
 	if err != nil {
 		return err
 	}
 	defer c.stop()
 	switching, apart := nodesApart(runtime.NumCPU())
+	one, _, _ := strings.Cut(switching, ",")
+	undo, err := c.pinNodes(one)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, undo()) }()
 	b.note("uninvolved: gangs on %s, the job on %s, %d CPUs", switching, apart, runtime.NumCPU())
 	first, err := c.exchanging(ctx, switching)
 	if err != nil {
