@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"time"
 
 	"score/channels"
@@ -44,6 +45,10 @@ func (l *loop) linger(all []*Context, over <-chan struct{}, most time.Duration) 
 	if over != nil {
 		patiently(settled, over)
 	}
+	l.do(func() {
+		l.rest = append(l.rest, all...)
+		l.makeRoom()
+	})
 	for range awayTimes {
 		if within(settled, most) || !l.heldAway(all) {
 			break
@@ -53,6 +58,7 @@ func (l *loop) linger(all []*Context, over <-chan struct{}, most time.Duration) 
 		for _, c := range all {
 			c.settled = nil
 		}
+		l.rest = slices.DeleteFunc(l.rest, func(c *Context) bool { return c.job == all[0].job })
 	})
 }
 
@@ -86,4 +92,31 @@ func (l *loop) heldAway(all []*Context) (held bool) {
 		}
 	})
 	return held
+}
+
+// makeRoom lets go of contexts of jobs that have ended, the oldest first, while there are more on
+// the network than the node has channels: nobody reads what those still send.
+func (l *loop) makeRoom() {
+	if len(l.rest) == 0 || l.node.config.Channels == 0 {
+		return
+	}
+	for over := l.resident() - l.node.config.Channels; over > 0 && len(l.rest) > 0; {
+		c := l.rest[0]
+		l.rest = l.rest[1:]
+		if c.number != 0 {
+			l.detach(c)
+			over--
+		}
+	}
+}
+
+// resident counts the contexts that are not away.
+func (l *loop) resident() int {
+	n := 0
+	for _, c := range l.byEvent {
+		if !c.residing.Away() {
+			n++
+		}
+	}
+	return n
 }

@@ -61,6 +61,7 @@ type loop struct {
 	scanNow  int64
 	scan     func()
 	notices  []*notice
+	rest     []*Context // of jobs that have ended; see makeRoom
 	drives   uint64     // since the beginning
 	gone     link.Stats // of the ports of contexts that are gone
 }

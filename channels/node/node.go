@@ -49,6 +49,9 @@ type Config struct {
 	Geometry abi.Geometry
 	// Resident bounds the contexts; 0: DefaultResident.
 	Resident int
+	// Channels is how many contexts with peers on other nodes may be resident at once, as long as the jobs that are
+	// on were given no more; 0: no bound.
+	Channels int
 	// Priority is the real-time priority of the goroutine that drives, on which a switch waits; 0, and
 	// where it is refused: none, which will do while no other program computes.
 	Priority int

@@ -16,6 +16,7 @@ func (l *loop) obey(j *Job, step Step, number uint64, by int64) {
 		l.switching = append(l.switching, j)
 	}
 	now := channels.Nanos()
+	defer l.makeRoom()
 	j.residence.Order(now, step, number, by)
 	l.progress(j)
 	j.residence.Settle(now)

@@ -79,6 +79,7 @@ func (l *loop) adopt(c *Context) {
 	l.watchAgain(c, now, tick)
 	c.residing.Context = resident{c}
 	c.job.residence.Add(now, &c.residing)
+	l.makeRoom()
 }
 
 // drop lets go of contexts for ever.

@@ -69,6 +69,7 @@ func Open(o Options) (*Plane, error) {
 	p := &Plane{options: o, jobs: map[int]*Job{}, leaving: map[*Job]bool{}, socket: "@score-pm-" + o.Name}
 	p.node, err = node.Open(node.Config{
 		Address: o.Address, Faults: faults, Log: p.log, Priority: priority(o),
+		Channels: o.Channels,
 		Resident: max(node.DefaultResident, rowsKept*o.Channels),
 	})
 	if err != nil {
