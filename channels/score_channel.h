@@ -258,5 +258,7 @@ _Static_assert(offsetof(struct score_kept, frames) == 16, "frames");
 #define SCORE_COUNTER_LOCK_REFUSED   11 /* events: times the process found the driver lock revoked */
 #define SCORE_COUNTER_LOCK_BROKEN    12 /* events: times the driver lock's holder had died */
 #define SCORE_COUNTER_LOCK_TIMEOUTS  13 /* events: times the driver lock's holder did not let go in time */
+#define SCORE_COUNTER_NACKED         14 /* events: frames from other nodes that were refused: no room, not resident, or one before them was missing */
+#define SCORE_COUNTER_RESENT         15 /* events: frames sent to other nodes once more */
 
 #endif

@@ -55,6 +55,7 @@ func AwayAnswer(d Data) Answer { return Answer{Kind: Away, Echo: d.Tx} }
 // Ask is set, an ask, which is a header without payload.
 type Burst struct {
 	First, Count uint32 // frames First to First+Count-1
+	Again        uint32 // how many of them, the first, were sent before
 	Tx           uint32 // transmission number of the first
 	Ask          bool   // the last frame, or the ask, wants an answer at once
 	Want         bool   // the last frame, or the ask, requests credits

@@ -92,6 +92,7 @@ func (s *Sender) Send(c *Config, now int64, limit uint32) Burst {
 	if count == 0 && !ask {
 		return Burst{}
 	}
+	again := min(s.max-first, count)
 	s.nxt += count
 	if after(s.nxt, s.max) {
 		s.max = s.nxt
@@ -112,7 +113,7 @@ func (s *Sender) Send(c *Config, now int64, limit uint32) Burst {
 	if s.deadline == 0 {
 		s.deadline = now + s.rto(c)
 	}
-	return Burst{First: first, Count: count, Tx: tx, Ask: ask, Want: c.Policy.Wants(c, s)}
+	return Burst{First: first, Count: count, Again: again, Tx: tx, Ask: ask, Want: c.Policy.Wants(c, s)}
 }
 
 // OnAnswer takes an answer and returns how many frames it released: the send

@@ -132,6 +132,7 @@ func (j *job) end(usage *scorev1.Usage, report bool) {
 		usage = &scorev1.Usage{}
 	}
 	j.addSwitching(usage)
+	usage.Messages = j.messages(lastWord)
 	_ = failpoint.Hit(failpoint.DoneReport) // cannot fail
 	j.mu.Lock()
 	if j.done != nil {

@@ -37,7 +37,7 @@ func (a *Agent) reports(ctx context.Context) {
 			continue
 		}
 		a.count(report)
-		a.link.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_SwitchReport{SwitchReport: reportMessage(report)}})
+		a.link.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_SwitchReport{SwitchReport: a.reportMessage(report)}})
 	}
 }
 
@@ -53,7 +53,7 @@ func (a *Agent) count(r *switcher.Report) {
 	a.metrics.Add(metrics.FlushesHeld, r.Flushes.Held)
 }
 
-func reportMessage(r *switcher.Report) *scorev1.SwitchReport {
+func (a *Agent) reportMessage(r *switcher.Report) *scorev1.SwitchReport {
 	message := &scorev1.SwitchReport{
 		MissedBoundaries: r.Missed,
 		LateFreezes:      r.Late,
@@ -68,6 +68,7 @@ func reportMessage(r *switcher.Report) *scorev1.SwitchReport {
 		}
 		usage := &scorev1.Usage{}
 		setUsage(usage, j.Usage)
+		a.addMessages(usage, uint64(j.ID))
 		message.Usage = append(message.Usage, &scorev1.SwitchReport_JobUsage{JobId: uint64(j.ID), Usage: usage})
 	}
 	for i, b := range r.Boundaries {

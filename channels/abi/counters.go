@@ -19,6 +19,8 @@ const (
 	LockRefused
 	LockBroken
 	LockTimeouts
+	Nacked
+	Resent
 )
 
 // Unit says what a counter counts.
@@ -58,6 +60,8 @@ var Counters = [...]Description{
 	{LockRefused, "lock_refused", "times the process found the driver lock revoked", Events},
 	{LockBroken, "lock_broken", "times the driver lock's holder had died", Events},
 	{LockTimeouts, "lock_timeouts", "times the driver lock's holder did not let go in time", Events},
+	{Nacked, "nacked", "frames from other nodes that were refused: no room, not resident, or one before them was missing", Events},
+	{Resent, "resent", "frames sent to other nodes once more", Events},
 }
 
 // PublishEvery bounds how far the counters in the image lag behind a rank

@@ -87,12 +87,16 @@ func (d *Driver) frameIn(p *peer, data flowctl.Data, f link.Frame) {
 	if noted {
 		d.img.NoteAccepting(channels.Accepting{Rank: p.rank, Seq: data.Seq, Tail: d.in.Tail(), Got: d.in.Got(p.rank)})
 	}
-	if p.recv.OnData(&d.flow, d.now, data, room) == flowctl.Accept {
+	switch p.recv.OnData(&d.flow, d.now, data, room) {
+	case flowctl.Accept:
 		if err := d.deliver(p, f); err != nil {
 			// Only a peer that contradicts itself gets here, or an image that was changed
 			// between the look for room and its use.
 			d.damaged(p, err)
 		}
+	case flowctl.Refuse:
+		d.img.CountNacked()
+	case flowctl.Duplicate:
 	}
 	if noted {
 		d.img.Accepted()

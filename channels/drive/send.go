@@ -133,6 +133,9 @@ func (d *Driver) transmitAll(p *peer) {
 			d.put(p, link.Head{Kind: link.Ask, Data: b.Data(0)})
 			continue
 		}
+		if b.Again != 0 {
+			d.img.CountResent(b.Again)
+		}
 		if err := d.transmit(p, b); err != nil {
 			d.damaged(p, err)
 			return

@@ -25,8 +25,9 @@ type Context struct {
 	fd     int
 	driver *drive.Driver // the loop's
 
-	mode    atomic.Uint32 // of watch, for others to see
-	damaged atomic.Bool   // nobody of this process touches the image again
+	mode    atomic.Uint32        // of watch, for others to see
+	damaged atomic.Bool          // nobody of this process touches the image again
+	counted [len(counted)]uint64 // its counters when the job's account was last made; under the job's mu
 
 	watch // the loop's
 }
@@ -54,6 +55,7 @@ func (j *Job) context(of name) (*Context, error) {
 		return nil, err
 	}
 	j.contexts[of] = c
+	j.account.all = append(j.account.all, c)
 	j.introduce(c)
 	if c.driver != nil {
 		j.node.loop.post(func() { j.node.loop.adopt(c) })

@@ -39,6 +39,7 @@ type Job struct {
 	remote   bool     // a context that can speak to other nodes was made
 	contexts map[name]*Context
 	ended    map[uint32]bool
+	account  account
 	conns    map[*net.UnixConn]struct{}
 	serves   sync.WaitGroup
 
@@ -160,6 +161,8 @@ func (j *Job) close(all []*Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.closed = true
+	j.accountLocked(len(all))
+	j.account.all = nil
 	var errs []error
 	for _, c := range all {
 		errs = append(errs, c.close())

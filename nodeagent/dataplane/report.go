@@ -28,6 +28,19 @@ func (j *Job) Channels() []*scorev1.ChannelState {
 	return all
 }
 
+// Messages is what the job's ranks here have done with messages; see node.Job.Messages. Nil if none
+// of them ever had a channel.
+func (j *Job) Messages(most int) *scorev1.Messages {
+	m := j.handle.Messages(most)
+	if m.Contexts == 0 {
+		return nil
+	}
+	return &scorev1.Messages{
+		Contexts: m.Contexts, Sent: m.Sent, SentBytes: m.SentBytes, Received: m.Received, ReceivedBytes: m.ReceivedBytes,
+		Full: m.Full, Nacked: m.Nacked, Resent: m.Resent,
+	}
+}
+
 // Rank tells about the contexts of one rank, and about its exchange with ranks on other nodes.
 func (j *Job) Rank(rank uint32) []*scorev1.ChannelState {
 	all := slices.DeleteFunc(j.Channels(), func(c *scorev1.ChannelState) bool { return c.GetRank() != rank })

@@ -146,7 +146,7 @@ func (b *brain) countExit(j *job, p *part, exit *scorev1.RankExited) {
 func (b *brain) nodeDone(j *job, p *part, usage *scorev1.Usage) {
 	p.done = true
 	if usage != nil {
-		p.usage = usage
+		p.use(usage, b.now)
 	}
 	if !j.all(func(p *part) bool { return p.done }) {
 		return

@@ -101,7 +101,7 @@ func (b *brain) takeUsage(n *node, report *scorev1.SwitchReport) {
 	for _, u := range report.GetUsage() {
 		if j := b.jobs[u.GetJobId()]; j != nil && j.active() {
 			if p := j.part(n.name); p != nil && !p.done {
-				p.usage = u.GetUsage()
+				p.use(u.GetUsage(), b.now)
 			}
 		}
 	}

@@ -156,9 +156,9 @@ func (l *Leader) Jobs(ctx context.Context, all bool, user string) ([]*scorev1.Jo
 	return latest, nil
 }
 
-// Job is one job; its owner sees the environment too.
-func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Job, error) {
-	view, err := consult(ctx, l, func(b *brain, answer func(*scorev1.Job, error)) {
+// Job is one job, and what its nodes have told of it while it runs; its owner sees the environment too.
+func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.GetJobResponse, error) {
+	view, err := consult(ctx, l, func(b *brain, answer func(*scorev1.GetJobResponse, error)) {
 		j := b.jobs[id]
 		if j == nil || j.state == done {
 			b.call(func(err error) { answer(nil, err) })
@@ -169,13 +169,14 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Jo
 		if caller.mayControl(id, j.user) == nil {
 			view.Spec = j.spec
 		}
-		b.call(func(err error) { answer(view, err) })
+		response := &scorev1.GetJobResponse{Job: view, Nodes: j.shares()}
+		b.call(func(err error) { answer(response, err) })
 	})
 	if err != nil || view != nil {
 		return view, err
 	}
 	if record := l.finished(id); record != nil {
-		return JobOf(record), nil
+		return &scorev1.GetJobResponse{Job: JobOf(record)}, nil
 	}
 	return nil, noJob(id)
 }

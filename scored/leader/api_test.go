@@ -48,14 +48,14 @@ func TestListsHideEnvironments(t *testing.T) {
 			t.Errorf("jobs of bob: %v", none)
 		}
 		mine, err := l.Job(t.Context(), running, owner)
-		if err != nil || mine.GetSpec().GetEnv() == nil {
+		if err != nil || mine.GetJob().GetSpec().GetEnv() == nil {
 			t.Errorf("the owner's view %v, %v", mine, err)
 		}
 		theirs, err := l.Job(t.Context(), running, stranger)
-		if err != nil || theirs.GetSpec().GetEnv() != nil {
+		if err != nil || theirs.GetJob().GetSpec().GetEnv() != nil {
 			t.Errorf("a stranger's view %v, %v", theirs, err)
 		}
-		if done, err := l.Job(t.Context(), over, stranger); err != nil || done.GetVerdict() == nil {
+		if done, err := l.Job(t.Context(), over, stranger); err != nil || done.GetJob().GetVerdict() == nil {
 			t.Errorf("a finished job %v, %v", done, err)
 		}
 	})

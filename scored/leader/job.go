@@ -57,6 +57,7 @@ type part struct {
 	done     bool // no process of it is left there
 	lost     bool // done because the node was: what is left there must end
 	usage    *scorev1.Usage
+	rates    rates
 }
 
 // job is the brain's picture of a job that has not ended, or whose end is not
@@ -164,6 +165,7 @@ func (j *job) usage() *scorev1.Usage {
 		sum.Slices = max(sum.Slices, p.usage.GetSlices())
 		sum.SwitchNanos = max(sum.SwitchNanos, p.usage.GetSwitchNanos())
 		sum.MaxRssBytes = max(sum.MaxRssBytes, p.usage.GetMaxRssBytes())
+		sum.Messages = addMessages(sum.Messages, p.usage.GetMessages())
 	}
 	return sum
 }

@@ -6,6 +6,6 @@
 // and decides nothing.
 //
 //	switches := metrics.NewSwitches()
-//	set := metrics.New(metrics.Sources{Stats: l.Stats, Switches: switches})
+//	set := metrics.New(metrics.Sources{Stats: l.Stats, Shares: l.Shares, Switches: switches})
 //	http.Handle("/metrics", set.Handler())
 package metrics

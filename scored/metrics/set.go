@@ -20,6 +20,7 @@ const statsTimeout = time.Second
 // Sources are where the metrics come from.
 type Sources struct {
 	Stats    func(context.Context) (leader.Stats, error)
+	Shares   func(context.Context) ([]leader.JobShares, error)
 	Switches *Switches
 }
 
@@ -80,6 +81,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	if stats, err := c.sources.Stats(ctx); err == nil {
 		c.collectStats(out, stats)
+	}
+	if jobs, err := c.sources.Shares(ctx); err == nil {
+		c.collectJobs(out, jobs)
 	}
 	c.collectSwitches(out, c.sources.Switches.Response(&scorev1.SwitchMetricsRequest{}))
 }

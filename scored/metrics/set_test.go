@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -45,6 +46,11 @@ func TestMetricsAsServed(t *testing.T) {
 			Ended: map[scorev1.EndReason]uint64{scorev1.EndReason_END_REASON_EXITED: 2},
 			Jobs:  map[scorev1.JobState]int{scorev1.JobState_JOB_STATE_RUNNING: 2, scorev1.JobState_JOB_STATE_DONE: 8},
 		}, nil
+	}, Shares: func(context.Context) ([]leader.JobShares, error) {
+		return []leader.JobShares{{ID: 7, Shares: []*scorev1.NodeShare{{Node: "n1", Usage: &scorev1.Usage{
+			RunNanos: 2e9, Slices: 20, SwitchNanos: 3e6, LateFreezes: 1,
+			Messages: &scorev1.Messages{Contexts: 2, Sent: 100, SentBytes: 6400, Received: 99, ReceivedBytes: 6336, Full: 3, Nacked: 4, Resent: 5},
+		}}, {Node: "n2"}}}}, nil
 	}})
 	s.ObserveCommit(300 * time.Microsecond)
 	s.CountError("/score.v1.JobService/CancelJob", "not_found")
@@ -67,7 +73,7 @@ func TestMetricsAsServed(t *testing.T) {
 func TestWithoutALeaderTheRestIsServed(t *testing.T) {
 	s := New(Sources{Switches: NewSwitches(), Stats: func(context.Context) (leader.Stats, error) {
 		return leader.Stats{}, errors.New("nobody leads")
-	}})
+	}, Shares: func(context.Context) ([]leader.JobShares, error) { return nil, errors.New("nobody leads") }})
 	got := scrape(t, s)
 	if strings.Contains(got, jobs+"{") || !strings.Contains(got, commitSeconds) {
 		t.Errorf("metrics:\n%s", got)
@@ -89,5 +95,26 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s is declared twice", m.Name)
 		}
 		seen = append(seen, m.Name)
+	}
+}
+
+// A job on more nodes than are told is left out in part, and counted; an ended job is not told at all.
+func TestJobSeriesAreBounded(t *testing.T) {
+	many := []leader.JobShares{{ID: 1}}
+	for i := range maxJobSeries + 5 {
+		many[0].Shares = append(many[0].Shares, &scorev1.NodeShare{Node: fmt.Sprintf("n%d", i), Usage: &scorev1.Usage{Slices: 1}})
+	}
+	s := New(Sources{
+		Switches: NewSwitches(),
+		Stats:    func(context.Context) (leader.Stats, error) { return leader.Stats{}, nil },
+		Shares:   func(context.Context) ([]leader.JobShares, error) { return many, nil },
+	})
+	got := scrape(t, s)
+	if n := strings.Count(got, "\n"+jobSlices+"{"); n != maxJobSeries || !strings.Contains(got, "\n"+jobsLeftOut+" 5\n") {
+		t.Errorf("%d series of slices, and\n%s", n, got[strings.Index(got, jobsLeftOut):])
+	}
+	many = nil
+	if got := scrape(t, s); strings.Contains(got, jobSlices+"{") || !strings.Contains(got, "\n"+jobsLeftOut+" 0\n") {
+		t.Errorf("the job ended:\n%s", got)
 	}
 }

@@ -92,6 +92,7 @@ type Switches struct {
 	toRunning histogram.Histogram
 	missed    uint64
 	late      uint64
+	since     time.Time // of the first report; zero: none came yet
 }
 
 // NewSwitches has seen no report yet.
@@ -110,6 +111,9 @@ func (s *Switches) Add(node string, report *scorev1.SwitchReport) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
+	if s.since.IsZero() {
+		s.since = now
+	}
 	for _, steps := range report.GetSteps() {
 		if d := s.distributionsOf(groupKey{node, steps.GetJobId()}); d != nil {
 			d.merge(steps)
@@ -240,16 +244,14 @@ func (s *Switches) Response(request *scorev1.SwitchMetricsRequest) *scorev1.Swit
 		ToRunning:        stepTimes("to_running", &toRunning, request.GetHistograms()),
 		MissedBoundaries: s.missed,
 		LateFreezes:      s.late,
+		SinceNanos:       s.sinceNanos(),
 	}
 	for _, key := range s.keys() {
 		if request.GetNode() != "" && request.GetNode() != key.node || request.GetJobId() != 0 && request.GetJobId() != key.job {
 			continue
 		}
-		group := &scorev1.SwitchMetricsResponse_Group{Node: key.node, JobId: key.job}
 		d := s.get(key)
-		if d.clean+d.cutOff+d.heldUp > 0 {
-			group.Flushes = &scorev1.Flushes{Clean: d.clean, CutOff: d.cutOff, Held: d.heldUp}
-		}
+		group := &scorev1.SwitchMetricsResponse_Group{Node: key.node, JobId: key.job, Flushes: d.flushes()}
 		for i, h := range d.steps {
 			if h != nil {
 				group.Steps = append(group.Steps, stepTimes(ctxswitch.MeasureTable[i].Name, h, request.GetHistograms()))
@@ -258,6 +260,15 @@ func (s *Switches) Response(request *scorev1.SwitchMetricsRequest) *scorev1.Swit
 		response.Groups = append(response.Groups, group)
 	}
 	return response
+}
+
+// sinceNanos is the instant of the first report, 0 if none came yet. What was measured before was
+// told to another server, or to one that has ended.
+func (s *Switches) sinceNanos() int64 {
+	if s.since.IsZero() {
+		return 0
+	}
+	return s.since.UnixNano()
 }
 
 // keys are all groups: by node, the node's whole before its jobs.

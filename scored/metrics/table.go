@@ -17,6 +17,18 @@ const (
 	missedBoundaries = "score_switch_missed_boundaries_total"
 	lateFreezes      = "score_switch_late_freezes_total"
 	flushes          = "score_switch_flushes_total"
+
+	jobRunSeconds    = "score_job_run_seconds_total"
+	jobSwitching     = "score_job_switching_seconds_total"
+	jobSlices        = "score_job_slices_total"
+	jobLateFreezes   = "score_job_late_freezes_total"
+	jobMessages      = "score_job_messages_total"
+	jobMessageBytes  = "score_job_message_bytes_total"
+	jobRefusals      = "score_job_refusals_total"
+	jobResent        = "score_job_resent_frames_total"
+	jobFlushes       = "score_job_flushes_total"
+	jobSwitchSeconds = "score_job_switch_seconds"
+	jobsLeftOut      = "score_job_series_left_out"
 )
 
 // Info declares one metric.
@@ -42,7 +54,24 @@ var Table = []Info{
 	{missedBoundaries, "Planned switches that passed before an agent woke.", "boundaries", nil},
 	{lateFreezes, "Freezes that did not come in time.", "freezes", nil},
 	{flushes, "Channels that left the network, with all answered, cut off, or held up by their program.", "channels", []string{"node", "kind"}},
+	{jobRunSeconds, "Time that the job's gang was on.", "seconds", perJob},
+	{jobSwitching, "Time the job lost to switching, from planned instants to its running again.", "seconds", perJob},
+	{jobSlices, "Slices that the job has had.", "slices", perJob},
+	{jobLateFreezes, "Freezes of the job that did not come in time.", "freezes", perJob},
+	{jobMessages, "Messages sent and received by the job's ranks, by their own count.", "messages", perJobKind},
+	{jobMessageBytes, "Bytes of those messages.", "bytes", perJobKind},
+	{jobRefusals, "Refusals: full, sends that found no space; nacked, frames from other nodes that were not taken.", "events", perJobKind},
+	{jobResent, "Frames sent to other nodes once more.", "frames", perJob},
+	{jobFlushes, "The job's channels that left the network, with all answered, cut off, or held up by their program.", "channels", perJobKind},
+	{jobSwitchSeconds, "Time of each measure of a switch in which the job had part; quantile 1 is the longest.", "seconds", []string{"job", "node", "measure"}},
+	{jobsLeftOut, "Jobs on nodes of which the metrics by job do not tell, since there are too many.", "pairs", nil},
 }
+
+// Labels of metrics by job. A job's series disappear when it ends.
+var (
+	perJob     = []string{"job", "node"}
+	perJobKind = []string{"job", "node", "kind"}
+)
 
 // commitBuckets reach from a memory-backed log to a disk in trouble, in seconds.
 var commitBuckets = []float64{20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 0.25, 1}

@@ -38,6 +38,7 @@ var rules = map[string]rule{
 	scorev1connect.ClusterServiceSetSettingsProcedure:   admin,
 	scorev1connect.ClusterServiceSwitchMetricsProcedure: anybody,
 	scorev1connect.ClusterServiceGetMatrixProcedure:     anybody,
+	scorev1connect.ClusterServiceGetTopProcedure:        anybody,
 	scorev1connect.ClusterServiceGetVersionProcedure:    anybody,
 }
 

@@ -19,6 +19,9 @@ const maxUserMessage = 8 << 20
 // Switches tells how long the steps of the switches took.
 type Switches interface {
 	Response(*scorev1.SwitchMetricsRequest) *scorev1.SwitchMetricsResponse
+	// AddToJob and AddToTop add the times of switches to what the leader tells.
+	AddToJob(*scorev1.GetJobResponse)
+	AddToTop(*scorev1.GetTopResponse)
 }
 
 // UserOptions are what serving users needs; all but CountError and Logger.
@@ -92,7 +95,7 @@ func (u users) ListJobs(ctx context.Context, r *connect.Request[scorev1.ListJobs
 
 // GetJob implements JobServiceHandler.
 func (u users) GetJob(ctx context.Context, r *connect.Request[scorev1.GetJobRequest]) (*connect.Response[scorev1.GetJobResponse], error) {
-	job, err := u.Leader.Job(ctx, r.Msg.GetJobId(), callerOf(ctx))
+	response, err := u.Leader.Job(ctx, r.Msg.GetJobId(), callerOf(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +103,9 @@ func (u users) GetJob(ctx context.Context, r *connect.Request[scorev1.GetJobRequ
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&scorev1.GetJobResponse{Job: job, Ranks: ranks}), nil
+	response.Ranks = ranks
+	u.Switches.AddToJob(response)
+	return connect.NewResponse(response), nil
 }
 
 // ExplainJob implements JobServiceHandler.
@@ -189,6 +194,16 @@ func (u users) GetMatrix(ctx context.Context, _ *connect.Request[scorev1.GetMatr
 		return nil, err
 	}
 	return connect.NewResponse(matrix), nil
+}
+
+// GetTop implements ClusterServiceHandler.
+func (u users) GetTop(ctx context.Context, _ *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error) {
+	top, err := u.Leader.Top(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u.Switches.AddToTop(top)
+	return connect.NewResponse(top), nil
 }
 
 // GetVersion implements ClusterServiceHandler.

@@ -71,7 +71,7 @@ func (s *Server) compose() {
 		ObserveCommit: func(d time.Duration) { s.metrics.ObserveCommit(d) },
 		Logger:        s.logger,
 	})
-	s.metrics = metrics.New(metrics.Sources{Stats: s.leader.Stats, Switches: switches})
+	s.metrics = metrics.New(metrics.Sources{Stats: s.leader.Stats, Shares: s.leader.Shares, Switches: switches})
 	users := rpc.NewUsers(rpc.UserOptions{
 		Leader: s.leader, Switches: switches,
 		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, ClusterKey: s.options.ClusterKey,

@@ -42,7 +42,7 @@ func exampleJobs() []*scorev1.Job {
 			},
 			Row: 1, AlsoRows: []uint32{2},
 			Places: []*scorev1.NodePlace{{Node: "n1", Ranks: []uint32{0, 1}, Cpus: []uint32{0, 1, 2, 3}}, {Node: "n2", Ranks: []uint32{2, 3}, Cpus: []uint32{4, 6}}},
-			Usage:  &scorev1.Usage{CpuNanos: 71_400_000_000, RunNanos: 35_700_000_000, Slices: 357, LateFreezes: 1, MaxRssBytes: 12 << 20},
+			Usage:  &scorev1.Usage{CpuNanos: 71_400_000_000, RunNanos: 35_700_000_000, Slices: 357, LateFreezes: 1, MaxRssBytes: 12 << 20, SwitchNanos: 42_840_000, Messages: exampleMessages(2)},
 		},
 		{
 			Id: 4, User: user, State: scorev1.JobState_JOB_STATE_QUEUED, SubmittedNanos: at(5), Row: -1, WaitingFor: "CPUs on 2 nodes",
@@ -114,6 +114,8 @@ func example(t *testing.T) clienttest.Daemon {
 					{Rank: 2, Node: "n2", Pid: 201, State: "frozen"},
 					{Rank: 3, Node: "n2", Pid: 202, State: "killed", Signal: 9},
 				}
+				reply.Nodes = exampleShares()
+				reply.MeasuredSinceNanos = at(20)
 			}
 			return reply, err
 		},
@@ -148,6 +150,7 @@ func example(t *testing.T) clienttest.Daemon {
 				{Index: 1, SliceNanos: 2e8, Cells: []*scorev1.MatrixRow_Cell{{Node: "n2", JobId: 3}, {Node: "n1", JobId: 3}, {Node: "n1", JobId: 5, Alternate: true}}},
 			}}
 		},
+		Top: func() (*scorev1.GetTopResponse, error) { return exampleTop(), nil },
 		Version: func() *scorev1.GetVersionResponse {
 			return &scorev1.GetVersionResponse{Version: "v1", Cluster: "lab", JobsRunning: 1, JobsQueued: 1}
 		},
@@ -182,6 +185,7 @@ func TestOutput(t *testing.T) {
 		"job explain 4", "job explain 4 --json", "job attach -l 3",
 		"node list", "node list --json", "node show n1", "node show n2", "node show n2 --json",
 		"matrix", "matrix --json",
+		"top --once", "top --once --sort messages", "top --once --sort colour", "top --interval 1ms", "top --once --json",
 		"metrics", "metrics --json", "metrics switch", "metrics switch --job 3 --node n1 --json",
 		"config get", "config get slice", "config get --json",
 		"version", "version --json",

@@ -52,12 +52,13 @@ type verdictData struct {
 }
 
 type usageData struct {
-	CPUNanos    int64  `json:"cpu_nanos"`
-	RunNanos    int64  `json:"run_nanos"`
-	Slices      uint64 `json:"slices"`
-	LateFreezes uint64 `json:"late_freezes"`
-	MaxRSSBytes uint64 `json:"max_rss_bytes"`
-	SwitchNanos int64  `json:"switch_nanos"`
+	CPUNanos    int64         `json:"cpu_nanos"`
+	RunNanos    int64         `json:"run_nanos"`
+	Slices      uint64        `json:"slices"`
+	LateFreezes uint64        `json:"late_freezes"`
+	MaxRSSBytes uint64        `json:"max_rss_bytes"`
+	SwitchNanos int64         `json:"switch_nanos"`
+	Messages    *messagesData `json:"messages,omitempty"`
 }
 
 type rankData struct {
@@ -99,6 +100,7 @@ func newUsageData(usage *scorev1.Usage) usageData {
 	return usageData{
 		CPUNanos: usage.GetCpuNanos(), RunNanos: usage.GetRunNanos(), Slices: usage.GetSlices(),
 		LateFreezes: usage.GetLateFreezes(), MaxRSSBytes: usage.GetMaxRssBytes(), SwitchNanos: usage.GetSwitchNanos(),
+		Messages: newMessagesData(usage.GetMessages()),
 	}
 }
 

@@ -17,8 +17,14 @@ import (
 func jobShowCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
-		Use:               "show JOB",
-		Short:             "show a job and its ranks",
+		Use:   "show JOB",
+		Short: "show a job, what its switches cost it, its messages, and its ranks",
+		Long: `Shows a job and its ranks; of its switches how many there were, what one cost in
+the mean, and the time it lost to them; of its messages how many its ranks sent
+and received by their own count, how many frames from other nodes were refused
+(nobody had room, or the gang was not on there), and how many were sent once
+more. Ranks show their counts when they find nothing to do, and every 64 messages.
+Nodes report once a second.`,
 		ValidArgsFunction: c.completeJobs(0, 1, true),
 		Args:              needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
@@ -46,19 +52,23 @@ func printJobJSON(out io.Writer, reply *scorev1.GetJobResponse) error {
 		ranks = append(ranks, newRankData(rank))
 	}
 	return printJSON(out, struct {
-		Schema int        `json:"schema"`
-		Job    jobData    `json:"job"`
-		Ranks  []rankData `json:"ranks"`
-	}{schema, newJobData(reply.GetJob()), ranks})
+		Schema             int         `json:"schema"`
+		Job                jobData     `json:"job"`
+		Ranks              []rankData  `json:"ranks"`
+		Shares             []shareData `json:"shares"`
+		MeasuredSinceNanos int64       `json:"measured_since_nanos"`
+	}{schema, newJobData(reply.GetJob()), ranks, newSharesData(reply.GetNodes()), reply.GetMeasuredSinceNanos()})
 }
 
 func printJob(out io.Writer, reply *scorev1.GetJobResponse) error {
-	job := reply.GetJob()
 	t := newTable(out)
-	for _, line := range jobLines(job) {
+	for _, line := range jobLines(reply) {
 		t.row(line[0], line[1])
 	}
-	if err := t.flush(); err != nil || len(reply.GetRanks()) == 0 {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if err := printShares(out, reply); err != nil || len(reply.GetRanks()) == 0 {
 		return err
 	}
 	fmt.Fprintln(out)
@@ -82,7 +92,8 @@ func rankState(rank *scorev1.RankState) string {
 }
 
 // jobLines are the properties of a job that are worth a line.
-func jobLines(job *scorev1.Job) [][2]string {
+func jobLines(reply *scorev1.GetJobResponse) [][2]string {
+	job := reply.GetJob()
 	spec, usage := job.GetSpec(), job.GetUsage()
 	lines := [][2]string{
 		{"job", strconv.FormatUint(job.GetId(), 10)},
@@ -107,9 +118,9 @@ func jobLines(job *scorev1.Job) [][2]string {
 	lines = append(lines,
 		[2]string{"run time", shortTime(time.Duration(usage.GetRunNanos())) + limitWords(spec)},
 		[2]string{"CPU time", shortTime(time.Duration(usage.GetCpuNanos()))},
-		[2]string{"slices", fmt.Sprintf("%d (%d late freezes)", usage.GetSlices(), usage.GetLateFreezes())},
-		[2]string{"largest rank", shortBytes(usage.GetMaxRssBytes())},
 	)
+	lines = append(lines, costLines(reply)...)
+	lines = append(lines, [2]string{"largest rank", shortBytes(usage.GetMaxRssBytes())})
 	if verdict := job.GetVerdict(); verdict != nil {
 		lines = append(lines, [2]string{"ended", instant(job.GetEndedNanos())}, [2]string{"end", endWords(verdict)})
 		if verdict.GetMessage() != "" {

@@ -53,6 +53,16 @@ type cellData struct {
 }
 
 func printMatrixJSON(out io.Writer, matrix *scorev1.GetMatrixResponse) error {
+	return printJSON(out, struct {
+		Schema      int       `json:"schema"`
+		Term        uint64    `json:"term"`
+		PlanVersion uint64    `json:"plan_version"`
+		RowOn       int32     `json:"row_on"`
+		Rows        []rowData `json:"rows"`
+	}{schema, matrix.GetTerm(), matrix.GetPlanVersion(), matrix.GetRowOn(), newRowsData(matrix)})
+}
+
+func newRowsData(matrix *scorev1.GetMatrixResponse) []rowData {
 	rows := make([]rowData, 0, len(matrix.GetRows()))
 	for _, row := range matrix.GetRows() {
 		cells := make([]cellData, 0, len(row.GetCells()))
@@ -61,13 +71,7 @@ func printMatrixJSON(out io.Writer, matrix *scorev1.GetMatrixResponse) error {
 		}
 		rows = append(rows, rowData{row.GetIndex(), row.GetSliceNanos(), cells})
 	}
-	return printJSON(out, struct {
-		Schema      int       `json:"schema"`
-		Term        uint64    `json:"term"`
-		PlanVersion uint64    `json:"plan_version"`
-		RowOn       int32     `json:"row_on"`
-		Rows        []rowData `json:"rows"`
-	}{schema, matrix.GetTerm(), matrix.GetPlanVersion(), matrix.GetRowOn(), rows})
+	return rows
 }
 
 func printMatrix(out io.Writer, matrix *scorev1.GetMatrixResponse) error {

@@ -838,6 +838,7 @@ type Usage struct {
 	LateFreezes   uint64                 `protobuf:"varint,4,opt,name=late_freezes,json=lateFreezes,proto3" json:"late_freezes,omitempty"`
 	MaxRssBytes   uint64                 `protobuf:"varint,5,opt,name=max_rss_bytes,json=maxRssBytes,proto3" json:"max_rss_bytes,omitempty"` // largest of its ranks
 	SwitchNanos   int64                  `protobuf:"varint,6,opt,name=switch_nanos,json=switchNanos,proto3" json:"switch_nanos,omitempty"`   // time lost to switching
+	Messages      *Messages              `protobuf:"bytes,7,opt,name=messages,proto3" json:"messages,omitempty"`                             // not set: no channel was ever opened
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -914,6 +915,114 @@ func (x *Usage) GetSwitchNanos() int64 {
 	return 0
 }
 
+func (x *Usage) GetMessages() *Messages {
+	if x != nil {
+		return x.Messages
+	}
+	return nil
+}
+
+// Messages are what ranks did with messages (package pm), by their own count.
+type Messages struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Contexts      uint64                 `protobuf:"varint,1,opt,name=contexts,proto3" json:"contexts,omitempty"` // channels of ranks that were made
+	Sent          uint64                 `protobuf:"varint,2,opt,name=sent,proto3" json:"sent,omitempty"`
+	SentBytes     uint64                 `protobuf:"varint,3,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"`
+	Received      uint64                 `protobuf:"varint,4,opt,name=received,proto3" json:"received,omitempty"`
+	ReceivedBytes uint64                 `protobuf:"varint,5,opt,name=received_bytes,json=receivedBytes,proto3" json:"received_bytes,omitempty"`
+	Full          uint64                 `protobuf:"varint,6,opt,name=full,proto3" json:"full,omitempty"`     // sends that found no space
+	Nacked        uint64                 `protobuf:"varint,7,opt,name=nacked,proto3" json:"nacked,omitempty"` // frames from other nodes that were refused
+	Resent        uint64                 `protobuf:"varint,8,opt,name=resent,proto3" json:"resent,omitempty"` // frames sent to other nodes once more
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Messages) Reset() {
+	*x = Messages{}
+	mi := &file_score_v1_job_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Messages) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Messages) ProtoMessage() {}
+
+func (x *Messages) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_job_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Messages.ProtoReflect.Descriptor instead.
+func (*Messages) Descriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Messages) GetContexts() uint64 {
+	if x != nil {
+		return x.Contexts
+	}
+	return 0
+}
+
+func (x *Messages) GetSent() uint64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *Messages) GetSentBytes() uint64 {
+	if x != nil {
+		return x.SentBytes
+	}
+	return 0
+}
+
+func (x *Messages) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *Messages) GetReceivedBytes() uint64 {
+	if x != nil {
+		return x.ReceivedBytes
+	}
+	return 0
+}
+
+func (x *Messages) GetFull() uint64 {
+	if x != nil {
+		return x.Full
+	}
+	return 0
+}
+
+func (x *Messages) GetNacked() uint64 {
+	if x != nil {
+		return x.Nacked
+	}
+	return 0
+}
+
+func (x *Messages) GetResent() uint64 {
+	if x != nil {
+		return x.Resent
+	}
+	return 0
+}
+
 type Job struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Id             uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -936,7 +1045,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_score_v1_job_proto_msgTypes[6]
+	mi := &file_score_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1057,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[6]
+	mi := &file_score_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1070,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Job) GetId() uint64 {
@@ -1114,14 +1223,25 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x12\n" +
 	"\x04rank\x18\x04 \x01(\x05R\x04rank\x12\x12\n" +
-	"\x04node\x18\x05 \x01(\tR\x04node\"\xc3\x01\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\"\xf3\x01\n" +
 	"\x05Usage\x12\x1b\n" +
 	"\tcpu_nanos\x18\x01 \x01(\x03R\bcpuNanos\x12\x1b\n" +
 	"\trun_nanos\x18\x02 \x01(\x03R\brunNanos\x12\x16\n" +
 	"\x06slices\x18\x03 \x01(\x04R\x06slices\x12!\n" +
 	"\flate_freezes\x18\x04 \x01(\x04R\vlateFreezes\x12\"\n" +
 	"\rmax_rss_bytes\x18\x05 \x01(\x04R\vmaxRssBytes\x12!\n" +
-	"\fswitch_nanos\x18\x06 \x01(\x03R\vswitchNanos\"\xed\x03\n" +
+	"\fswitch_nanos\x18\x06 \x01(\x03R\vswitchNanos\x12.\n" +
+	"\bmessages\x18\a \x01(\v2\x12.score.v1.MessagesR\bmessages\"\xe0\x01\n" +
+	"\bMessages\x12\x1a\n" +
+	"\bcontexts\x18\x01 \x01(\x04R\bcontexts\x12\x12\n" +
+	"\x04sent\x18\x02 \x01(\x04R\x04sent\x12\x1d\n" +
+	"\n" +
+	"sent_bytes\x18\x03 \x01(\x04R\tsentBytes\x12\x1a\n" +
+	"\breceived\x18\x04 \x01(\x04R\breceived\x12%\n" +
+	"\x0ereceived_bytes\x18\x05 \x01(\x04R\rreceivedBytes\x12\x12\n" +
+	"\x04full\x18\x06 \x01(\x04R\x04full\x12\x16\n" +
+	"\x06nacked\x18\a \x01(\x04R\x06nacked\x12\x16\n" +
+	"\x06resent\x18\b \x01(\x04R\x06resent\"\xed\x03\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -1186,7 +1306,7 @@ func file_score_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_score_v1_job_proto_goTypes = []any{
 	(JobState)(0),         // 0: score.v1.JobState
 	(StdinMode)(0),        // 1: score.v1.StdinMode
@@ -1199,7 +1319,8 @@ var file_score_v1_job_proto_goTypes = []any{
 	(*NodePlace)(nil),     // 8: score.v1.NodePlace
 	(*Verdict)(nil),       // 9: score.v1.Verdict
 	(*Usage)(nil),         // 10: score.v1.Usage
-	(*Job)(nil),           // 11: score.v1.Job
+	(*Messages)(nil),      // 11: score.v1.Messages
+	(*Job)(nil),           // 12: score.v1.Job
 }
 var file_score_v1_job_proto_depIdxs = []int32{
 	5,  // 0: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
@@ -1207,17 +1328,18 @@ var file_score_v1_job_proto_depIdxs = []int32{
 	2,  // 2: score.v1.JobSpec.mpi:type_name -> score.v1.MpiMode
 	3,  // 3: score.v1.JobSpec.distribution:type_name -> score.v1.Distribution
 	4,  // 4: score.v1.Verdict.reason:type_name -> score.v1.EndReason
-	6,  // 5: score.v1.Job.spec:type_name -> score.v1.JobSpec
-	7,  // 6: score.v1.Job.user:type_name -> score.v1.Identity
-	0,  // 7: score.v1.Job.state:type_name -> score.v1.JobState
-	8,  // 8: score.v1.Job.places:type_name -> score.v1.NodePlace
-	9,  // 9: score.v1.Job.verdict:type_name -> score.v1.Verdict
-	10, // 10: score.v1.Job.usage:type_name -> score.v1.Usage
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	11, // 5: score.v1.Usage.messages:type_name -> score.v1.Messages
+	6,  // 6: score.v1.Job.spec:type_name -> score.v1.JobSpec
+	7,  // 7: score.v1.Job.user:type_name -> score.v1.Identity
+	0,  // 8: score.v1.Job.state:type_name -> score.v1.JobState
+	8,  // 9: score.v1.Job.places:type_name -> score.v1.NodePlace
+	9,  // 10: score.v1.Job.verdict:type_name -> score.v1.Verdict
+	10, // 11: score.v1.Job.usage:type_name -> score.v1.Usage
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_job_proto_init() }
@@ -1231,7 +1353,7 @@ func file_score_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_job_proto_rawDesc), len(file_score_v1_job_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

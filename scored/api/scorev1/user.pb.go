@@ -733,11 +733,13 @@ func (x *GetJobRequest) GetJobId() uint64 {
 }
 
 type GetJobResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Job           *Job                   `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	Ranks         []*RankState           `protobuf:"bytes,2,rep,name=ranks,proto3" json:"ranks,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Job                *Job                   `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	Ranks              []*RankState           `protobuf:"bytes,2,rep,name=ranks,proto3" json:"ranks,omitempty"`
+	Nodes              []*NodeShare           `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`                                                        // by node; of a running job
+	MeasuredSinceNanos int64                  `protobuf:"varint,4,opt,name=measured_since_nanos,json=measuredSinceNanos,proto3" json:"measured_since_nanos,omitempty"` // instant from which on its switches were measured; 0: none were
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *GetJobResponse) Reset() {
@@ -784,6 +786,97 @@ func (x *GetJobResponse) GetRanks() []*RankState {
 	return nil
 }
 
+func (x *GetJobResponse) GetNodes() []*NodeShare {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *GetJobResponse) GetMeasuredSinceNanos() int64 {
+	if x != nil {
+		return x.MeasuredSinceNanos
+	}
+	return 0
+}
+
+// NodeShare is what a node measured of a job.
+type NodeShare struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Usage         *Usage                 `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	Total         *StepTimes             `protobuf:"bytes,3,opt,name=total,proto3" json:"total,omitempty"` // planned instant to its running
+	Flush         *StepTimes             `protobuf:"bytes,4,opt,name=flush,proto3" json:"flush,omitempty"`
+	Flushes       *Flushes               `protobuf:"bytes,5,opt,name=flushes,proto3" json:"flushes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeShare) Reset() {
+	*x = NodeShare{}
+	mi := &file_score_v1_user_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeShare) ProtoMessage() {}
+
+func (x *NodeShare) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
+func (*NodeShare) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *NodeShare) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *NodeShare) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *NodeShare) GetTotal() *StepTimes {
+	if x != nil {
+		return x.Total
+	}
+	return nil
+}
+
+func (x *NodeShare) GetFlush() *StepTimes {
+	if x != nil {
+		return x.Flush
+	}
+	return nil
+}
+
+func (x *NodeShare) GetFlushes() *Flushes {
+	if x != nil {
+		return x.Flushes
+	}
+	return nil
+}
+
 type ExplainJobRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -793,7 +886,7 @@ type ExplainJobRequest struct {
 
 func (x *ExplainJobRequest) Reset() {
 	*x = ExplainJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[11]
+	mi := &file_score_v1_user_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +898,7 @@ func (x *ExplainJobRequest) String() string {
 func (*ExplainJobRequest) ProtoMessage() {}
 
 func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[11]
+	mi := &file_score_v1_user_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +911,7 @@ func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobRequest.ProtoReflect.Descriptor instead.
 func (*ExplainJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExplainJobRequest) GetJobId() uint64 {
@@ -840,7 +933,7 @@ type ExplainJobResponse struct {
 
 func (x *ExplainJobResponse) Reset() {
 	*x = ExplainJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[12]
+	mi := &file_score_v1_user_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -852,7 +945,7 @@ func (x *ExplainJobResponse) String() string {
 func (*ExplainJobResponse) ProtoMessage() {}
 
 func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[12]
+	mi := &file_score_v1_user_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -865,7 +958,7 @@ func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobResponse.ProtoReflect.Descriptor instead.
 func (*ExplainJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ExplainJobResponse) GetLines() []string {
@@ -905,7 +998,7 @@ type CancelJobRequest struct {
 
 func (x *CancelJobRequest) Reset() {
 	*x = CancelJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[13]
+	mi := &file_score_v1_user_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1010,7 @@ func (x *CancelJobRequest) String() string {
 func (*CancelJobRequest) ProtoMessage() {}
 
 func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[13]
+	mi := &file_score_v1_user_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1023,7 @@ func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobRequest.ProtoReflect.Descriptor instead.
 func (*CancelJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CancelJobRequest) GetJobId() uint64 {
@@ -948,7 +1041,7 @@ type CancelJobResponse struct {
 
 func (x *CancelJobResponse) Reset() {
 	*x = CancelJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[14]
+	mi := &file_score_v1_user_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1053,7 @@ func (x *CancelJobResponse) String() string {
 func (*CancelJobResponse) ProtoMessage() {}
 
 func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[14]
+	mi := &file_score_v1_user_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1066,7 @@ func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobResponse.ProtoReflect.Descriptor instead.
 func (*CancelJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{15}
 }
 
 type SignalJobRequest struct {
@@ -986,7 +1079,7 @@ type SignalJobRequest struct {
 
 func (x *SignalJobRequest) Reset() {
 	*x = SignalJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[15]
+	mi := &file_score_v1_user_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +1091,7 @@ func (x *SignalJobRequest) String() string {
 func (*SignalJobRequest) ProtoMessage() {}
 
 func (x *SignalJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[15]
+	mi := &file_score_v1_user_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +1104,7 @@ func (x *SignalJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalJobRequest.ProtoReflect.Descriptor instead.
 func (*SignalJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SignalJobRequest) GetJobId() uint64 {
@@ -1036,7 +1129,7 @@ type SignalJobResponse struct {
 
 func (x *SignalJobResponse) Reset() {
 	*x = SignalJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[16]
+	mi := &file_score_v1_user_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1141,7 @@ func (x *SignalJobResponse) String() string {
 func (*SignalJobResponse) ProtoMessage() {}
 
 func (x *SignalJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[16]
+	mi := &file_score_v1_user_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1154,7 @@ func (x *SignalJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalJobResponse.ProtoReflect.Descriptor instead.
 func (*SignalJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{17}
 }
 
 type WaitJobRequest struct {
@@ -1073,7 +1166,7 @@ type WaitJobRequest struct {
 
 func (x *WaitJobRequest) Reset() {
 	*x = WaitJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[17]
+	mi := &file_score_v1_user_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1178,7 @@ func (x *WaitJobRequest) String() string {
 func (*WaitJobRequest) ProtoMessage() {}
 
 func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[17]
+	mi := &file_score_v1_user_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1191,7 @@ func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobRequest.ProtoReflect.Descriptor instead.
 func (*WaitJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WaitJobRequest) GetJobId() uint64 {
@@ -1117,7 +1210,7 @@ type WaitJobResponse struct {
 
 func (x *WaitJobResponse) Reset() {
 	*x = WaitJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[18]
+	mi := &file_score_v1_user_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +1222,7 @@ func (x *WaitJobResponse) String() string {
 func (*WaitJobResponse) ProtoMessage() {}
 
 func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[18]
+	mi := &file_score_v1_user_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +1235,7 @@ func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobResponse.ProtoReflect.Descriptor instead.
 func (*WaitJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WaitJobResponse) GetJob() *Job {
@@ -1175,7 +1268,7 @@ type ChannelState struct {
 
 func (x *ChannelState) Reset() {
 	*x = ChannelState{}
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1280,7 @@ func (x *ChannelState) String() string {
 func (*ChannelState) ProtoMessage() {}
 
 func (x *ChannelState) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1293,7 @@ func (x *ChannelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelState.ProtoReflect.Descriptor instead.
 func (*ChannelState) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ChannelState) GetJobId() uint64 {
@@ -1319,7 +1412,7 @@ type PortCounts struct {
 
 func (x *PortCounts) Reset() {
 	*x = PortCounts{}
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1424,7 @@ func (x *PortCounts) String() string {
 func (*PortCounts) ProtoMessage() {}
 
 func (x *PortCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1437,7 @@ func (x *PortCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortCounts.ProtoReflect.Descriptor instead.
 func (*PortCounts) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PortCounts) GetSent() uint64 {
@@ -1431,7 +1524,7 @@ type ChannelPeer struct {
 
 func (x *ChannelPeer) Reset() {
 	*x = ChannelPeer{}
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1443,7 +1536,7 @@ func (x *ChannelPeer) String() string {
 func (*ChannelPeer) ProtoMessage() {}
 
 func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1456,7 +1549,7 @@ func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelPeer.ProtoReflect.Descriptor instead.
 func (*ChannelPeer) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ChannelPeer) GetRank() uint32 {
@@ -1548,7 +1641,7 @@ type ListChannelsRequest struct {
 
 func (x *ListChannelsRequest) Reset() {
 	*x = ListChannelsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1560,7 +1653,7 @@ func (x *ListChannelsRequest) String() string {
 func (*ListChannelsRequest) ProtoMessage() {}
 
 func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1573,7 +1666,7 @@ func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsRequest.ProtoReflect.Descriptor instead.
 func (*ListChannelsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListChannelsRequest) GetJobId() uint64 {
@@ -1614,7 +1707,7 @@ type ListChannelsResponse struct {
 
 func (x *ListChannelsResponse) Reset() {
 	*x = ListChannelsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1626,7 +1719,7 @@ func (x *ListChannelsResponse) String() string {
 func (*ListChannelsResponse) ProtoMessage() {}
 
 func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +1732,7 @@ func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsResponse.ProtoReflect.Descriptor instead.
 func (*ListChannelsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListChannelsResponse) GetChannels() []*ChannelState {
@@ -1679,7 +1772,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1784,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1797,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Node) GetName() string {
@@ -1820,7 +1913,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +1925,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +1938,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
 }
 
 type ListNodesResponse struct {
@@ -1857,7 +1950,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1869,7 +1962,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1882,7 +1975,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -1903,7 +1996,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1915,7 +2008,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +2021,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Settings) GetSliceNanos() int64 {
@@ -1960,7 +2053,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +2065,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +2078,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
 }
 
 type GetSettingsResponse struct {
@@ -1997,7 +2090,7 @@ type GetSettingsResponse struct {
 
 func (x *GetSettingsResponse) Reset() {
 	*x = GetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2009,7 +2102,7 @@ func (x *GetSettingsResponse) String() string {
 func (*GetSettingsResponse) ProtoMessage() {}
 
 func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2022,7 +2115,7 @@ func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetSettingsResponse) GetSettings() *Settings {
@@ -2042,7 +2135,7 @@ type SetSettingsRequest struct {
 
 func (x *SetSettingsRequest) Reset() {
 	*x = SetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2054,7 +2147,7 @@ func (x *SetSettingsRequest) String() string {
 func (*SetSettingsRequest) ProtoMessage() {}
 
 func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2067,7 +2160,7 @@ func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*SetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetSettingsRequest) GetSettings() *Settings {
@@ -2093,7 +2186,7 @@ type SetSettingsResponse struct {
 
 func (x *SetSettingsResponse) Reset() {
 	*x = SetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2198,7 @@ func (x *SetSettingsResponse) String() string {
 func (*SetSettingsResponse) ProtoMessage() {}
 
 func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2211,7 @@ func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*SetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SetSettingsResponse) GetSettings() *Settings {
@@ -2144,7 +2237,7 @@ type StepTimes struct {
 
 func (x *StepTimes) Reset() {
 	*x = StepTimes{}
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2156,7 +2249,7 @@ func (x *StepTimes) String() string {
 func (*StepTimes) ProtoMessage() {}
 
 func (x *StepTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2169,7 +2262,7 @@ func (x *StepTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTimes.ProtoReflect.Descriptor instead.
 func (*StepTimes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StepTimes) GetStep() string {
@@ -2233,7 +2326,7 @@ type Flushes struct {
 
 func (x *Flushes) Reset() {
 	*x = Flushes{}
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2338,7 @@ func (x *Flushes) String() string {
 func (*Flushes) ProtoMessage() {}
 
 func (x *Flushes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2351,7 @@ func (x *Flushes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flushes.ProtoReflect.Descriptor instead.
 func (*Flushes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Flushes) GetClean() uint64 {
@@ -2293,7 +2386,7 @@ type SwitchMetricsRequest struct {
 
 func (x *SwitchMetricsRequest) Reset() {
 	*x = SwitchMetricsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2398,7 @@ func (x *SwitchMetricsRequest) String() string {
 func (*SwitchMetricsRequest) ProtoMessage() {}
 
 func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2411,7 @@ func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsRequest.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SwitchMetricsRequest) GetJobId() uint64 {
@@ -2349,13 +2442,14 @@ type SwitchMetricsResponse struct {
 	ToRunning        *StepTimes                     `protobuf:"bytes,3,opt,name=to_running,json=toRunning,proto3" json:"to_running,omitempty"` // planned instant to the last node's new gang running
 	MissedBoundaries uint64                         `protobuf:"varint,4,opt,name=missed_boundaries,json=missedBoundaries,proto3" json:"missed_boundaries,omitempty"`
 	LateFreezes      uint64                         `protobuf:"varint,5,opt,name=late_freezes,json=lateFreezes,proto3" json:"late_freezes,omitempty"`
+	SinceNanos       int64                          `protobuf:"varint,6,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"` // instant from which on this server has measured
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SwitchMetricsResponse) Reset() {
 	*x = SwitchMetricsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2367,7 +2461,7 @@ func (x *SwitchMetricsResponse) String() string {
 func (*SwitchMetricsResponse) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2380,7 +2474,7 @@ func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SwitchMetricsResponse) GetGroups() []*SwitchMetricsResponse_Group {
@@ -2418,6 +2512,13 @@ func (x *SwitchMetricsResponse) GetLateFreezes() uint64 {
 	return 0
 }
 
+func (x *SwitchMetricsResponse) GetSinceNanos() int64 {
+	if x != nil {
+		return x.SinceNanos
+	}
+	return 0
+}
+
 type MatrixRow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -2429,7 +2530,7 @@ type MatrixRow struct {
 
 func (x *MatrixRow) Reset() {
 	*x = MatrixRow{}
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2542,7 @@ func (x *MatrixRow) String() string {
 func (*MatrixRow) ProtoMessage() {}
 
 func (x *MatrixRow) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2555,7 @@ func (x *MatrixRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow.ProtoReflect.Descriptor instead.
 func (*MatrixRow) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *MatrixRow) GetIndex() uint32 {
@@ -2486,7 +2587,7 @@ type GetMatrixRequest struct {
 
 func (x *GetMatrixRequest) Reset() {
 	*x = GetMatrixRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2498,7 +2599,7 @@ func (x *GetMatrixRequest) String() string {
 func (*GetMatrixRequest) ProtoMessage() {}
 
 func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2511,7 +2612,7 @@ func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixRequest.ProtoReflect.Descriptor instead.
 func (*GetMatrixRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
 }
 
 type GetMatrixResponse struct {
@@ -2526,7 +2627,7 @@ type GetMatrixResponse struct {
 
 func (x *GetMatrixResponse) Reset() {
 	*x = GetMatrixResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2538,7 +2639,7 @@ func (x *GetMatrixResponse) String() string {
 func (*GetMatrixResponse) ProtoMessage() {}
 
 func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2551,7 +2652,7 @@ func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixResponse.ProtoReflect.Descriptor instead.
 func (*GetMatrixResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetMatrixResponse) GetPlanVersion() uint64 {
@@ -2582,6 +2683,315 @@ func (x *GetMatrixResponse) GetRowOn() int32 {
 	return 0
 }
 
+type GetTopRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTopRequest) Reset() {
+	*x = GetTopRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTopRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTopRequest) ProtoMessage() {}
+
+func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTopRequest.ProtoReflect.Descriptor instead.
+func (*GetTopRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
+}
+
+type GetTopResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	NowNanos      int64                  `protobuf:"varint,1,opt,name=now_nanos,json=nowNanos,proto3" json:"now_nanos,omitempty"` // the leader's clock
+	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Nodes         uint32                 `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	NodesUp       uint32                 `protobuf:"varint,4,opt,name=nodes_up,json=nodesUp,proto3" json:"nodes_up,omitempty"`
+	Matrix        *GetMatrixResponse     `protobuf:"bytes,5,opt,name=matrix,proto3" json:"matrix,omitempty"`
+	Jobs          []*TopJob              `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"` // that have not ended, by number
+	JobsLeftOut   uint32                 `protobuf:"varint,7,opt,name=jobs_left_out,json=jobsLeftOut,proto3" json:"jobs_left_out,omitempty"`
+	ToRunning     *StepTimes             `protobuf:"bytes,8,opt,name=to_running,json=toRunning,proto3" json:"to_running,omitempty"` // as in SwitchMetricsResponse
+	Skew          *StepTimes             `protobuf:"bytes,9,opt,name=skew,proto3" json:"skew,omitempty"`
+	SinceNanos    int64                  `protobuf:"varint,10,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTopResponse) Reset() {
+	*x = GetTopResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTopResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTopResponse) ProtoMessage() {}
+
+func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTopResponse.ProtoReflect.Descriptor instead.
+func (*GetTopResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *GetTopResponse) GetNowNanos() int64 {
+	if x != nil {
+		return x.NowNanos
+	}
+	return 0
+}
+
+func (x *GetTopResponse) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *GetTopResponse) GetNodes() uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *GetTopResponse) GetNodesUp() uint32 {
+	if x != nil {
+		return x.NodesUp
+	}
+	return 0
+}
+
+func (x *GetTopResponse) GetMatrix() *GetMatrixResponse {
+	if x != nil {
+		return x.Matrix
+	}
+	return nil
+}
+
+func (x *GetTopResponse) GetJobs() []*TopJob {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
+func (x *GetTopResponse) GetJobsLeftOut() uint32 {
+	if x != nil {
+		return x.JobsLeftOut
+	}
+	return 0
+}
+
+func (x *GetTopResponse) GetToRunning() *StepTimes {
+	if x != nil {
+		return x.ToRunning
+	}
+	return nil
+}
+
+func (x *GetTopResponse) GetSkew() *StepTimes {
+	if x != nil {
+		return x.Skew
+	}
+	return nil
+}
+
+func (x *GetTopResponse) GetSinceNanos() int64 {
+	if x != nil {
+		return x.SinceNanos
+	}
+	return 0
+}
+
+// TopJob is a job as scored top shows it. Rates are those between the last two reports of its nodes.
+type TopJob struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	JobId           uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Name            string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	User            string                 `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	State           JobState               `protobuf:"varint,4,opt,name=state,proto3,enum=score.v1.JobState" json:"state,omitempty"`
+	Ranks           uint32                 `protobuf:"varint,5,opt,name=ranks,proto3" json:"ranks,omitempty"`
+	Nodes           uint32                 `protobuf:"varint,6,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	Row             int32                  `protobuf:"varint,7,opt,name=row,proto3" json:"row,omitempty"` // -1 when it has no place
+	Usage           *Usage                 `protobuf:"bytes,8,opt,name=usage,proto3" json:"usage,omitempty"`
+	Share           float64                `protobuf:"fixed64,9,opt,name=share,proto3" json:"share,omitempty"`                                            // part of the time that its gang was on
+	SentPerSecond   float64                `protobuf:"fixed64,10,opt,name=sent_per_second,json=sentPerSecond,proto3" json:"sent_per_second,omitempty"`    // messages
+	BytesPerSecond  float64                `protobuf:"fixed64,11,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"` // of those
+	NackedPerSecond float64                `protobuf:"fixed64,12,opt,name=nacked_per_second,json=nackedPerSecond,proto3" json:"nacked_per_second,omitempty"`
+	ResentPerSecond float64                `protobuf:"fixed64,13,opt,name=resent_per_second,json=resentPerSecond,proto3" json:"resent_per_second,omitempty"`
+	Flush           *StepTimes             `protobuf:"bytes,14,opt,name=flush,proto3" json:"flush,omitempty"` // over all its nodes
+	Total           *StepTimes             `protobuf:"bytes,15,opt,name=total,proto3" json:"total,omitempty"` // planned instant to its running, likewise
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *TopJob) Reset() {
+	*x = TopJob{}
+	mi := &file_score_v1_user_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopJob) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopJob) ProtoMessage() {}
+
+func (x *TopJob) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopJob.ProtoReflect.Descriptor instead.
+func (*TopJob) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *TopJob) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *TopJob) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TopJob) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *TopJob) GetState() JobState {
+	if x != nil {
+		return x.State
+	}
+	return JobState_JOB_STATE_UNSPECIFIED
+}
+
+func (x *TopJob) GetRanks() uint32 {
+	if x != nil {
+		return x.Ranks
+	}
+	return 0
+}
+
+func (x *TopJob) GetNodes() uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *TopJob) GetRow() int32 {
+	if x != nil {
+		return x.Row
+	}
+	return 0
+}
+
+func (x *TopJob) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *TopJob) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *TopJob) GetSentPerSecond() float64 {
+	if x != nil {
+		return x.SentPerSecond
+	}
+	return 0
+}
+
+func (x *TopJob) GetBytesPerSecond() float64 {
+	if x != nil {
+		return x.BytesPerSecond
+	}
+	return 0
+}
+
+func (x *TopJob) GetNackedPerSecond() float64 {
+	if x != nil {
+		return x.NackedPerSecond
+	}
+	return 0
+}
+
+func (x *TopJob) GetResentPerSecond() float64 {
+	if x != nil {
+		return x.ResentPerSecond
+	}
+	return 0
+}
+
+func (x *TopJob) GetFlush() *StepTimes {
+	if x != nil {
+		return x.Flush
+	}
+	return nil
+}
+
+func (x *TopJob) GetTotal() *StepTimes {
+	if x != nil {
+		return x.Total
+	}
+	return nil
+}
+
 type GetVersionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2590,7 +3000,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2602,7 +3012,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2615,7 +3025,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
 }
 
 type GetVersionResponse struct {
@@ -2630,7 +3040,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2642,7 +3052,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2655,7 +3065,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetVersionResponse) GetVersion() string {
@@ -2697,7 +3107,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2709,7 +3119,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2757,7 +3167,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2769,7 +3179,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2816,7 +3226,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +3238,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2870,7 +3280,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2882,7 +3292,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2895,7 +3305,7 @@ func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse_Group.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse_Group) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36, 0}
 }
 
 func (x *SwitchMetricsResponse_Group) GetNode() string {
@@ -2938,7 +3348,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2950,7 +3360,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2963,7 +3373,7 @@ func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow_Cell.ProtoReflect.Descriptor instead.
 func (*MatrixRow_Cell) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37, 0}
 }
 
 func (x *MatrixRow_Cell) GetNode() string {
@@ -3054,10 +3464,18 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x10ListJobsResponse\x12!\n" +
 	"\x04jobs\x18\x01 \x03(\v2\r.score.v1.JobR\x04jobs\"&\n" +
 	"\rGetJobRequest\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\\\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xb9\x01\n" +
 	"\x0eGetJobResponse\x12\x1f\n" +
 	"\x03job\x18\x01 \x01(\v2\r.score.v1.JobR\x03job\x12)\n" +
-	"\x05ranks\x18\x02 \x03(\v2\x13.score.v1.RankStateR\x05ranks\"*\n" +
+	"\x05ranks\x18\x02 \x03(\v2\x13.score.v1.RankStateR\x05ranks\x12)\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x13.score.v1.NodeShareR\x05nodes\x120\n" +
+	"\x14measured_since_nanos\x18\x04 \x01(\x03R\x12measuredSinceNanos\"\xc9\x01\n" +
+	"\tNodeShare\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12%\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\x12)\n" +
+	"\x05total\x18\x03 \x01(\v2\x13.score.v1.StepTimesR\x05total\x12)\n" +
+	"\x05flush\x18\x04 \x01(\v2\x13.score.v1.StepTimesR\x05flush\x12+\n" +
+	"\aflushes\x18\x05 \x01(\v2\x11.score.v1.FlushesR\aflushes\"*\n" +
 	"\x11ExplainJobRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\x99\x01\n" +
 	"\x12ExplainJobResponse\x12\x14\n" +
@@ -3181,14 +3599,16 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1e\n" +
 	"\n" +
 	"histograms\x18\x03 \x01(\bR\n" +
-	"histograms\"\x90\x03\n" +
+	"histograms\"\xb1\x03\n" +
 	"\x15SwitchMetricsResponse\x12=\n" +
 	"\x06groups\x18\x01 \x03(\v2%.score.v1.SwitchMetricsResponse.GroupR\x06groups\x12'\n" +
 	"\x04skew\x18\x02 \x01(\v2\x13.score.v1.StepTimesR\x04skew\x122\n" +
 	"\n" +
 	"to_running\x18\x03 \x01(\v2\x13.score.v1.StepTimesR\ttoRunning\x12+\n" +
 	"\x11missed_boundaries\x18\x04 \x01(\x04R\x10missedBoundaries\x12!\n" +
-	"\flate_freezes\x18\x05 \x01(\x04R\vlateFreezes\x1a\x8a\x01\n" +
+	"\flate_freezes\x18\x05 \x01(\x04R\vlateFreezes\x12\x1f\n" +
+	"\vsince_nanos\x18\x06 \x01(\x03R\n" +
+	"sinceNanos\x1a\x8a\x01\n" +
 	"\x05Group\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\x04R\x05jobId\x12)\n" +
@@ -3209,7 +3629,39 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\fplan_version\x18\x01 \x01(\x04R\vplanVersion\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12'\n" +
 	"\x04rows\x18\x03 \x03(\v2\x13.score.v1.MatrixRowR\x04rows\x12\x15\n" +
-	"\x06row_on\x18\x04 \x01(\x05R\x05rowOn\"\x13\n" +
+	"\x06row_on\x18\x04 \x01(\x05R\x05rowOn\"\x0f\n" +
+	"\rGetTopRequest\"\xf5\x02\n" +
+	"\x0eGetTopResponse\x12\x1b\n" +
+	"\tnow_nanos\x18\x01 \x01(\x03R\bnowNanos\x12\x18\n" +
+	"\acluster\x18\x02 \x01(\tR\acluster\x12\x14\n" +
+	"\x05nodes\x18\x03 \x01(\rR\x05nodes\x12\x19\n" +
+	"\bnodes_up\x18\x04 \x01(\rR\anodesUp\x123\n" +
+	"\x06matrix\x18\x05 \x01(\v2\x1b.score.v1.GetMatrixResponseR\x06matrix\x12$\n" +
+	"\x04jobs\x18\x06 \x03(\v2\x10.score.v1.TopJobR\x04jobs\x12\"\n" +
+	"\rjobs_left_out\x18\a \x01(\rR\vjobsLeftOut\x122\n" +
+	"\n" +
+	"to_running\x18\b \x01(\v2\x13.score.v1.StepTimesR\ttoRunning\x12'\n" +
+	"\x04skew\x18\t \x01(\v2\x13.score.v1.StepTimesR\x04skew\x12\x1f\n" +
+	"\vsince_nanos\x18\n" +
+	" \x01(\x03R\n" +
+	"sinceNanos\"\xec\x03\n" +
+	"\x06TopJob\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04user\x18\x03 \x01(\tR\x04user\x12(\n" +
+	"\x05state\x18\x04 \x01(\x0e2\x12.score.v1.JobStateR\x05state\x12\x14\n" +
+	"\x05ranks\x18\x05 \x01(\rR\x05ranks\x12\x14\n" +
+	"\x05nodes\x18\x06 \x01(\rR\x05nodes\x12\x10\n" +
+	"\x03row\x18\a \x01(\x05R\x03row\x12%\n" +
+	"\x05usage\x18\b \x01(\v2\x0f.score.v1.UsageR\x05usage\x12\x14\n" +
+	"\x05share\x18\t \x01(\x01R\x05share\x12&\n" +
+	"\x0fsent_per_second\x18\n" +
+	" \x01(\x01R\rsentPerSecond\x12(\n" +
+	"\x10bytes_per_second\x18\v \x01(\x01R\x0ebytesPerSecond\x12*\n" +
+	"\x11nacked_per_second\x18\f \x01(\x01R\x0fnackedPerSecond\x12*\n" +
+	"\x11resent_per_second\x18\r \x01(\x01R\x0fresentPerSecond\x12)\n" +
+	"\x05flush\x18\x0e \x01(\v2\x13.score.v1.StepTimesR\x05flush\x12)\n" +
+	"\x05total\x18\x0f \x01(\v2\x13.score.v1.StepTimesR\x05total\"\x13\n" +
 	"\x11GetVersionRequest\"\x8c\x01\n" +
 	"\x12GetVersionResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x18\n" +
@@ -3228,13 +3680,14 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\tCancelJob\x12\x1a.score.v1.CancelJobRequest\x1a\x1b.score.v1.CancelJobResponse\x12D\n" +
 	"\tSignalJob\x12\x1a.score.v1.SignalJobRequest\x1a\x1b.score.v1.SignalJobResponse\x12>\n" +
 	"\aWaitJob\x12\x18.score.v1.WaitJobRequest\x1a\x19.score.v1.WaitJobResponse\x12M\n" +
-	"\fListChannels\x12\x1d.score.v1.ListChannelsRequest\x1a\x1e.score.v1.ListChannelsResponse2\xcf\x03\n" +
+	"\fListChannels\x12\x1d.score.v1.ListChannelsRequest\x1a\x1e.score.v1.ListChannelsResponse2\x8c\x04\n" +
 	"\x0eClusterService\x12D\n" +
 	"\tListNodes\x12\x1a.score.v1.ListNodesRequest\x1a\x1b.score.v1.ListNodesResponse\x12J\n" +
 	"\vGetSettings\x12\x1c.score.v1.GetSettingsRequest\x1a\x1d.score.v1.GetSettingsResponse\x12J\n" +
 	"\vSetSettings\x12\x1c.score.v1.SetSettingsRequest\x1a\x1d.score.v1.SetSettingsResponse\x12P\n" +
 	"\rSwitchMetrics\x12\x1e.score.v1.SwitchMetricsRequest\x1a\x1f.score.v1.SwitchMetricsResponse\x12D\n" +
-	"\tGetMatrix\x12\x1a.score.v1.GetMatrixRequest\x1a\x1b.score.v1.GetMatrixResponse\x12G\n" +
+	"\tGetMatrix\x12\x1a.score.v1.GetMatrixRequest\x1a\x1b.score.v1.GetMatrixResponse\x12;\n" +
+	"\x06GetTop\x12\x17.score.v1.GetTopRequest\x1a\x18.score.v1.GetTopResponse\x12G\n" +
 	"\n" +
 	"GetVersion\x12\x1b.score.v1.GetVersionRequest\x1a\x1c.score.v1.GetVersionResponseB\"Z score/scored/api/scorev1;scorev1b\x06proto3"
 
@@ -3250,7 +3703,7 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 	return file_score_v1_user_proto_rawDescData
 }
 
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_score_v1_user_proto_goTypes = []any{
 	(*SubmitRequest)(nil),               // 0: score.v1.SubmitRequest
 	(*SubmitResponse)(nil),              // 1: score.v1.SubmitResponse
@@ -3263,111 +3716,131 @@ var file_score_v1_user_proto_goTypes = []any{
 	(*ListJobsResponse)(nil),            // 8: score.v1.ListJobsResponse
 	(*GetJobRequest)(nil),               // 9: score.v1.GetJobRequest
 	(*GetJobResponse)(nil),              // 10: score.v1.GetJobResponse
-	(*ExplainJobRequest)(nil),           // 11: score.v1.ExplainJobRequest
-	(*ExplainJobResponse)(nil),          // 12: score.v1.ExplainJobResponse
-	(*CancelJobRequest)(nil),            // 13: score.v1.CancelJobRequest
-	(*CancelJobResponse)(nil),           // 14: score.v1.CancelJobResponse
-	(*SignalJobRequest)(nil),            // 15: score.v1.SignalJobRequest
-	(*SignalJobResponse)(nil),           // 16: score.v1.SignalJobResponse
-	(*WaitJobRequest)(nil),              // 17: score.v1.WaitJobRequest
-	(*WaitJobResponse)(nil),             // 18: score.v1.WaitJobResponse
-	(*ChannelState)(nil),                // 19: score.v1.ChannelState
-	(*PortCounts)(nil),                  // 20: score.v1.PortCounts
-	(*ChannelPeer)(nil),                 // 21: score.v1.ChannelPeer
-	(*ListChannelsRequest)(nil),         // 22: score.v1.ListChannelsRequest
-	(*ListChannelsResponse)(nil),        // 23: score.v1.ListChannelsResponse
-	(*Node)(nil),                        // 24: score.v1.Node
-	(*ListNodesRequest)(nil),            // 25: score.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),           // 26: score.v1.ListNodesResponse
-	(*Settings)(nil),                    // 27: score.v1.Settings
-	(*GetSettingsRequest)(nil),          // 28: score.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),         // 29: score.v1.GetSettingsResponse
-	(*SetSettingsRequest)(nil),          // 30: score.v1.SetSettingsRequest
-	(*SetSettingsResponse)(nil),         // 31: score.v1.SetSettingsResponse
-	(*StepTimes)(nil),                   // 32: score.v1.StepTimes
-	(*Flushes)(nil),                     // 33: score.v1.Flushes
-	(*SwitchMetricsRequest)(nil),        // 34: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 35: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 36: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 37: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 38: score.v1.GetMatrixResponse
-	(*GetVersionRequest)(nil),           // 39: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 40: score.v1.GetVersionResponse
-	(*AttachRequest_Open)(nil),          // 41: score.v1.AttachRequest.Open
-	(*AttachEvent_StateChange)(nil),     // 42: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 43: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 44: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 45: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 46: score.v1.JobSpec
-	(*Verdict)(nil),                     // 47: score.v1.Verdict
-	(*Job)(nil),                         // 48: score.v1.Job
-	(JobState)(0),                       // 49: score.v1.JobState
-	(*NodePlace)(nil),                   // 50: score.v1.NodePlace
+	(*NodeShare)(nil),                   // 11: score.v1.NodeShare
+	(*ExplainJobRequest)(nil),           // 12: score.v1.ExplainJobRequest
+	(*ExplainJobResponse)(nil),          // 13: score.v1.ExplainJobResponse
+	(*CancelJobRequest)(nil),            // 14: score.v1.CancelJobRequest
+	(*CancelJobResponse)(nil),           // 15: score.v1.CancelJobResponse
+	(*SignalJobRequest)(nil),            // 16: score.v1.SignalJobRequest
+	(*SignalJobResponse)(nil),           // 17: score.v1.SignalJobResponse
+	(*WaitJobRequest)(nil),              // 18: score.v1.WaitJobRequest
+	(*WaitJobResponse)(nil),             // 19: score.v1.WaitJobResponse
+	(*ChannelState)(nil),                // 20: score.v1.ChannelState
+	(*PortCounts)(nil),                  // 21: score.v1.PortCounts
+	(*ChannelPeer)(nil),                 // 22: score.v1.ChannelPeer
+	(*ListChannelsRequest)(nil),         // 23: score.v1.ListChannelsRequest
+	(*ListChannelsResponse)(nil),        // 24: score.v1.ListChannelsResponse
+	(*Node)(nil),                        // 25: score.v1.Node
+	(*ListNodesRequest)(nil),            // 26: score.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),           // 27: score.v1.ListNodesResponse
+	(*Settings)(nil),                    // 28: score.v1.Settings
+	(*GetSettingsRequest)(nil),          // 29: score.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),         // 30: score.v1.GetSettingsResponse
+	(*SetSettingsRequest)(nil),          // 31: score.v1.SetSettingsRequest
+	(*SetSettingsResponse)(nil),         // 32: score.v1.SetSettingsResponse
+	(*StepTimes)(nil),                   // 33: score.v1.StepTimes
+	(*Flushes)(nil),                     // 34: score.v1.Flushes
+	(*SwitchMetricsRequest)(nil),        // 35: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 36: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 37: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 38: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 39: score.v1.GetMatrixResponse
+	(*GetTopRequest)(nil),               // 40: score.v1.GetTopRequest
+	(*GetTopResponse)(nil),              // 41: score.v1.GetTopResponse
+	(*TopJob)(nil),                      // 42: score.v1.TopJob
+	(*GetVersionRequest)(nil),           // 43: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 44: score.v1.GetVersionResponse
+	(*AttachRequest_Open)(nil),          // 45: score.v1.AttachRequest.Open
+	(*AttachEvent_StateChange)(nil),     // 46: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 47: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 48: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 49: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 50: score.v1.JobSpec
+	(*Verdict)(nil),                     // 51: score.v1.Verdict
+	(*Job)(nil),                         // 52: score.v1.Job
+	(*Usage)(nil),                       // 53: score.v1.Usage
+	(JobState)(0),                       // 54: score.v1.JobState
+	(*NodePlace)(nil),                   // 55: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	46, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	41, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	50, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	45, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
 	3,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
-	42, // 3: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	46, // 3: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
 	5,  // 4: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	43, // 5: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	47, // 6: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	48, // 7: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	48, // 8: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	47, // 5: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	51, // 6: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	52, // 7: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	52, // 8: score.v1.GetJobResponse.job:type_name -> score.v1.Job
 	6,  // 9: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	48, // 10: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	20, // 11: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	21, // 12: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	19, // 13: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	24, // 14: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	27, // 15: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	27, // 16: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	27, // 17: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	44, // 18: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	32, // 19: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	32, // 20: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	45, // 21: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	36, // 22: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	49, // 23: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	50, // 24: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	6,  // 25: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	32, // 26: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	33, // 27: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	0,  // 28: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	2,  // 29: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	7,  // 30: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	9,  // 31: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	11, // 32: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	13, // 33: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	15, // 34: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	17, // 35: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	22, // 36: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	25, // 37: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	28, // 38: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	30, // 39: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	34, // 40: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	37, // 41: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	39, // 42: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	1,  // 43: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	4,  // 44: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	8,  // 45: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	10, // 46: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	12, // 47: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	14, // 48: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	16, // 49: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	18, // 50: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	23, // 51: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	26, // 52: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	29, // 53: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	31, // 54: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	35, // 55: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	38, // 56: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	40, // 57: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	43, // [43:58] is the sub-list for method output_type
-	28, // [28:43] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	11, // 10: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
+	53, // 11: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	33, // 12: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	33, // 13: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	34, // 14: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	52, // 15: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	21, // 16: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	22, // 17: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	20, // 18: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	25, // 19: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	28, // 20: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	28, // 21: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	28, // 22: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	48, // 23: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	33, // 24: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	33, // 25: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	49, // 26: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	37, // 27: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	39, // 28: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	42, // 29: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	33, // 30: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	33, // 31: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	54, // 32: score.v1.TopJob.state:type_name -> score.v1.JobState
+	53, // 33: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	33, // 34: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	33, // 35: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	54, // 36: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	55, // 37: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	6,  // 38: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	33, // 39: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	34, // 40: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	0,  // 41: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	2,  // 42: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	7,  // 43: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	9,  // 44: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	12, // 45: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	14, // 46: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	16, // 47: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	18, // 48: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	23, // 49: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	26, // 50: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	29, // 51: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	31, // 52: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	35, // 53: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	38, // 54: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	40, // 55: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	43, // 56: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	1,  // 57: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	4,  // 58: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	8,  // 59: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	10, // 60: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	13, // 61: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	15, // 62: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	17, // 63: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	19, // 64: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	24, // 65: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	27, // 66: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	30, // 67: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	32, // 68: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	36, // 69: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	39, // 70: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	41, // 71: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	44, // 72: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	57, // [57:73] is the sub-list for method output_type
+	41, // [41:57] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -3396,7 +3869,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   46,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -39,6 +39,7 @@ type Daemon struct {
 	Set      func(*scorev1.SetSettingsRequest) error
 	Switches func(*scorev1.SwitchMetricsRequest) *scorev1.SwitchMetricsResponse
 	Matrix   func() *scorev1.GetMatrixResponse
+	Top      func() (*scorev1.GetTopResponse, error)
 	Version  func() *scorev1.GetVersionResponse
 }
 
@@ -244,6 +245,13 @@ func (n nodes) GetMatrix(ctx context.Context, r *connect.Request[scorev1.GetMatr
 		return n.UnimplementedClusterServiceHandler.GetMatrix(ctx, r)
 	}
 	return reply(n.daemon.Matrix(), nil)
+}
+
+func (n nodes) GetTop(ctx context.Context, r *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error) {
+	if n.daemon.Top == nil {
+		return n.UnimplementedClusterServiceHandler.GetTop(ctx, r)
+	}
+	return reply(n.daemon.Top())
 }
 
 func (n nodes) GetVersion(ctx context.Context, r *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error) {

@@ -71,6 +71,8 @@ const (
 	// ClusterServiceGetMatrixProcedure is the fully-qualified name of the ClusterService's GetMatrix
 	// RPC.
 	ClusterServiceGetMatrixProcedure = "/score.v1.ClusterService/GetMatrix"
+	// ClusterServiceGetTopProcedure is the fully-qualified name of the ClusterService's GetTop RPC.
+	ClusterServiceGetTopProcedure = "/score.v1.ClusterService/GetTop"
 	// ClusterServiceGetVersionProcedure is the fully-qualified name of the ClusterService's GetVersion
 	// RPC.
 	ClusterServiceGetVersionProcedure = "/score.v1.ClusterService/GetVersion"
@@ -370,6 +372,8 @@ type ClusterServiceClient interface {
 	// SwitchMetrics tells how long the steps of the switches took.
 	SwitchMetrics(context.Context, *connect.Request[scorev1.SwitchMetricsRequest]) (*connect.Response[scorev1.SwitchMetricsResponse], error)
 	GetMatrix(context.Context, *connect.Request[scorev1.GetMatrixRequest]) (*connect.Response[scorev1.GetMatrixResponse], error)
+	// GetTop tells at once what scored top shows.
+	GetTop(context.Context, *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error)
 	GetVersion(context.Context, *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error)
 }
 
@@ -414,6 +418,12 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithSchema(clusterServiceMethods.ByName("GetMatrix")),
 			connect.WithClientOptions(opts...),
 		),
+		getTop: connect.NewClient[scorev1.GetTopRequest, scorev1.GetTopResponse](
+			httpClient,
+			baseURL+ClusterServiceGetTopProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("GetTop")),
+			connect.WithClientOptions(opts...),
+		),
 		getVersion: connect.NewClient[scorev1.GetVersionRequest, scorev1.GetVersionResponse](
 			httpClient,
 			baseURL+ClusterServiceGetVersionProcedure,
@@ -430,6 +440,7 @@ type clusterServiceClient struct {
 	setSettings   *connect.Client[scorev1.SetSettingsRequest, scorev1.SetSettingsResponse]
 	switchMetrics *connect.Client[scorev1.SwitchMetricsRequest, scorev1.SwitchMetricsResponse]
 	getMatrix     *connect.Client[scorev1.GetMatrixRequest, scorev1.GetMatrixResponse]
+	getTop        *connect.Client[scorev1.GetTopRequest, scorev1.GetTopResponse]
 	getVersion    *connect.Client[scorev1.GetVersionRequest, scorev1.GetVersionResponse]
 }
 
@@ -458,6 +469,11 @@ func (c *clusterServiceClient) GetMatrix(ctx context.Context, req *connect.Reque
 	return c.getMatrix.CallUnary(ctx, req)
 }
 
+// GetTop calls score.v1.ClusterService.GetTop.
+func (c *clusterServiceClient) GetTop(ctx context.Context, req *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error) {
+	return c.getTop.CallUnary(ctx, req)
+}
+
 // GetVersion calls score.v1.ClusterService.GetVersion.
 func (c *clusterServiceClient) GetVersion(ctx context.Context, req *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error) {
 	return c.getVersion.CallUnary(ctx, req)
@@ -471,6 +487,8 @@ type ClusterServiceHandler interface {
 	// SwitchMetrics tells how long the steps of the switches took.
 	SwitchMetrics(context.Context, *connect.Request[scorev1.SwitchMetricsRequest]) (*connect.Response[scorev1.SwitchMetricsResponse], error)
 	GetMatrix(context.Context, *connect.Request[scorev1.GetMatrixRequest]) (*connect.Response[scorev1.GetMatrixResponse], error)
+	// GetTop tells at once what scored top shows.
+	GetTop(context.Context, *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error)
 	GetVersion(context.Context, *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error)
 }
 
@@ -511,6 +529,12 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		connect.WithSchema(clusterServiceMethods.ByName("GetMatrix")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clusterServiceGetTopHandler := connect.NewUnaryHandler(
+		ClusterServiceGetTopProcedure,
+		svc.GetTop,
+		connect.WithSchema(clusterServiceMethods.ByName("GetTop")),
+		connect.WithHandlerOptions(opts...),
+	)
 	clusterServiceGetVersionHandler := connect.NewUnaryHandler(
 		ClusterServiceGetVersionProcedure,
 		svc.GetVersion,
@@ -529,6 +553,8 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 			clusterServiceSwitchMetricsHandler.ServeHTTP(w, r)
 		case ClusterServiceGetMatrixProcedure:
 			clusterServiceGetMatrixHandler.ServeHTTP(w, r)
+		case ClusterServiceGetTopProcedure:
+			clusterServiceGetTopHandler.ServeHTTP(w, r)
 		case ClusterServiceGetVersionProcedure:
 			clusterServiceGetVersionHandler.ServeHTTP(w, r)
 		default:
@@ -558,6 +584,10 @@ func (UnimplementedClusterServiceHandler) SwitchMetrics(context.Context, *connec
 
 func (UnimplementedClusterServiceHandler) GetMatrix(context.Context, *connect.Request[scorev1.GetMatrixRequest]) (*connect.Response[scorev1.GetMatrixResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.GetMatrix is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) GetTop(context.Context, *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.GetTop is not implemented"))
 }
 
 func (UnimplementedClusterServiceHandler) GetVersion(context.Context, *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error) {

@@ -1,0 +1,82 @@
+package node
+
+import (
+	"math"
+
+	"score/channels/abi"
+)
+
+// Messages are what the ranks of a job on this node have done with messages, over all its
+// contexts, those included that are gone. They never fall. The ranks themselves count, so
+// the figures are theirs: a rank that lies about them lies about its own job only.
+type Messages struct {
+	Contexts                uint64 // made so far
+	Sent, SentBytes         uint64
+	Received, ReceivedBytes uint64
+	Full                    uint64 // sends that found no space
+	Nacked                  uint64 // frames from other nodes that were refused
+	Resent                  uint64 // frames sent to other nodes once more
+}
+
+// columns are the counters that are added up.
+func (m *Messages) columns() [7]*uint64 {
+	return [...]*uint64{&m.Sent, &m.SentBytes, &m.Received, &m.ReceivedBytes, &m.Full, &m.Nacked, &m.Resent}
+}
+
+// counted are the counters of an image, in the order of Messages.columns.
+var counted = [7]abi.Counter{abi.Sent, abi.SentBytes, abi.Received, abi.ReceivedBytes, abi.Refused, abi.Nacked, abi.Resent}
+
+// AccountMost is how many contexts of a job one look at its messages takes in: those
+// of a large node, in some tens of microseconds.
+const AccountMost = 256
+
+// account adds up the counters of a job's contexts. Its fields are the job's, under mu.
+type account struct {
+	all  []*Context // in the order in which they were made
+	next int        // the next to look at
+	sum  Messages
+}
+
+// Messages looks at the next contexts, at most so many, and tells the sums as far as they are
+// known. Whoever calls it again and again gets round to all of them.
+func (j *Job) Messages(most int) Messages {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.closed {
+		j.accountLocked(most)
+	}
+	return j.account.sum
+}
+
+func (j *Job) accountLocked(most int) {
+	a := &j.account
+	a.sum.Contexts = uint64(len(a.all))
+	for range min(most, len(a.all)) {
+		if a.next >= len(a.all) {
+			a.next = 0
+		}
+		a.add(a.all[a.next])
+		a.next++
+	}
+}
+
+// add takes in what the context has counted since it was last looked at.
+func (a *account) add(c *Context) {
+	var now [len(counted)]uint64
+	c.guard(func() {
+		for i, counter := range counted {
+			now[i] = c.img.Counter(counter)
+		}
+	})
+	if c.damaged.Load() {
+		return
+	}
+	for i, sum := range a.sum.columns() {
+		grown := now[i] - c.counted[i]
+		if now[i] < c.counted[i] {
+			grown = now[i] // another process opened the channel, and began to count
+		}
+		c.counted[i] = now[i]
+		*sum += min(grown, math.MaxInt64-*sum)
+	}
+}

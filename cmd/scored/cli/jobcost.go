@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"score/scored/api/scorev1"
+)
+
+// messagesData is what ranks did with messages, as --json prints it.
+type messagesData struct {
+	Channels      uint64 `json:"channels"`
+	Sent          uint64 `json:"sent"`
+	SentBytes     uint64 `json:"sent_bytes"`
+	Received      uint64 `json:"received"`
+	ReceivedBytes uint64 `json:"received_bytes"`
+	Full          uint64 `json:"full"`
+	Nacked        uint64 `json:"nacked"`
+	Resent        uint64 `json:"resent"`
+}
+
+func newMessagesData(m *scorev1.Messages) *messagesData {
+	if m == nil {
+		return nil
+	}
+	return &messagesData{
+		Channels: m.GetContexts(), Sent: m.GetSent(), SentBytes: m.GetSentBytes(), Received: m.GetReceived(),
+		ReceivedBytes: m.GetReceivedBytes(), Full: m.GetFull(), Nacked: m.GetNacked(), Resent: m.GetResent(),
+	}
+}
+
+// shareData is what a node measured of a job.
+type shareData struct {
+	Node    string       `json:"node"`
+	Usage   usageData    `json:"usage"`
+	Total   *stepsData   `json:"total,omitempty"`
+	Flush   *stepsData   `json:"flush,omitempty"`
+	Flushes *flushesData `json:"flushes,omitempty"`
+}
+
+func newSharesData(shares []*scorev1.NodeShare) []shareData {
+	data := make([]shareData, 0, len(shares))
+	for _, s := range shares {
+		data = append(data, shareData{s.GetNode(), newUsageData(s.GetUsage()), newStepsData(s.GetTotal()), newStepsData(s.GetFlush()), newFlushesData(s.GetFlushes())})
+	}
+	return data
+}
+
+// costLines tell what a job had of the time that it shares, and what it did with messages.
+func costLines(reply *scorev1.GetJobResponse) [][2]string {
+	usage := reply.GetJob().GetUsage()
+	lines := [][2]string{{"slices", fmt.Sprintf("%d (%d late freezes)", usage.GetSlices(), usage.GetLateFreezes())}}
+	var count uint64
+	var sum int64
+	for _, share := range reply.GetNodes() {
+		count += share.GetTotal().GetCount()
+		sum += share.GetTotal().GetSumNanos()
+	}
+	if count > 0 {
+		lines = append(lines, [2]string{"switches", fmt.Sprintf("%d, mean %s from the planned instant to running, on all its nodes together", count, meanTime(count, sum))})
+	}
+	lines = append(lines, [2]string{"lost", lostWords(usage)})
+	if m := usage.GetMessages(); m != nil {
+		lines = append(lines,
+			[2]string{"messages", fmt.Sprintf("%d sent (%s), %d received (%s)",
+				m.GetSent(), shortBytes(m.GetSentBytes()), m.GetReceived(), shortBytes(m.GetReceivedBytes()))},
+			[2]string{"trouble", fmt.Sprintf("%d sends found no space, %d frames refused, %d sent once more", m.GetFull(), m.GetNacked(), m.GetResent())},
+		)
+	}
+	return lines
+}
+
+// lostWords is the time lost to switching, also as a part of the job's slices.
+func lostWords(usage *scorev1.Usage) string {
+	lost, ran := usage.GetSwitchNanos(), usage.GetRunNanos()
+	words := shortTime(time.Duration(lost)) + " to switching"
+	if lost > 0 && ran > 0 {
+		words += fmt.Sprintf(", %.2f %% of its slices", 100*float64(lost)/(float64(lost)+float64(ran)))
+	}
+	return words
+}
+
+func meanTime(count uint64, sumNanos int64) string {
+	if count == 0 {
+		return "-"
+	}
+	return shortTime(time.Duration(uint64(max(sumNanos, 0)) / count))
+}
+
+// printShares tells of each node, if any told something.
+func printShares(out io.Writer, reply *scorev1.GetJobResponse) error {
+	if len(reply.GetNodes()) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out)
+	t := newTable(out, "NODE", "RUN TIME", "SLICES", "SWITCHES", "MEAN SWITCH", "FLUSH", "LOST", "SENT", "RECEIVED", "REFUSED", "RESENT")
+	for _, s := range reply.GetNodes() {
+		u, m := s.GetUsage(), s.GetUsage().GetMessages()
+		t.row(s.GetNode(), shortTime(time.Duration(u.GetRunNanos())), strconv.FormatUint(u.GetSlices(), 10),
+			strconv.FormatUint(s.GetTotal().GetCount(), 10), meanTime(s.GetTotal().GetCount(), s.GetTotal().GetSumNanos()),
+			meanTime(s.GetFlush().GetCount(), s.GetFlush().GetSumNanos()), shortTime(time.Duration(u.GetSwitchNanos())),
+			strconv.FormatUint(m.GetSent(), 10), strconv.FormatUint(m.GetReceived(), 10),
+			strconv.FormatUint(m.GetNacked(), 10), strconv.FormatUint(m.GetResent(), 10))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	started, since := reply.GetJob().GetStartedNanos(), reply.GetMeasuredSinceNanos()
+	if started != 0 && since > started+sinceSlack.Nanoseconds() {
+		_, err := fmt.Fprintf(out, "Switches were counted from %s on, when this server began to lead.\n", instant(since))
+		return err
+	}
+	return nil
+}
+
+// sinceSlack is longer than a first report takes to come.
+const sinceSlack = 5 * time.Second

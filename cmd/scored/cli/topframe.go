@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"score/scored/api/scorev1"
+)
+
+// topLine is a line of a frame and how it is to look.
+type topLine struct {
+	text string
+	look look
+}
+
+// look of a line.
+type look uint8
+
+const (
+	lookPlain   look = iota
+	lookHeading      // of a table
+	lookOn           // a row or a job that is on now
+)
+
+const (
+	// topNodes is the number of columns of nodes from which on neighbours with the same
+	// jobs in all rows share one.
+	topNodes = 8
+	// topJobLines are left for jobs below a matrix of many rows.
+	topJobLines = 6
+)
+
+// topFrame makes a frame of at most that many columns and lines; 0: as many as it takes. It is a
+// pure function of what the leader told.
+func topFrame(top *scorev1.GetTopResponse, sort topSort, width, height int) []topLine {
+	lines := topTitle(top)
+	matrix := matrixLines(top.GetMatrix())
+	if most := height - len(lines) - topJobLines; height > 0 && len(matrix) > max(most, 2) {
+		matrix = shorten(matrix, max(most, 2), "rows")
+	}
+	lines = append(lines, topLine{})
+	lines = append(lines, matrix...)
+	if jobs := jobTopLines(top, sort); len(jobs) > 1 {
+		lines = append(lines, topLine{})
+		if left := height - len(lines); height > 0 && len(jobs) > max(left, 2) {
+			jobs = shorten(jobs, max(left, 2), "jobs")
+		}
+		lines = append(lines, jobs...)
+	}
+	if top.GetJobsLeftOut() > 0 {
+		lines = append(lines, topLine{text: fmt.Sprintf("%d jobs are not told of", top.GetJobsLeftOut())})
+	}
+	if height > 0 && len(lines) > height {
+		lines = lines[:height]
+	}
+	for i := range lines {
+		lines[i].text = cutTo(lines[i].text, width)
+	}
+	return lines
+}
+
+// shorten leaves so many lines, the last of which says what is missing.
+func shorten(lines []topLine, most int, what string) []topLine {
+	left := len(lines) - most + 1
+	return append(slices.Clone(lines[:most-1]), topLine{text: fmt.Sprintf("... %d %s more", left, what)})
+}
+
+// cutTo cuts a line at the edge of the screen.
+func cutTo(text string, width int) string {
+	if width <= 0 || utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:width])
+}
+
+func topTitle(top *scorev1.GetTopResponse) []topLine {
+	running, waiting := 0, 0
+	for _, j := range top.GetJobs() {
+		if j.GetState() == scorev1.JobState_JOB_STATE_QUEUED {
+			waiting++
+		} else {
+			running++
+		}
+	}
+	m := top.GetMatrix()
+	return []topLine{
+		{text: fmt.Sprintf("%s  cluster %s, %d of %d nodes up, %d jobs run, %d wait, %d rows, plan %d", time.Unix(0, top.GetNowNanos()).Format(time.TimeOnly),
+			printable(top.GetCluster()), top.GetNodesUp(), top.GetNodes(), running, waiting, len(m.GetRows()), m.GetPlanVersion())},
+		{text: "switch, planned instant to running everywhere: " + newStepsData(top.GetToRunning()).words()},
+		{text: "skew between the nodes of a switch: " + newStepsData(top.GetSkew()).words()},
+	}
+}
+
+// matrixLines are the rows of the matrix; neighbouring nodes with the same jobs share a column if there are many.
+func matrixLines(matrix *scorev1.GetMatrixResponse) []topLine {
+	if len(matrix.GetRows()) == 0 {
+		return []topLine{{text: "no job runs"}}
+	}
+	var columns []column
+	for _, node := range matrixNodes(matrix) {
+		c := column{first: node, last: node}
+		for _, row := range matrix.GetRows() {
+			c.cells = append(c.cells, matrixCell(row, node))
+		}
+		columns = append(columns, c)
+	}
+	if len(columns) > topNodes {
+		columns = joined(columns)
+	}
+	headings := []string{"ROW", "SLICE"}
+	for _, c := range columns {
+		headings = append(headings, c.heading())
+	}
+	rows := [][]string{headings}
+	looks := []look{lookHeading}
+	for i, row := range matrix.GetRows() {
+		mark, l := "", lookPlain
+		if int32(row.GetIndex()) == matrix.GetRowOn() {
+			mark, l = "*", lookOn
+		}
+		cells := []string{strconv.Itoa(int(row.GetIndex())) + mark, shortTime(time.Duration(row.GetSliceNanos()))}
+		for _, c := range columns {
+			cells = append(cells, c.cells[i])
+		}
+		rows, looks = append(rows, cells), append(looks, l)
+	}
+	return align(rows, looks)
+}
+
+// column is the jobs of a node, or of several neighbours, in all rows.
+type column struct {
+	first, last string
+	cells       []string
+}
+
+func (c *column) heading() string {
+	if c.first == c.last {
+		return c.first
+	}
+	return c.first + ".." + c.last
+}
+
+// joined gives neighbours with the same jobs one column.
+func joined(columns []column) []column {
+	out := columns[:1]
+	for _, c := range columns[1:] {
+		if before := &out[len(out)-1]; slices.Equal(before.cells, c.cells) {
+			before.last = c.last
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// jobTopLines are the jobs, sorted, below their heading.
+func jobTopLines(top *scorev1.GetTopResponse, sort topSort) []topLine {
+	jobs := slices.Clone(top.GetJobs())
+	slices.SortStableFunc(jobs, sort.compare)
+	on := jobsOn(top.GetMatrix())
+	rows := [][]string{{"JOB", "USER", "STATE", "RANKS", "ROW", "SHARE", "MSG/S", "BYTES/S", "REFUSED", "RESENT", "FLUSH", "SWITCH", "NAME"}}
+	looks := []look{lookHeading}
+	for _, j := range jobs {
+		l, mark := lookPlain, ""
+		if on[j.GetJobId()] {
+			l, mark = lookOn, "*"
+		}
+		row := "-"
+		if j.GetRow() >= 0 {
+			row = strconv.Itoa(int(j.GetRow())) + mark
+		}
+		rows, looks = append(rows, []string{
+			strconv.FormatUint(j.GetJobId(), 10), orDash(printable(j.GetUser())), stateWord(j.GetState()), strconv.Itoa(int(j.GetRanks())), row,
+			fmt.Sprintf("%.1f%%", 100*j.GetShare()), shortRate(j.GetSentPerSecond()), shortBytes(uint64(j.GetBytesPerSecond())),
+			shortRate(j.GetNackedPerSecond()), shortRate(j.GetResentPerSecond()), medianWord(j.GetFlush()), medianWord(j.GetTotal()),
+			printable(j.GetName()),
+		}), append(looks, l)
+	}
+	return align(rows, looks)
+}
+
+// jobsOn are the jobs of the row that is on.
+func jobsOn(matrix *scorev1.GetMatrixResponse) map[uint64]bool {
+	on := make(map[uint64]bool)
+	for _, row := range matrix.GetRows() {
+		if int32(row.GetIndex()) != matrix.GetRowOn() {
+			continue
+		}
+		for _, cell := range row.GetCells() {
+			on[cell.GetJobId()] = true
+		}
+	}
+	return on
+}
+
+func medianWord(t *scorev1.StepTimes) string {
+	if t.GetCount() == 0 {
+		return "-"
+	}
+	return shortTime(time.Duration(t.GetMedianNanos()))
+}
+
+// shortRate shows a number of events per second.
+func shortRate(perSecond float64) string {
+	switch {
+	case perSecond >= 1e9:
+		return fmt.Sprintf("%.1fG", perSecond/1e9)
+	case perSecond >= 1e6:
+		return fmt.Sprintf("%.1fM", perSecond/1e6)
+	case perSecond >= 1e4:
+		return fmt.Sprintf("%.1fk", perSecond/1e3)
+	default:
+		return fmt.Sprintf("%.0f", perSecond)
+	}
+}
+
+// align makes a table of rows, with a look for each.
+func align(rows [][]string, looks []look) []topLine {
+	var text bytes.Buffer
+	t := newTable(&text)
+	for _, row := range rows {
+		t.row(row...)
+	}
+	_ = t.flush() // a buffer takes everything
+	lines := make([]topLine, 0, len(rows))
+	for i, line := range strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n") {
+		lines = append(lines, topLine{line, looks[i]})
+	}
+	return lines
+}

@@ -1,0 +1,158 @@
+package leader
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"score/scored/api/scorev1"
+)
+
+const (
+	// rateSpan is the shortest time between two reports whose difference makes a rate: those
+	// of a node that was held up come close together.
+	rateSpan = 500 * time.Millisecond
+	// rateKept is how long a rate is told after the last report of it, beside the
+	// length of a rotation: a node reports once a second, and not of a job that was off all the time.
+	rateKept = 3 * time.Second
+	// maxTop bounds the jobs that a Top tells of; those that run come first.
+	maxTop = 1024
+)
+
+// rates say how fast a job's part goes on. It is the difference between two reports of its node.
+type rates struct {
+	from                        int64          // when the earlier report came
+	at                          int64          // when the later one came
+	usage                       *scorev1.Usage // that the earlier report had
+	share                       float64
+	sent, bytes, nacked, resent float64 // per second
+}
+
+// use takes a node's latest word on what the part has used.
+func (p *part) use(usage *scorev1.Usage, now int64) {
+	if usage.Messages = never(p.usage.GetMessages(), usage.GetMessages()); p.rates.usage != nil {
+		p.rates.measure(usage, now)
+	} else {
+		p.rates.from, p.rates.usage = now, usage
+	}
+	p.usage = usage
+}
+
+// measure makes rates of what was used since the earlier report, if that is long enough ago.
+func (r *rates) measure(usage *scorev1.Usage, now int64) {
+	span := now - r.from
+	if span < rateSpan.Nanoseconds() {
+		return
+	}
+	was, is := r.usage.GetMessages(), usage.GetMessages()
+	perSecond := func(was, is uint64) float64 { return float64(is-min(was, is)) / time.Duration(span).Seconds() }
+	r.share = min(float64(max(usage.GetRunNanos()-r.usage.GetRunNanos(), 0))/float64(span), 1)
+	r.sent, r.bytes = perSecond(was.GetSent(), is.GetSent()), perSecond(was.GetSentBytes(), is.GetSentBytes())
+	r.nacked, r.resent = perSecond(was.GetNacked(), is.GetNacked()), perSecond(was.GetResent(), is.GetResent())
+	r.from, r.at, r.usage = now, now, usage
+}
+
+// never keeps counts from falling: an agent that began anew has not looked at all contexts yet.
+func never(was, is *scorev1.Messages) *scorev1.Messages {
+	if was == nil {
+		return is
+	}
+	return &scorev1.Messages{
+		Contexts: max(was.GetContexts(), is.GetContexts()),
+		Sent:     max(was.GetSent(), is.GetSent()), SentBytes: max(was.GetSentBytes(), is.GetSentBytes()),
+		Received: max(was.GetReceived(), is.GetReceived()), ReceivedBytes: max(was.GetReceivedBytes(), is.GetReceivedBytes()),
+		Full: max(was.GetFull(), is.GetFull()), Nacked: max(was.GetNacked(), is.GetNacked()), Resent: max(was.GetResent(), is.GetResent()),
+	}
+}
+
+// addMessages sums what two nodes have told; nil is nothing.
+func addMessages(to, m *scorev1.Messages) *scorev1.Messages {
+	if m == nil {
+		return to
+	}
+	add := func(x, y uint64) uint64 { return x + min(y, math.MaxUint64-x) }
+	return &scorev1.Messages{
+		Contexts: add(to.GetContexts(), m.GetContexts()),
+		Sent:     add(to.GetSent(), m.GetSent()), SentBytes: add(to.GetSentBytes(), m.GetSentBytes()),
+		Received: add(to.GetReceived(), m.GetReceived()), ReceivedBytes: add(to.GetReceivedBytes(), m.GetReceivedBytes()),
+		Full: add(to.GetFull(), m.GetFull()), Nacked: add(to.GetNacked(), m.GetNacked()), Resent: add(to.GetResent(), m.GetResent()),
+	}
+}
+
+// shares are what the job's nodes have told of it.
+func (j *job) shares() []*scorev1.NodeShare {
+	shares := make([]*scorev1.NodeShare, len(j.parts))
+	for i, p := range j.parts {
+		shares[i] = &scorev1.NodeShare{Node: p.Node, Usage: p.usage}
+	}
+	return shares
+}
+
+// topView is what scored top shows, but for the times of switches.
+func (b *brain) topView() *scorev1.GetTopResponse {
+	view := &scorev1.GetTopResponse{NowNanos: b.now, Cluster: b.cluster, Nodes: uint32(len(b.nodes)), Matrix: b.matrixView()}
+	for _, n := range b.nodes {
+		if n.link != nil {
+			view.NodesUp++
+		}
+	}
+	kept := rateKept.Nanoseconds()
+	for _, row := range b.rotation.Rows {
+		kept += row.Slice.Nanoseconds()
+	}
+	all := b.sortedJobs()
+	for _, placed := range []bool{true, false} {
+		for _, j := range all {
+			if j.state == done || j.active() != placed {
+				continue
+			}
+			if len(view.Jobs) == maxTop {
+				view.JobsLeftOut++
+				continue
+			}
+			view.Jobs = append(view.Jobs, b.topJob(j, kept))
+		}
+	}
+	return view
+}
+
+func (b *brain) topJob(j *job, kept int64) *scorev1.TopJob {
+	top := &scorev1.TopJob{
+		JobId: j.id, Name: j.spec.GetName(), User: j.user.GetUser(), State: j.state, Ranks: j.spec.GetTasks(),
+		Nodes: uint32(len(j.parts)), Row: int32(j.row), Usage: j.usage(),
+	}
+	for _, p := range j.parts {
+		if r := &p.rates; r.at != 0 && b.now-r.at <= kept && !p.done {
+			top.Share = max(top.Share, r.share)
+			top.SentPerSecond += r.sent
+			top.BytesPerSecond += r.bytes
+			top.NackedPerSecond += r.nacked
+			top.ResentPerSecond += r.resent
+		}
+	}
+	return top
+}
+
+// Top tells of all jobs that have not ended, and of the matrix.
+func (l *Leader) Top(ctx context.Context) (*scorev1.GetTopResponse, error) {
+	return consult(ctx, l, func(b *brain, answer func(*scorev1.GetTopResponse, error)) { answer(b.topView(), nil) })
+}
+
+// JobShares is what the nodes of a job have told of it.
+type JobShares struct {
+	ID     uint64
+	Shares []*scorev1.NodeShare
+}
+
+// Shares tells it of all jobs that have a place, by number.
+func (l *Leader) Shares(ctx context.Context) ([]JobShares, error) {
+	return consult(ctx, l, func(b *brain, answer func([]JobShares, error)) {
+		var all []JobShares
+		for _, j := range b.sortedJobs() {
+			if j.active() {
+				all = append(all, JobShares{j.id, j.shares()})
+			}
+		}
+		answer(all, nil)
+	})
+}

@@ -1,0 +1,60 @@
+package metrics
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"score/scored/api/scorev1"
+	"score/scored/leader"
+)
+
+// maxJobSeries bounds the pairs of a job and a node of which the metrics by job tell: some 10,000 series,
+// which a scrape of a second still takes. Pairs of older jobs come first.
+const maxJobSeries = 256
+
+func (c *collector) collectJobs(out chan<- prometheus.Metric, all []leader.JobShares) {
+	told, left := 0, 0
+	for _, job := range all {
+		for _, share := range job.Shares {
+			if told == maxJobSeries {
+				left++
+				continue
+			}
+			told++
+			c.collectShare(out, job.ID, share)
+		}
+	}
+	c.gauge(out, jobsLeftOut, left)
+}
+
+func (c *collector) collectShare(out chan<- prometheus.Metric, id uint64, share *scorev1.NodeShare) {
+	job, node, u := strconv.FormatUint(id, 10), share.GetNode(), share.GetUsage()
+	c.seconds(out, jobRunSeconds, u.GetRunNanos(), job, node)
+	c.seconds(out, jobSwitching, u.GetSwitchNanos(), job, node)
+	c.counter(out, jobSlices, u.GetSlices(), job, node)
+	c.counter(out, jobLateFreezes, u.GetLateFreezes(), job, node)
+	if m := u.GetMessages(); m != nil {
+		c.counter(out, jobMessages, m.GetSent(), job, node, "sent")
+		c.counter(out, jobMessages, m.GetReceived(), job, node, "received")
+		c.counter(out, jobMessageBytes, m.GetSentBytes(), job, node, "sent")
+		c.counter(out, jobMessageBytes, m.GetReceivedBytes(), job, node, "received")
+		c.counter(out, jobRefusals, m.GetFull(), job, node, "full")
+		c.counter(out, jobRefusals, m.GetNacked(), job, node, "nacked")
+		c.counter(out, jobResent, m.GetResent(), job, node)
+	}
+	steps, f := c.sources.Switches.Measures(id, node)
+	for _, step := range steps {
+		c.summary(out, jobSwitchSeconds, step, job, node, step.GetStep())
+	}
+	if f != nil {
+		c.counter(out, jobFlushes, f.GetClean(), job, node, "clean")
+		c.counter(out, jobFlushes, f.GetCutOff(), job, node, "cut_off")
+		c.counter(out, jobFlushes, f.GetHeld(), job, node, "held")
+	}
+}
+
+func (c *collector) seconds(out chan<- prometheus.Metric, name string, nanos int64, labels ...string) {
+	out <- prometheus.MustNewConstMetric(c.descs[name], prometheus.CounterValue, time.Duration(nanos).Seconds(), labels...)
+}
