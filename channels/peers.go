@@ -63,9 +63,8 @@ func (img *Image) Place(rank uint32) (place int, ok bool) { return img.index(ran
 // CountDamage counts a peer or a ring that was given up.
 func (img *Image) CountDamage() { img.count(abi.Damaged, 1) }
 
-// CountNacked counts a frame that was refused, CountResent frames that are sent once more.
-func (img *Image) CountNacked()              { img.count(abi.Nacked, 1) }
-func (img *Image) CountResent(frames uint32) { img.count(abi.Resent, uint64(frames)) }
+// AddCounter counts on a way that is not hot.
+func (img *Image) AddCounter(c abi.Counter, n uint64) { img.count(c, n) }
 
 // NoteGone tells the owner that it should look which ranks of other nodes are
 // gone, and wakes it.

@@ -95,7 +95,7 @@ func (d *Driver) frameIn(p *peer, data flowctl.Data, f link.Frame) {
 			d.damaged(p, err)
 		}
 	case flowctl.Refuse:
-		d.img.CountNacked()
+		d.img.AddCounter(abi.Nacked, 1)
 	case flowctl.Duplicate:
 	}
 	if noted {

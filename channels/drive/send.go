@@ -2,6 +2,7 @@ package drive
 
 import (
 	"score/channels"
+	"score/channels/abi"
 	"score/channels/link"
 	"score/flowctl"
 )
@@ -134,7 +135,7 @@ func (d *Driver) transmitAll(p *peer) {
 			continue
 		}
 		if b.Again != 0 {
-			d.img.CountResent(b.Again)
+			d.img.AddCounter(abi.Resent, uint64(b.Again))
 		}
 		if err := d.transmit(p, b); err != nil {
 			d.damaged(p, err)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,14 @@ func scrape(t *testing.T, m *Metrics) string {
 }
 
 func TestTableIsInOrder(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/METRICS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, info := range Table {
+		if !strings.Contains(string(manual), "| `"+info.Name+"` |") || !strings.Contains(string(manual), "| "+info.Meaning+" |") {
+			t.Errorf("docs/METRICS.md does not say of %s: %s", info.Name, info.Meaning)
+		}
 		if info.ID != ID(i) || info.Name == "" || info.Meaning == "" || info.Unit == "" {
 			t.Errorf("entry %d is %+v", i, info)
 		}

@@ -83,8 +83,15 @@ func TestWithoutALeaderTheRestIsServed(t *testing.T) {
 // Every metric has a good name, a help text and a unit, and is declared once.
 func TestTable(t *testing.T) {
 	name := regexp.MustCompile(`^score_[a-z_]+$`)
+	manual, err := os.ReadFile("../../docs/METRICS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var seen []string
 	for _, m := range Table {
+		if !strings.Contains(string(manual), "| `"+m.Name+"` |") || !strings.Contains(string(manual), "| "+m.Unit+" | "+m.Help+" |") {
+			t.Errorf("docs/METRICS.md does not say of %s: in %s, %s", m.Name, m.Unit, m.Help)
+		}
 		if !name.MatchString(m.Name) || m.Help == "" || m.Unit == "" || !strings.HasSuffix(m.Help, ".") {
 			t.Errorf("metric %+v", m)
 		}

@@ -19,12 +19,12 @@ func jobShowCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show JOB",
 		Short: "show a job, what its switches cost it, its messages, and its ranks",
-		Long: `Shows a job and its ranks; of its switches how many there were, what one cost in
-the mean, and the time it lost to them; of its messages how many its ranks sent
-and received by their own count, how many frames from other nodes were refused
-(nobody had room, or the gang was not on there), and how many were sent once
-more. Ranks show their counts when they find nothing to do, and every 64 messages.
-Nodes report once a second.`,
+		Long: `Shows a job and its ranks; of the switches in which it left or came how many
+there were, what one cost in the mean, and the time it lost to them; of its
+messages how many its ranks sent and received by their own count, how many
+frames from other nodes were refused (nobody had room, or the gang was not on
+there), and how many were sent once more. Ranks show their counts when they find
+nothing to do, and every 64 messages. Nodes report once a second.`,
 		ValidArgsFunction: c.completeJobs(0, 1, true),
 		Args:              needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {

@@ -37,7 +37,9 @@ func exampleShares() []*scorev1.NodeShare {
 // exampleTop is a cluster in which three jobs take turns and one waits.
 func exampleTop() *scorev1.GetTopResponse {
 	running := scorev1.JobState_JOB_STATE_RUNNING
-	cell := func(node string, job uint64) *scorev1.MatrixRow_Cell { return &scorev1.MatrixRow_Cell{Node: node, JobId: job} }
+	cell := func(node string, job uint64) *scorev1.MatrixRow_Cell {
+		return &scorev1.MatrixRow_Cell{Node: node, JobId: job}
+	}
 	return &scorev1.GetTopResponse{
 		NowNanos: at(60), Cluster: "lab", Nodes: 3, NodesUp: 2, ToRunning: exampleTimes(95_000), Skew: exampleTimes(4_100),
 		Matrix: &scorev1.GetMatrixResponse{PlanVersion: 12, RowOn: 1, Rows: []*scorev1.MatrixRow{
