@@ -1,0 +1,196 @@
+package daemons
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/cmd/scored/config"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+const (
+	// Patience bounds every wait for a state; a busy machine takes seconds for what a
+	// quiet one does in a tenth of one.
+	Patience = time.Minute
+	// poll is how often is looked.
+	poll = 5 * time.Millisecond
+	// nodeMemory is what a node promises, more than all jobs of a test ask for.
+	nodeMemory = "1G"
+)
+
+// ErrStart says that the cluster did not come up.
+var ErrStart = errors.New("the cluster did not come up")
+
+// Options of a cluster; the first three are needed.
+type Options struct {
+	Bin   string // directory of scored and scrun
+	Dir   string // empty, with a short name: it will have sockets
+	Nodes int    // n1, n2, ...
+	Slice time.Duration
+	// Grace is how long jobs go on without their agent.
+	Grace time.Duration
+	// Env is added to this process's environment.
+	Env []string
+	// Errors gets what goes wrong; default: standard error.
+	Errors io.Writer
+}
+
+// Cluster is a running cluster with a client of its server.
+type Cluster struct {
+	*client.Client
+	Options
+	Name   string
+	Server *Daemon
+	Agents []*Daemon
+}
+
+// Start starts a cluster that lasts until Stop, at most as long as this process. The
+// error wraps ErrStart.
+func Start(ctx context.Context, o Options) (*Cluster, error) {
+	if o.Errors == nil {
+		o.Errors = os.Stderr
+	}
+	c := &Cluster{Options: o, Name: "t" + strconv.Itoa(os.Getpid()) + "-" + filepath.Base(o.Dir)}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrStart, err), c.Stop())
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) error {
+	ports, err := freePorts(1 + 2*c.Nodes)
+	if err != nil {
+		return err
+	}
+	settings := c.settings(ports[0])
+	c.Server = c.daemon("server", "server")
+	if err := c.run(c.Server, settings); err != nil {
+		return err
+	}
+	c.Client = client.New(settings.Server.Socket)
+	if err := Await(ctx, "the server answers", func() bool { return c.up(ctx) >= 0 }); err != nil {
+		return err
+	}
+	for i := range c.Nodes {
+		name := "n" + strconv.Itoa(i+1)
+		settings.Agent.Name = name
+		settings.Agent.Listen = address(ports[1+2*i])
+		settings.Agent.MetricsListen = address(ports[2+2*i])
+		agent := c.daemon(name, "agent")
+		agent.Metrics = "http://" + settings.Agent.MetricsListen + "/metrics"
+		c.Agents = append(c.Agents, agent)
+		if err := c.run(agent, settings); err != nil {
+			return err
+		}
+	}
+	return Await(ctx, "all nodes are up", func() bool { return c.up(ctx) == c.Nodes })
+}
+
+func (c *Cluster) settings(port int) config.Config {
+	s := config.Default()
+	s.Cluster = config.Cluster{Name: c.Name, KeyFile: filepath.Join(c.Dir, "key")}
+	s.Server.DataDir = filepath.Join(c.Dir, "data")
+	s.Server.Socket = c.Socket()
+	s.Server.AgentsListen = address(port)
+	if c.Slice > 0 {
+		s.Server.Slice = c.Slice.String()
+	}
+	s.Agent.Servers = []string{s.Server.AgentsListen}
+	s.Agent.RunDir = c.runDir()
+	s.Agent.SharesCPUs = true
+	s.Agent.Memory = nodeMemory
+	s.Agent.Grace = c.Grace.String()
+	s.Log.Level = "warn"
+	return s
+}
+
+// Socket is the server's for users.
+func (c *Cluster) Socket() string { return filepath.Join(c.Dir, "s.sock") }
+
+// runDir holds the agents' directories, named like the nodes.
+func (c *Cluster) runDir() string { return filepath.Join(c.Dir, "run") }
+
+// Points is the file that SCORE_FAILPOINTS of all daemons names.
+func (c *Cluster) Points() string { return filepath.Join(c.Dir, "points") }
+
+// Fail sets failpoints in the running daemons; empty: none.
+func (c *Cluster) Fail(list string) error {
+	draft := c.Points() + ".new"
+	if err := os.WriteFile(draft, []byte(list), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(draft, c.Points())
+}
+
+// Agent gives the agent of a node.
+func (c *Cluster) Agent(node string) *Daemon {
+	for _, a := range c.Agents {
+		if a.Name == node {
+			return a
+		}
+	}
+	return nil
+}
+
+// up counts the nodes that are up; -1 when the server does not answer.
+func (c *Cluster) up(ctx context.Context) int {
+	reply, err := c.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
+	if err != nil {
+		return -1
+	}
+	up := 0
+	for _, n := range reply.Msg.GetNodes() {
+		if n.GetUp() {
+			up++
+		}
+	}
+	return up
+}
+
+// AwaitUp waits until all nodes are up.
+func (c *Cluster) AwaitUp(ctx context.Context) error {
+	return Await(ctx, "all nodes are up", func() bool { return c.up(ctx) == c.Nodes })
+}
+
+// Stop ends all daemons in order and waits.
+func (c *Cluster) Stop() error {
+	if c.Client != nil {
+		c.Close()
+	}
+	var errs []error
+	for _, a := range c.Agents {
+		a.signal(false)
+	}
+	for _, a := range c.Agents {
+		errs = append(errs, a.Stop())
+	}
+	if c.Server != nil {
+		errs = append(errs, c.Server.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// Await waits until is holds; the error names what did not come.
+func Await(ctx context.Context, what string, is func() bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("not within %v: %s", Patience, what))
+	defer cancel()
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+	return nil
+}

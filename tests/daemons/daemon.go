@@ -1,0 +1,197 @@
+package daemons
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"score/cmd/scored/config"
+	"score/scored/failpoint"
+)
+
+// ErrStop says that a daemon did not end by itself and was killed.
+var ErrStop = errors.New("a daemon did not end")
+
+// Daemon is a server or agent, running or not.
+type Daemon struct {
+	Name string
+	// Metrics is where an agent's are served.
+	Metrics string
+
+	cluster *Cluster
+	kind    string
+	mu      sync.Mutex
+	command *exec.Cmd
+	ended   chan struct{}
+}
+
+func (c *Cluster) daemon(name, kind string) *Daemon {
+	return &Daemon{Name: name, cluster: c, kind: kind}
+}
+
+func (d *Daemon) config() string { return filepath.Join(d.cluster.Dir, d.Name+".toml") }
+
+func (c *Cluster) run(d *Daemon, settings config.Config) error {
+	if err := config.Write(d.config(), settings); err != nil {
+		return err
+	}
+	return d.Start()
+}
+
+// Start starts the daemon, which must not run.
+func (d *Daemon) Start() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	command := exec.Command(filepath.Join(d.cluster.Bin, "scored"), d.kind, "--config", d.config())
+	command.Dir = d.cluster.Dir
+	command.Env = append(append(os.Environ(), failpoint.Variable+"=@"+d.cluster.Points()), d.cluster.Env...)
+	command.Stderr = d.cluster.Errors
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	d.command, d.ended = command, ended
+	go func() {
+		_ = command.Wait() // only that it ended matters
+		close(ended)
+	}()
+	return nil
+}
+
+// PID is that of the process; it may have ended.
+func (d *Daemon) PID() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.command.Process.Pid
+}
+
+// Ended is closed when the process has ended.
+func (d *Daemon) Ended() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ended
+}
+
+// Kill ends the daemon by signal 9 and waits.
+func (d *Daemon) Kill() {
+	_ = syscall.Kill(d.PID(), syscall.SIGKILL) // may have ended by itself
+	<-d.Ended()
+}
+
+// Pause stops the process, and Continue lets it go on.
+func (d *Daemon) Pause() { _ = syscall.Kill(d.PID(), syscall.SIGSTOP) }
+
+// Continue lets a process go on that was stopped, by Pause or by a failpoint.
+func (d *Daemon) Continue() { _ = syscall.Kill(d.PID(), syscall.SIGCONT) }
+
+// Paused says that the process is stopped.
+func (d *Daemon) Paused() bool { return state(d.PID()) == 'T' }
+
+// state is the letter that the kernel shows for a process; 0: there is none.
+func state(pid int) byte {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	_, rest, ok := strings.Cut(string(text), ") ")
+	if !ok || rest == "" {
+		return 0
+	}
+	return rest[0]
+}
+
+// signal asks the daemon to end.
+func (d *Daemon) signal(force bool) {
+	signal := syscall.SIGTERM
+	if force {
+		signal = syscall.SIGKILL
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.command != nil {
+		_ = d.command.Process.Signal(syscall.SIGCONT) // whom a failpoint has stopped
+		_ = d.command.Process.Signal(signal)          // may have ended by itself
+	}
+}
+
+// Stop ends the daemon in order and waits. The error wraps ErrStop.
+func (d *Daemon) Stop() error {
+	d.mu.Lock()
+	ended := d.ended
+	d.mu.Unlock()
+	if ended == nil {
+		return nil // it never ran
+	}
+	d.signal(false)
+	limit := time.NewTimer(Patience)
+	defer limit.Stop()
+	select {
+	case <-ended:
+		return nil
+	case <-limit.C:
+	}
+	d.signal(true)
+	<-ended
+	return fmt.Errorf("%w: %s, within %v; it was killed", ErrStop, d.Name, Patience)
+}
+
+const (
+	// firstPort and lastPort are outside the range from which the kernel gives ports
+	// (32768 on), so that nobody gets a daemon's while it is being started again.
+	firstPort, lastPort = 21000, 31000
+	loopback            = "127.0.0.1"
+)
+
+func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+
+// ports is where the search goes on: clusters of one process do not meet.
+var ports struct {
+	sync.Mutex
+	next int
+}
+
+// freePorts finds ports that are free by TCP and UDP.
+func freePorts(n int) (free []int, err error) {
+	ports.Lock()
+	defer ports.Unlock()
+	const stride = 97 // processes begin at different places
+	if ports.next == 0 {
+		ports.next = firstPort + os.Getpid()*stride%(lastPort-firstPort)
+	}
+	for range lastPort - firstPort {
+		port := ports.next
+		if ports.next++; ports.next == lastPort {
+			ports.next = firstPort
+		}
+		if isFree(port) {
+			free = append(free, port)
+		}
+		if len(free) == n {
+			return free, nil
+		}
+	}
+	return nil, errors.New("there are not enough free ports")
+}
+
+func isFree(port int) bool {
+	tcp, err := net.Listen("tcp", address(port))
+	if err != nil {
+		return false
+	}
+	defer tcp.Close()
+	udp, err := net.ListenPacket("udp", address(port))
+	if err != nil {
+		return false
+	}
+	_ = udp.Close() // nothing was sent
+	return true
+}

@@ -1,0 +1,204 @@
+package daemons
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+)
+
+// Job is an scrun that runs the example program exchange until its input ends.
+type Job struct {
+	Name string
+
+	cluster *Cluster
+	command *exec.Cmd
+	input   io.WriteCloser
+	stderr  bytes.Buffer
+	ended   chan struct{} // closed at scrun's end
+	id      uint64
+
+	mu      sync.Mutex
+	reports []Report
+	verdict string // its last line, if every message was right
+}
+
+// Report is what the program told at an instant.
+type Report struct {
+	At     time.Time
+	Rounds uint64
+	// Pause is the longest between two rounds since the report before.
+	Pause time.Duration
+}
+
+// reportEvery is how often the programs tell how far they are.
+const reportEvery = 50 * time.Millisecond
+
+// exchange is the program, below the directory of scored and scrun.
+const exchange = "pm/exchange"
+
+// Exchange starts a job of one rank on each of the nodes, which are named as for
+// scrun -w, and goes on until Finish.
+func (c *Cluster) Exchange(name, nodes string, ranks int, arguments ...string) (*Job, error) {
+	if len(arguments) == 0 {
+		arguments = []string{"-stdin"}
+	}
+	count := fmt.Sprint(strings.Count(nodes, ",") + 1)
+	line := append([]string{"-J", name, "-N", count, "-n", fmt.Sprint(ranks), "-w", nodes, "-s",
+		filepath.Join(c.Bin, exchange), "-report", reportEvery.String()}, arguments...)
+	j := &Job{Name: name, cluster: c, ended: make(chan struct{})}
+	j.command = exec.Command(filepath.Join(c.Bin, "scrun"), line...)
+	j.command.Dir = c.Dir
+	j.command.Env = append(append(os.Environ(), "SCORE_SOCKET="+c.Socket(), Mark+"="+c.Dir), c.Env...)
+	j.command.Stderr = &j.stderr
+	j.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var err error
+	if j.input, err = j.command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	output, err := j.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := j.command.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(j.ended)
+		j.read(output)
+		_ = j.command.Wait() // the state says how
+	}()
+	return j, nil
+}
+
+// read takes the output until it ends.
+func (j *Job) read(output io.Reader) {
+	for lines := bufio.NewScanner(output); lines.Scan(); {
+		var r Report
+		var pause float64
+		line := lines.Text()
+		j.mu.Lock()
+		if strings.Contains(line, "every message is right") {
+			j.verdict = line
+		} else if _, err := fmt.Sscanf(line, "%d rounds, longest pause %f ms", &r.Rounds, &pause); err == nil {
+			r.At, r.Pause = time.Now(), time.Duration(pause*float64(time.Millisecond))
+			j.reports = append(j.reports, r)
+		}
+		j.mu.Unlock()
+	}
+}
+
+// Finish ends the program's input; it ends after the round that it is in.
+func (j *Job) Finish() { j.input.Close() }
+
+// KillScrun kills scrun by signal 9, and waits until that is gone.
+func (j *Job) KillScrun() {
+	_ = j.command.Process.Kill()
+	<-j.ended
+}
+
+// Ended is closed when scrun has ended.
+func (j *Job) Ended() <-chan struct{} { return j.ended }
+
+// Over says that scrun has ended.
+func (j *Job) Over() bool {
+	select {
+	case <-j.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Result waits for scrun's end: its exit code, what it said on standard error, and
+// whether every message was right.
+func (j *Job) Result(ctx context.Context) (code int, said string, right bool, err error) {
+	if err := Await(ctx, "the end of job "+j.Name, j.Over); err != nil {
+		return 0, j.stderr.String(), false, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.command.ProcessState.ExitCode(), j.stderr.String(), j.verdict != "", nil
+}
+
+// Reports are those that came after the instant.
+func (j *Job) Reports(after time.Time) (found []Report) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.reports {
+		if r.At.After(after) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// AwaitRounds waits until the job has told twice, after the instant, that it goes on; the
+// first report may be of rounds before. It returns the longest pause that they tell of.
+func (j *Job) AwaitRounds(ctx context.Context, after time.Time) (pause time.Duration, err error) {
+	what := "job " + j.Name + " goes on"
+	err = Await(ctx, what, func() bool { return j.Over() || len(j.Reports(after)) >= 2 })
+	reports := j.Reports(after)
+	if err == nil && len(reports) < 2 {
+		_, said, _, _ := j.Result(ctx)
+		err = fmt.Errorf("not: %s; scrun said %q", what, said)
+	}
+	for _, r := range reports {
+		pause = max(pause, r.Pause)
+	}
+	return pause, err
+}
+
+// ID is the job's number; it waits until the server has it.
+func (j *Job) ID(ctx context.Context) (uint64, error) {
+	err := Await(ctx, "job "+j.Name+" has a number", func() bool {
+		if j.id == 0 {
+			if job := j.cluster.find(ctx, j.Name); job != nil {
+				j.id = job.GetId()
+			}
+		}
+		return j.id != 0
+	})
+	return j.id, err
+}
+
+// find finds the last job of that name, ended ones too; nil: there is none.
+func (c *Cluster) find(ctx context.Context, name string) (found *scorev1.Job) {
+	reply, err := c.Jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{All: true}))
+	if err != nil {
+		return nil
+	}
+	for _, job := range reply.Msg.GetJobs() {
+		if job.GetSpec().GetName() == name {
+			found = job
+		}
+	}
+	return found
+}
+
+// Living are the numbers of the jobs that have not ended.
+func (c *Cluster) Living(ctx context.Context) (map[uint64]bool, error) {
+	reply, err := c.Jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	living := make(map[uint64]bool)
+	for _, job := range reply.Msg.GetJobs() {
+		if job.GetVerdict() == nil {
+			living[job.GetId()] = true
+		}
+	}
+	return living, nil
+}

@@ -1,0 +1,141 @@
+package daemons
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Mark is in the environment of a cluster's scruns and ranks, with its directory.
+const Mark = "SCORE_TEST_DIR"
+
+// Role is what a process of the cluster is.
+type Role string
+
+// The roles.
+const (
+	RoleServer  Role = "server"
+	RoleAgent   Role = "agent"
+	RoleSteward Role = "steward"
+	RoleScrun   Role = "scrun"
+	RoleRank    Role = "rank"
+)
+
+// Process is a process of the cluster.
+type Process struct {
+	PID     int
+	Role    Role
+	Node    string // of agents, stewards and ranks
+	Slot    int    // of stewards
+	Job     uint64 // of ranks, and of what they have started
+	Command string
+}
+
+// Processes finds the living processes that belong to the cluster by their environment
+// or command line.
+func (c *Cluster) Processes() (found []Process) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		command, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err != nil || len(command) == 0 {
+			continue // it is dead
+		}
+		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		if err != nil {
+			continue
+		}
+		if p, ours := c.identify(command, environ); ours {
+			p.PID = pid
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// identify tells from command line and environment what a process is.
+func (c *Cluster) identify(command, environ []byte) (p Process, ours bool) {
+	args := strings.Split(strings.TrimRight(string(command), "\x00"), "\x00")
+	p.Command = strings.Join(args, " ")
+	variables := make(map[string]string)
+	for v := range bytes.SplitSeq(environ, []byte{0}) {
+		name, value, _ := strings.Cut(string(v), "=")
+		variables[name] = value
+	}
+	switch {
+	case variables[Mark] == c.Dir && variables["SCORE_JOB_ID"] != "":
+		p.Role, p.Node = RoleRank, variables["SCORE_NODE"]
+		p.Job, _ = strconv.ParseUint(variables["SCORE_JOB_ID"], 10, 64) // the steward made it
+	case variables[Mark] == c.Dir:
+		p.Role = RoleScrun
+	case option(args, "--cluster") == c.Name:
+		p.Role, p.Node = RoleSteward, option(args, "--node")
+		p.Slot, _ = strconv.Atoi(option(args, "--slot")) // the agent made it
+	case !strings.Contains(p.Command, c.Dir):
+		return p, false
+	case len(args) > 1 && args[1] == string(RoleServer):
+		p.Role = RoleServer
+	default:
+		p.Role = RoleAgent
+		p.Node = strings.TrimSuffix(filepath.Base(option(args, "--config")), ".toml")
+	}
+	return p, true
+}
+
+// option is the value that follows an option.
+func option(args []string, name string) string {
+	for i := range len(args) - 1 {
+		if args[i] == name {
+			return args[i+1]
+		}
+	}
+	return ""
+}
+
+// Ranks are the processes of a job on a node.
+func (c *Cluster) Ranks(job uint64, node string) (found []Process) {
+	for _, p := range c.Processes() {
+		if p.Role == RoleRank && p.Job == job && p.Node == node {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// Of are the processes of a role on a node.
+func (c *Cluster) Of(role Role, node string) (found []Process) {
+	for _, p := range c.Processes() {
+		if p.Role == role && p.Node == node {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// Frozen says that a control group of a process is to stand still.
+func (p Process) Frozen() bool {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.PID), "cgroup"))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		path, unified := strings.CutPrefix(strings.TrimSpace(line), "0::")
+		if !unified {
+			continue
+		}
+		for _, root := range cgroupRoots {
+			if freeze, err := os.ReadFile(filepath.Join(root, path, "cgroup.freeze")); err == nil {
+				return strings.TrimSpace(string(freeze)) == "1"
+			}
+		}
+	}
+	return false
+}

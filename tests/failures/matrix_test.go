@@ -1,0 +1,260 @@
+package failures
+
+import (
+	"context"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/failpoint"
+	"score/tests/daemons"
+)
+
+// switchPoints are at the beginning and the end of each step of the switch.
+var switchPoints = []failpoint.Point{
+	failpoint.SwitchRevokeBegin, failpoint.SwitchRevokeEnd, failpoint.SwitchStopBegin, failpoint.SwitchStopEnd,
+	failpoint.SwitchFlushBegin, failpoint.SwitchFlushEnd, failpoint.SwitchSaveBegin, failpoint.SwitchSaveEnd,
+	failpoint.SwitchLoadBegin, failpoint.SwitchLoadEnd, failpoint.SwitchGoBegin, failpoint.SwitchGoEnd,
+}
+
+// jobPoints are in the life of a job, of which each has to be started.
+var jobPoints = []failpoint.Point{
+	failpoint.PrepareArrived, failpoint.PrepareEnd, failpoint.PlanArrived,
+	failpoint.LaunchBegin, failpoint.LaunchEnd, failpoint.ExitReport, failpoint.DoneReport,
+}
+
+// failure is something that happens while the victim's agent is stopped at a point. It
+// has the agent go on, or a new one in its place, and looks at what became of whom it concerns.
+type failure struct {
+	name string
+	do   func(s *scene)
+	// few says that it takes seconds, so that but a third is done at a time.
+	few bool
+}
+
+// nodeFailures end the agent.
+var nodeFailures = []failure{{"agent killed", agentKilled, true}, {"node gone", nodeGone, false}}
+
+// jobFailures leave the agent.
+var jobFailures = []failure{
+	{"rank killed", rankKilled, false}, {"scrun killed", scrunKilled, false}, {"plan changed", planChanged, false},
+	{"job finished", jobFinished, false}, {"job launched", jobLaunched, false},
+}
+
+// part chooses what is tested of a matrix: all of it with -failures.times; else each
+// failure at the beginning or at the end of each step, some at a few only.
+func part(points []failpoint.Point, number int, f failure) (chosen []failpoint.Point) {
+	if *times > 0 {
+		return points
+	}
+	for i, p := range points {
+		if (i/2+i+number)%2 == 0 && (!f.few || i/2%3 == 2) {
+			chosen = append(chosen, p)
+		}
+	}
+	return chosen
+}
+
+// rounds is how often a matrix is gone through.
+func rounds() int { return max(*times, 1) }
+
+// Failures in each step of the switch that leave the daemons alive.
+func TestFailuresOfJobs(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for range rounds() {
+		for i, f := range jobFailures {
+			for _, p := range part(switchPoints, i, f) {
+				s.fails(f, p, nil)
+			}
+		}
+	}
+	s.end()
+	s.tell()
+}
+
+// The agent or the whole node is gone in each step of the switch.
+func TestFailuresOfNodes(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for range rounds() {
+		for i, f := range nodeFailures {
+			for _, p := range part(switchPoints, i, f) {
+				s.fails(f, p, nil)
+			}
+		}
+	}
+	s.end()
+	s.tell()
+}
+
+// The agent or the whole node is gone while a job is being started or is ending.
+func TestFailuresAtStartAndEnd(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for range rounds() {
+		for i, f := range nodeFailures {
+			for _, p := range part(jobPoints, i, f) {
+				var d *daemons.Job
+				s.fails(f, p, func() { d = s.exchange("n1,n2", "-rounds", "20") })
+				s.either(d)
+			}
+		}
+	}
+	s.end()
+	s.tell()
+}
+
+// fails lets a failure happen at a point; the gang elsewhere goes on, and nothing is left.
+func (s *scene) fails(f failure, p failpoint.Point, trigger func()) {
+	s.t.Helper()
+	begin := time.Now()
+	s.ready()
+	s.stopAt(victim, p.String(), trigger)
+	at := time.Now()
+	f.do(s)
+	s.goOn(at, s.c)
+	s.clean()
+	if s.t.Failed() {
+		s.t.Fatalf("%s at %s", f.name, p)
+	}
+	s.t.Logf("%s at %s: %v", f.name, p, time.Since(begin).Round(time.Millisecond))
+}
+
+// tell says how the gang to which nothing was done went on.
+func (s *scene) tell() {
+	slices.Sort(s.pauses)
+	n, bound := len(s.pauses), busyMedian
+	if *times > 0 {
+		bound = quietMedian
+	}
+	median := s.pauses[n/2]
+	s.t.Logf("longest pause of the gang elsewhere after each of %d failures: median %v, most %v", n, median, s.pauses[n-1])
+	if median > bound {
+		s.t.Errorf("the gang elsewhere made pauses of %v in the median, want at most %v", median, bound)
+	}
+}
+
+func agentKilled(s *scene) {
+	s.Agent(victim).Kill()
+	s.replaceAgent()
+	s.a.Finish()
+	s.b.Finish()
+	s.either(s.a)
+	s.either(s.b)
+}
+
+// nodeGone takes the agent and all that runs there at once.
+func nodeGone(s *scene) {
+	for _, p := range s.Processes() {
+		if p.Node == victim {
+			_ = syscall.Kill(p.PID, syscall.SIGKILL) // one may take another along
+		}
+	}
+	s.Agent(victim).Kill()
+	s.replaceAgent()
+	s.a.Finish()
+	s.b.Finish()
+	s.killed(s.a, 125, "node "+victim)
+	s.killed(s.b, 125, "node "+victim)
+}
+
+// replaceAgent starts the victim's agent anew, as systemd would.
+func (s *scene) replaceAgent() {
+	s.t.Helper()
+	s.check(s.Agent(victim).Start())
+	s.check(daemons.Await(s.ctx, "the new agent is connected", func() bool {
+		connected, err := s.Agent(victim).Metric("score_agent_connected")
+		return err == nil && connected == 1
+	}))
+}
+
+func rankKilled(s *scene) {
+	at := time.Now()
+	id, err := s.a.ID(s.ctx)
+	s.check(err)
+	for _, p := range s.Ranks(id, victim) {
+		s.check(syscall.Kill(p.PID, syscall.SIGKILL))
+	}
+	s.Agent(victim).Continue()
+	s.killed(s.a, 128+9, "signal 9")
+	s.goOn(at, s.b)
+}
+
+// scrunKilled waits for the job's end by itself only once: it takes seconds.
+func scrunKilled(s *scene) {
+	at := time.Now()
+	id, err := s.a.ID(s.ctx)
+	s.check(err)
+	s.a.KillScrun()
+	s.Agent(victim).Continue()
+	s.goOn(at, s.b)
+	if len(s.orphans) == 0 {
+		s.orphans = append(s.orphans, id)
+		return
+	}
+	s.cancel(id)
+}
+
+// planChanged has all nodes follow another plan, with slices of another length.
+func planChanged(s *scene) {
+	at := time.Now()
+	reply, err := s.Client.Cluster.GetSettings(s.ctx, connect.NewRequest(&scorev1.GetSettingsRequest{}))
+	s.check(err)
+	settings := reply.Msg.GetSettings()
+	settings.SliceNanos = (3*slice - time.Duration(settings.GetSliceNanos())).Nanoseconds() // 10 ms and 20 ms in turn
+	_, err = s.Client.Cluster.SetSettings(s.ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
+		Settings: settings, Fields: []string{"slice_nanos"},
+	}))
+	s.check(err)
+	s.Agent(victim).Continue()
+	s.goOn(at, s.a, s.b)
+}
+
+// finishPatience is how long a gang may take to end while the agent is stopped: one whose
+// turn it is on both nodes does.
+const finishPatience = 60 * time.Millisecond
+
+// jobFinished lets a gang end that runs on the victim at that moment, if one does.
+func jobFinished(s *scene) {
+	at, other := time.Now(), s.b
+	ends := s.a
+	id, err := ends.ID(s.ctx)
+	s.check(err)
+	if !s.on(id) {
+		ends, other = s.b, s.a
+		id, err = ends.ID(s.ctx)
+		s.check(err)
+	}
+	ends.Finish()
+	ctx, cancel := context.WithTimeout(s.ctx, finishPatience)
+	defer cancel()
+	_ = daemons.Await(ctx, "it has ended there", func() bool { return len(s.Ranks(id, victim)) == 0 }) // it may stand still
+	s.Agent(victim).Continue()
+	s.right(ends)
+	s.goOn(at, other)
+}
+
+func jobLaunched(s *scene) {
+	at := time.Now()
+	d := s.exchange("n1,n2", "-rounds", "20")
+	_, err := d.ID(s.ctx)
+	s.check(err)
+	s.Agent(victim).Continue()
+	s.right(d)
+	s.goOn(at, s.a, s.b)
+}
+
+// on says that the victim lets a job run.
+func (s *scene) on(job uint64) bool {
+	for _, p := range s.Ranks(job, victim) {
+		if !p.Frozen() {
+			return true
+		}
+	}
+	return false
+}

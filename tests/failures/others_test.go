@@ -1,0 +1,117 @@
+package failures
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"score/scored/failpoint"
+	"score/tests/daemons"
+)
+
+// cutOff counts flushes whose deadline passed.
+const cutOff = `score_agent_flushes_total{kind="cut_off"`
+
+// silence is longer than an agent takes to count its flushes, and shorter than a node may be
+// silent before it is given up.
+const silence = 1500 * time.Millisecond
+
+// A node whose agent stands still when it has taken a gang's driver locks answers nothing. The
+// flushes of its peers end at their deadline, and nothing is lost.
+func TestFlushDeadlinePasses(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for range rounds() {
+		s.ready()
+		before, err := s.Agent(victim).Metric(cutOff)
+		s.check(err)
+		var at time.Time
+		s.check(daemons.Await(s.ctx, "a flush is cut off", func() bool {
+			// Chance decides whether the victim's rank has something on the way: if not, again.
+			s.stopAt("n2", failpoint.SwitchRevokeEnd.String(), nil)
+			cut := s.flushesBeyond(before)
+			at = time.Now()
+			s.Agent("n2").Continue()
+			return cut
+		}))
+		for _, j := range []*daemons.Job{s.a, s.b, s.c} {
+			_, err := j.AwaitRounds(s.ctx, at)
+			s.check(err)
+		}
+	}
+	s.end()
+}
+
+// flushesBeyond waits for a flush of the victim to be cut off, not long.
+func (s *scene) flushesBeyond(before float64) bool {
+	ctx, cancel := context.WithTimeout(s.ctx, silence)
+	defer cancel()
+	return daemons.Await(ctx, "a flush is cut off", func() bool {
+		now, err := s.Agent(victim).Metric(cutOff)
+		return err == nil && now > before
+	}) == nil
+}
+
+// holdUp keeps a step from ending for longer than it takes an agent to believe in a clock
+// that jumped: three heartbeats, which are half a second apart.
+const holdUp = "delay:2s"
+
+// jump is more than heartbeats may err by on a busy machine, and no multiple of a slice.
+const jump = 1003 * time.Millisecond
+
+// The clock of the leader, as one node sees it, jumps: between switches, and in each step.
+func TestClockStepped(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	points := []failpoint.Point{failpoint.SwitchFlushBegin}
+	if *times > 0 {
+		points = switchPoints
+	}
+	for range rounds() {
+		for _, by := range []time.Duration{jump, -jump} {
+			s.clockSteps(by, "")
+		}
+		for _, p := range points {
+			s.clockSteps(jump, p.String())
+		}
+	}
+	s.end()
+}
+
+// clockSteps lets the victim's clock jump and come back, at a point if there is one.
+func (s *scene) clockSteps(by time.Duration, point string) {
+	s.t.Helper()
+	s.ready()
+	base := s.offset()
+	list := victim + ":clock.sample=shift:" + by.String()
+	if point != "" {
+		list += "," + victim + ":" + point + "=" + holdUp + "@1"
+	}
+	s.check(s.Fail(list))
+	s.awaitOffset(base + by)
+	for _, j := range []*daemons.Job{s.a, s.b, s.c} {
+		_, err := j.AwaitRounds(s.ctx, time.Now())
+		s.check(err)
+	}
+	s.check(s.Fail(""))
+	s.awaitOffset(base)
+	s.goOn(time.Now(), s.a, s.b, s.c)
+	s.clean()
+}
+
+// offset is by how much the leader's clock is ahead, as the victim sees it.
+func (s *scene) offset() time.Duration {
+	s.t.Helper()
+	seconds, err := s.Agent(victim).Metric("score_agent_clock_offset_seconds")
+	s.check(err)
+	return time.Duration(seconds * float64(time.Second))
+}
+
+func (s *scene) awaitOffset(want time.Duration) {
+	s.t.Helper()
+	const near = jump / 4
+	s.check(daemons.Await(s.ctx, "the clock has jumped", func() bool {
+		return math.Abs(float64(s.offset()-want)) < float64(near)
+	}))
+}
