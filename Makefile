@@ -48,8 +48,10 @@ bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|shari
 	@go run ./tests/bench -only "$(ONLY)" $(if $(RECORD),-record "$(RECORD)")
 
 .PHONY: soak
-soak: ## a million seeds of the channels' simulator, each with either context (an hour)
+soak: ## gangs on four nodes for ten minutes, failures at every step 100 times, a million seeds of the simulator (hours)
 	@.ci/setup build
+	@go test ./tests/soak -soak.for 10m -timeout 0
+	@go test ./tests/failures -failures.times 100 -timeout 0
 	@go test ./tests/sim -run TestSeeds -sim.seeds 1000000 -sim.context both -timeout 0
 
 .PHONY: generate

@@ -2,17 +2,19 @@ package metrics
 
 import (
 	"net/http"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"score/ctxswitch"
 )
 
-// Metrics are those of one agent. Its methods may be called at the same time.
+// Metrics are those of one agent, and of its process: memory, descriptors, goroutines. Its methods may be called at the same time.
 type Metrics struct {
 	registry *prometheus.Registry
 	gauges   func() Gauges
@@ -26,6 +28,11 @@ type Metrics struct {
 
 // stepQuantiles are those told of every step.
 var stepQuantiles = []float64{0.5, 0.9, 0.99, 1}
+
+// liveHeap adds what was in use at the end of the last collection, without garbage: what grows there is a leak.
+var liveHeap = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
+	Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`),
+})
 
 // New makes the metrics of a node; gauges is called when somebody asks, and may set counters.
 func New(node string, gauges func() Gauges) *Metrics {
@@ -44,6 +51,8 @@ func New(node string, gauges func() Gauges) *Metrics {
 	m.descriptions = append(m.descriptions, prometheus.NewDesc("score_agent_switch_step_seconds",
 		"How long the steps of a switch took; wake and total count from the planned instant.", []string{"step"}, labels))
 	m.registry.MustRegister(m)
+	prometheus.WrapRegistererWith(labels, m.registry).MustRegister(
+		collectors.NewGoCollector(liveHeap), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 

@@ -78,6 +78,11 @@ func TestScrape(t *testing.T) {
 			t.Errorf("%s is missing", want)
 		}
 	}
+	for _, want := range []string{`process_open_fds{node="n1"} `, `go_gc_heap_live_bytes{node="n1"} `} {
+		if !strings.Contains(text, "\n"+want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
 	if t.Failed() {
 		t.Log(text)
 	}

@@ -49,14 +49,13 @@ const reportEvery = 50 * time.Millisecond
 // exchange is the program, below the directory of scored and scrun.
 const exchange = "pm/exchange"
 
-// Exchange starts a job of one rank on each of the nodes, which are named as for
-// scrun -w, and goes on until Finish.
+// Exchange starts a job of one rank on each of so many nodes, which are named as for
+// scrun -w; without other arguments the program goes on until Finish.
 func (c *Cluster) Exchange(name, nodes string, ranks int, arguments ...string) (*Job, error) {
 	if len(arguments) == 0 {
 		arguments = []string{"-stdin"}
 	}
-	count := fmt.Sprint(strings.Count(nodes, ",") + 1)
-	line := append([]string{"-J", name, "-N", count, "-n", fmt.Sprint(ranks), "-w", nodes, "-s",
+	line := append([]string{"-J", name, "-N", fmt.Sprint(ranks), "-n", fmt.Sprint(ranks), "-w", nodes, "-s",
 		filepath.Join(c.Bin, exchange), "-report", reportEvery.String()}, arguments...)
 	j := &Job{Name: name, cluster: c, ended: make(chan struct{})}
 	j.command = exec.Command(filepath.Join(c.Bin, "scrun"), line...)
@@ -131,6 +130,13 @@ func (j *Job) Result(ctx context.Context) (code int, said string, right bool, er
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.command.ProcessState.ExitCode(), j.stderr.String(), j.verdict != "", nil
+}
+
+// Verdict is the program's last line, empty if not every message was right.
+func (j *Job) Verdict() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.verdict
 }
 
 // Reports are those that came after the instant.

@@ -4,8 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"score/tests/daemons"
@@ -33,16 +31,9 @@ func withPrograms(run func() int) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	for _, build := range [][]string{
-		{"-o", dir + "/", "score/cmd/scored", "score/cmd/scrun"},
-		{"-o", filepath.Join(dir, "pm") + "/", "score/examples/pm/exchange"},
-	} {
-		command := exec.Command("go", append([]string{"build"}, build...)...)
-		command.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := command.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
-			return 1
-		}
+	if err := daemons.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	bin = dir
 	return run()

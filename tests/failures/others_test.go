@@ -24,8 +24,7 @@ func TestFlushDeadlinePasses(t *testing.T) {
 	s := newScene(t)
 	for range rounds() {
 		s.ready()
-		before, err := s.Agent(victim).Metric(cutOff)
-		s.check(err)
+		before := s.metric(cutOff)
 		var at time.Time
 		s.check(daemons.Await(s.ctx, "a flush is cut off", func() bool {
 			// Chance decides whether the victim's rank has something on the way: if not, again.
@@ -103,9 +102,18 @@ func (s *scene) clockSteps(by time.Duration, point string) {
 // offset is by how much the leader's clock is ahead, as the victim sees it.
 func (s *scene) offset() time.Duration {
 	s.t.Helper()
-	seconds, err := s.Agent(victim).Metric("score_agent_clock_offset_seconds")
-	s.check(err)
-	return time.Duration(seconds * float64(time.Second))
+	return time.Duration(s.metric("score_agent_clock_offset_seconds") * float64(time.Second))
+}
+
+// metric asks the victim's agent until it answers.
+func (s *scene) metric(name string) (value float64) {
+	s.t.Helper()
+	s.check(daemons.Await(s.ctx, "the agent tells "+name, func() (ok bool) {
+		var err error
+		value, err = s.Agent(victim).Metric(name)
+		return err == nil
+	}))
+	return value
 }
 
 func (s *scene) awaitOffset(want time.Duration) {
