@@ -289,15 +289,3 @@ const (
 	rmdirPauseMin = 50 * time.Microsecond
 	rmdirPauseMax = 5 * time.Millisecond
 )
-
-func writeFile(dir, name, text string) error {
-	fd, err := unix.Open(filepath.Join(dir, name), unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("opening %s: %w", filepath.Join(dir, name), err)
-	}
-	defer unix.Close(fd)
-	if _, err := unix.Write(fd, []byte(text)); err != nil {
-		return fmt.Errorf("writing %q to %s: %w", text, filepath.Join(dir, name), err)
-	}
-	return nil
-}
