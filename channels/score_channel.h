@@ -20,6 +20,10 @@
 #define SCORE_STATE_OPEN         0
 #define SCORE_STATE_CLOSED       1
 #define SCORE_STATE_GONE         2
+#define SCORE_WAIT_NONE          0
+#define SCORE_WAIT_MESSAGE       1
+#define SCORE_WAIT_SPACE         2
+#define SCORE_WAIT_TIMED         3
 #define SCORE_ROLE_PROCESS       1
 #define SCORE_ROLE_AGENT         2
 #define SCORE_PROGRESS_LOST      UINT32_C(0xffffffff)
@@ -101,12 +105,16 @@ struct score_status {
 	uint32_t state;
 	uint32_t sleeping;
 	uint32_t gone;
-	uint8_t pad0[52];
+	uint32_t waits;
+	int64_t since;
+	uint8_t pad0[40];
 };
 _Static_assert(sizeof(struct score_status) == 64, "score_status");
 _Static_assert(offsetof(struct score_status, state) == 0, "state");
 _Static_assert(offsetof(struct score_status, sleeping) == 4, "sleeping");
 _Static_assert(offsetof(struct score_status, gone) == 8, "gone");
+_Static_assert(offsetof(struct score_status, waits) == 12, "waits");
+_Static_assert(offsetof(struct score_status, since) == 16, "since");
 
 /* The driver lock. */
 struct score_lock {

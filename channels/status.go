@@ -56,6 +56,21 @@ func (img *Image) Sleep(most time.Duration, look func() bool) {
 	atomic.StoreUint32(word, 0)
 }
 
+// BeginWait says that the owner sleeps from now on until something comes: a program that waits is to
+// be told from one that was stopped while it looked. how is abi.WaitMessage, ...
+func (img *Image) BeginWait(how uint32) {
+	atomic.StoreUint64(img.mem.u64(img.layout.Status+16), uint64(Nanos()))
+	atomic.StoreUint32(img.mem.u32(img.layout.Status+12), how)
+}
+
+// EndWait takes BeginWait back.
+func (img *Image) EndWait() { atomic.StoreUint32(img.mem.u32(img.layout.Status+12), abi.WaitNone) }
+
+// Waits says how the owner waits, and since when by Nanos.
+func (img *Image) Waits() (how uint32, since int64) {
+	return atomic.LoadUint32(img.mem.u32(img.layout.Status + 12)), int64(atomic.LoadUint64(img.mem.u64(img.layout.Status + 16)))
+}
+
 // PeerGone says whether a rank of this node was marked as dead.
 func (img *Image) PeerGone(rank uint32) bool {
 	if _, ok := img.index(rank); !ok {

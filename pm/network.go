@@ -264,7 +264,7 @@ func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
 		}
 		return true
 	}
-	if err := c.waitUntil(ctx, look); err != nil {
+	if err := c.waitSleeping(ctx, abi.WaitSpace, look, func() {}); err != nil {
 		return err
 	}
 	return failed

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"score/channels"
+	"score/channels/abi"
 )
 
 const (
@@ -22,7 +23,15 @@ func (c *Channel) Wait(ctx context.Context) error {
 	if c.closed {
 		return ErrClosed
 	}
-	return c.waitUntil(ctx, c.Poll)
+	return c.waitSleeping(ctx, abi.WaitMessage, c.Poll, func() {})
+}
+
+// sleepKind is what the node is told of a sleep: one that ends by itself is no sign of a deadlock.
+func sleepKind(ctx context.Context, how uint32) uint32 {
+	if _, timed := ctx.Deadline(); timed {
+		return abi.WaitTimed
+	}
+	return how
 }
 
 // WaitSpace waits until a message of size bytes to the rank would be taken, or
@@ -54,7 +63,7 @@ func (c *Channel) WaitSpace(ctx context.Context, rank, size int) error {
 		}
 		return false
 	}
-	err = c.waitSleeping(ctx, look, func() {
+	err = c.waitSleeping(ctx, abi.WaitSpace, look, func() {
 		asleep = true
 		s.AwaitSpace()
 	})
@@ -64,12 +73,9 @@ func (c *Channel) WaitSpace(ctx context.Context, rank, size int) error {
 	return failed
 }
 
-func (c *Channel) waitUntil(ctx context.Context, look func() bool) error {
-	return c.waitSleeping(ctx, look, func() {})
-}
-
-// waitSleeping waits until look finds something; announce is called before each sleep.
-func (c *Channel) waitSleeping(ctx context.Context, look func() bool, announce func()) error {
+// waitSleeping waits until look finds something; announce is called before each sleep. how is what
+// it waits for, abi.WaitMessage or abi.WaitSpace.
+func (c *Channel) waitSleeping(ctx context.Context, how uint32, look func() bool, announce func()) error {
 	start := time.Now()
 	for {
 		for range pollsPerLook {
@@ -84,11 +90,13 @@ func (c *Channel) waitSleeping(ctx context.Context, look func() bool, announce f
 			yield()
 		}
 	}
-	return c.sleepUntil(ctx, look, announce)
+	return c.sleepUntil(ctx, how, look, announce)
 }
 
-func (c *Channel) sleepUntil(ctx context.Context, look func() bool, announce func()) error {
+func (c *Channel) sleepUntil(ctx context.Context, how uint32, look func() bool, announce func()) error {
 	defer c.rouseAtEnd(ctx)()
+	c.img.BeginWait(sleepKind(ctx, how))
+	defer c.img.EndWait()
 	for {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -68,8 +68,18 @@ type Status struct {
 	State    uint32 // StateOpen, ...
 	Sleeping uint32 // futex: 1 while the owner sleeps; a sender sets 0 and wakes it
 	Gone     uint32 // counts peers marked gone, so that the owner need not look at each
-	_        [52]byte
+	Waits    uint32 // how the owner waits: WaitNone, ...; it may be awake for a moment to look
+	Since    int64  // when it began to, by CLOCK_MONOTONIC: another wait has another instant
+	_        [40]byte
 }
+
+// Values of Status.Waits.
+const (
+	WaitNone    uint32 = 0 // the owner does not wait
+	WaitMessage uint32 = 1 // until a message comes, or a peer dies
+	WaitSpace   uint32 = 2 // the same, or until there is space in another inbox
+	WaitTimed   uint32 = 3 // until a time is over at the latest
+)
 
 // Roles that may drive a context's protocol.
 const (

@@ -25,9 +25,10 @@ type Context struct {
 	fd     int
 	driver *drive.Driver // the loop's
 
-	mode    atomic.Uint32        // of watch, for others to see
-	damaged atomic.Bool          // nobody of this process touches the image again
-	counted [len(counted)]uint64 // its counters when the job's account was last made; under the job's mu
+	mode     atomic.Uint32        // of watch, for others to see
+	damaged  atomic.Bool          // nobody of this process touches the image again
+	counted  [len(counted)]uint64 // its counters when the job's account was last made; under the job's mu
+	answered atomic.Bool          // when it left its channel, nothing was unanswered or unsent
 
 	watch // the loop's
 }

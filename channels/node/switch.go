@@ -100,13 +100,17 @@ func (r resident) Leave() {
 	r.c.holding = false
 }
 
-func (r resident) Flush(now int64)   { r.c.driver.Flush(now) }
-func (r resident) Flushed() bool     { return r.c.driver.Flushed() }
-func (r resident) Suspend(now int64) { r.c.driver.Suspend(now) }
-func (r resident) Resume(now int64)  { r.c.driver.Resume(now) }
-func (r resident) Follow()           { r.c.driver.Follow() }
-func (r resident) Away() bool        { return r.c.img.Away() }
-func (r resident) Due() int64        { return r.c.driver.Due() }
+func (r resident) Flush(now int64)  { r.c.driver.Flush(now) }
+func (r resident) Flushed() bool    { return r.c.driver.Flushed() }
+func (r resident) Resume(now int64) { r.c.driver.Resume(now) }
+func (r resident) Follow()          { r.c.driver.Follow() }
+func (r resident) Away() bool       { return r.c.img.Away() }
+func (r resident) Due() int64       { return r.c.driver.Due() }
+
+func (r resident) Suspend(now int64) {
+	r.c.answered.Store(r.c.driver.Settled())
+	r.c.driver.Suspend(now)
+}
 
 func (r resident) Drive(now int64) (after int64) {
 	r.loop().drives++
