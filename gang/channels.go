@@ -66,6 +66,7 @@ func (m *Machine) UsedChannels() map[NodeID]int {
 	t := m.newTurn()
 	for _, residents := range m.residents {
 		t.clear(m.grid)
+		m.reserve(t)
 		for _, ga := range residents {
 			m.claim(t, ga)
 		}

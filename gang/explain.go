@@ -27,6 +27,7 @@ type Explanation struct {
 	Share float64 // of the time
 	Nodes []NodeID
 	Idle  bool // see Machine.SetIdle
+	Sleep bool // it has no turn since it sleeps with all its gang, see Machine.SetAsleep
 	Lost  bool // a node of it has gone
 }
 
@@ -47,6 +48,8 @@ func (m *Machine) Explain(id JobID, now int64) (e Explanation, ok bool) {
 
 func (m *Machine) explainRunning(e *Explanation, j *job) {
 	e.Running, e.Gang, e.Row, e.Idle, e.Lost = true, j.gang.id, j.gang.row, j.idle, j.lost
+	m.Rows()
+	e.Sleep = j.gang.rests
 	for _, p := range j.places {
 		e.Nodes = append(e.Nodes, p.Node)
 	}
@@ -120,6 +123,8 @@ func (e Explanation) running() string {
 		return where + "; it has lost a node and is being ended"
 	case e.Idle:
 		return where + "; it is not being run for now"
+	case e.Sleep:
+		return where + "; all its ranks sleep, and it gives its turn away until one wakes"
 	case len(e.Rows) == 0:
 		return where
 	}

@@ -170,6 +170,7 @@ func checkRows(t tb, m *Machine) {
 		}
 		taken := m.newTurn()
 		taken.clear(m.grid)
+		m.reserve(taken)
 		checkConnected(t, m, i)
 		for _, ga := range m.residents[i] {
 			if !m.claim(taken, ga) {
@@ -177,14 +178,15 @@ func checkRows(t tb, m *Machine) {
 			}
 		}
 		for _, ga := range m.gangs {
-			if ga.row == row.Index && ga.runnable() && !slices.Contains(m.residents[i], ga) {
+			if ga.row == row.Index && ga.hasTurn() && !slices.Contains(m.residents[i], ga) {
 				t.Fatalf("gang %d does not run at home", ga.id)
 			}
-			if ga.runnable() && !slices.Contains(m.residents[i], ga) && m.claim(taken, ga) {
+			if ga.hasTurn() && !slices.Contains(m.residents[i], ga) && m.claim(taken, ga) {
 				t.Fatalf("gang %d could run in row %d", ga.id, row.Index)
 			}
 		}
 	}
+	checkSleepers(t, m, rows)
 	if len(rows) > max(m.cfg.MaxRows, len(m.grid.rows)) {
 		t.Fatalf("%d rows", len(rows))
 	}
@@ -194,7 +196,7 @@ func checkRows(t tb, m *Machine) {
 func checkConnected(t tb, m *Machine, row int) {
 	t.Helper()
 	used := make(map[*node]int)
-	for _, ga := range m.residents[row] {
+	for _, ga := range slices.Concat(m.residents[row], m.sleepers) {
 		for _, j := range ga.members {
 			for _, s := range j.seats {
 				used[s.node] += s.ranks * j.req.Channels
@@ -208,6 +210,29 @@ func checkConnected(t tb, m *Machine, row int) {
 				channels, m.rows[row].Index, n.ID, n.Channels, state[n.pos].UsedChannels)
 		}
 	}
+}
+
+// checkSleepers: a gang that rests sleeps, is let run in every row and has a turn in none; while there is
+// one, there is a row. Without channels all that sleep rest.
+func checkSleepers(t tb, m *Machine, rows []RotationRow) {
+	t.Helper()
+	for _, ga := range m.gangs {
+		if ga.rests && (len(rows) == 0 || !ga.asleep()) || ga.asleep() && !ga.rests && !ga.connected() {
+			t.Fatalf("gang %d sleeps: %v, rests: %v, in %d rows", ga.id, ga.asleep(), ga.rests, len(rows))
+		}
+		for _, row := range rows {
+			for _, j := range ga.members {
+				has := slices.Contains(row.Asleep, j.req.ID)
+				if has != (j.runnable() && ga.rests) || has && row.runs(j.req.ID) {
+					t.Fatalf("job %d of a gang that rests: %v, in row %+v", j.req.ID, ga.rests, row)
+				}
+			}
+		}
+	}
+}
+
+func (ga *gang) connected() bool {
+	return slices.ContainsFunc(ga.seats, func(s seat) bool { return s.channels > 0 })
 }
 
 // pass schedules and checks.

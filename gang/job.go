@@ -32,6 +32,7 @@ type job struct {
 	seats  []seat  // in node order
 	places []Place // the same for the outside; kept when a node goes
 	idle   bool    // placed, but not to be run now; see SetIdle
+	asleep bool    // it has nothing to do; see SetAsleep
 	lost   bool    // one of its nodes was removed; it only waits for Remove
 
 	ran time.Duration // run time so far, as far as known
@@ -65,6 +66,7 @@ type gang struct {
 	weight    int    // the highest of the members'
 	exclusive bool
 
+	rests  bool          // it sleeps and has no turn, as of the last Rows
 	runs   time.Duration // slices it gets per rotation, as of the last settle
 	demand int64         // scratch of the backfill; see demandOf
 }
@@ -100,6 +102,14 @@ func (ga *gang) first() *job { return slices.MinFunc(ga.members, compareJobs) }
 func (ga *gang) runnable() bool {
 	return slices.ContainsFunc(ga.members, (*job).runnable)
 }
+
+// awake says that the gang has something to run for: a member that may run does not sleep.
+func (ga *gang) awake() bool {
+	return slices.ContainsFunc(ga.members, func(j *job) bool { return j.runnable() && !j.asleep })
+}
+
+// asleep says that the gang may run and has nothing to do.
+func (ga *gang) asleep() bool { return ga.runnable() && !ga.awake() }
 
 // unknown is the demand of a gang without a time limit.
 const unknown = math.MaxInt64

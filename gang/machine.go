@@ -34,6 +34,7 @@ type Machine struct {
 
 	rows      []RotationRow // cache of Rows
 	residents [][]*gang     // per element of rows: the gangs that run in it, those at home first
+	sleepers  []*gang       // those that have no turn and are let run in each of the rows
 	rowsOK    bool
 
 	finder finder
@@ -171,6 +172,23 @@ func (m *Machine) SetIdle(id JobID, idle bool) bool {
 	}
 	if j.idle != idle {
 		j.idle = idle
+		m.rowsOK, m.shared = false, false
+	}
+	return true
+}
+
+// SetAsleep says that all processes of a placed job sleep until something comes, or that they do not.
+// A gang whose members all sleep rests: it gives its turn away, and with it the CPUs to guests; but it is not
+// stopped: it is let run in every row, so that it wakes by itself. Where the gangs of some row leave it no
+// channels it keeps its turn. Jobs start out awake. It reports
+// whether the job is placed.
+func (m *Machine) SetAsleep(id JobID, asleep bool) bool {
+	j := m.jobs[id]
+	if j == nil || j.gang == nil {
+		return false
+	}
+	if j.asleep != asleep {
+		j.asleep = asleep
 		m.rowsOK, m.shared = false, false
 	}
 	return true

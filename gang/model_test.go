@@ -51,7 +51,7 @@ func both[T any](t *rapid.T, w *world, call func(*Machine) T) T {
 }
 
 func (w *world) step(t *rapid.T) {
-	switch kind := rapid.IntRange(0, 19).Draw(t, "step"); {
+	switch kind := rapid.IntRange(0, 20).Draw(t, "step"); {
 	case kind < 8:
 		w.submit(t)
 	case kind < 11:
@@ -62,6 +62,8 @@ func (w *world) step(t *rapid.T) {
 		w.changeNode(t)
 	case kind == 18:
 		w.idle(t)
+	case kind == 19:
+		w.sleep(t)
 	default:
 		cfg := w.m.Config()
 		cfg.MaxRows = rapid.IntRange(1, 4).Draw(t, "rows")
@@ -159,6 +161,14 @@ func (w *world) idle(t *rapid.T) {
 	}
 }
 
+func (w *world) sleep(t *rapid.T) {
+	if len(w.jobs) > 0 {
+		id := rapid.SampledFrom(w.jobs).Draw(t, "which job")
+		asleep := rapid.Bool().Draw(t, "asleep")
+		both(t, w, func(m *Machine) bool { return m.SetAsleep(id, asleep) })
+	}
+}
+
 func (w *world) schedule(t *rapid.T) {
 	w.now += rapid.Int64Range(0, int64(time.Second)).Draw(t, "time")
 	rows := w.m.grid.present()
@@ -226,10 +236,11 @@ func (w *world) checkRestore(t *rapid.T) {
 	}
 }
 
-// rowsOf is Rows as if no job were idle, since that is not part of an allocation.
+// rowsOf is Rows as if no job were idle or asleep, since that is not part of an allocation.
 func rowsOf(m *Machine) []RotationRow {
 	for id := range m.jobs {
 		m.SetIdle(id, false)
+		m.SetAsleep(id, false)
 	}
 	return m.Rows()
 }

@@ -1,24 +1,29 @@
 package gang
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
 
 // Rows returns the rows that take part in the rotation, by index: those with at least one gang at
-// home that may run. Jobs lists who runs in each: the gangs at home, and others whose CPUs
-// and channels are all free there, in queue order as long as they do not collide. The result must
-// not be changed.
+// home that may run and does not rest. Jobs lists who runs in each: the gangs at home, and others whose CPUs
+// and channels are all free there, in queue order as long as they do not collide. Asleep lists the same in
+// each: those that rest, see SetAsleep. If all do, one row is left, in which nobody has a turn. The
+// result must not be changed.
 func (m *Machine) Rows() []RotationRow {
 	if m.rowsOK {
 		return m.rows
 	}
 	m.rowsOK = true
 	m.rows, m.residents = nil, nil
+	m.rest()
+	asleep := jobsOf(m.sleepers)
 	guests := m.guests()
 	t := m.newTurn()
 	for r := range m.grid.rows {
 		t.clear(m.grid)
+		m.reserve(t)
 		residents, weight := m.atHome(r, t)
 		if len(residents) == 0 {
 			continue
@@ -32,17 +37,22 @@ func (m *Machine) Rows() []RotationRow {
 		m.rows = append(m.rows, RotationRow{
 			Index: r,
 			Slice: m.cfg.Slice * time.Duration(weight),
-			Jobs:  jobsOf(residents),
+			Jobs:  jobsOf(residents), Asleep: asleep,
 		})
+	}
+	if len(m.rows) == 0 && len(asleep) > 0 {
+		home := slices.MinFunc(m.sleepers, func(a, b *gang) int { return cmp.Compare(a.row, b.row) })
+		m.rows = []RotationRow{{Index: home.row, Slice: m.cfg.Slice * time.Duration(home.weight), Asleep: asleep}}
+		m.residents = [][]*gang{nil}
 	}
 	return m.rows
 }
 
-// guests are the gangs that may run, in queue order.
+// guests are the gangs that may run and do not rest, in queue order.
 func (m *Machine) guests() []*gang {
 	list := make([]*gang, 0, len(m.gangs))
 	for _, ga := range m.gangs {
-		if ga.runnable() {
+		if ga.hasTurn() {
 			list = append(list, ga)
 		}
 	}
@@ -50,13 +60,13 @@ func (m *Machine) guests() []*gang {
 	return list
 }
 
-// atHome lists the gangs at home in row r that may run, marks what is theirs, and tells the highest weight.
+// atHome lists the gangs at home in row r that have their turn there, marks what is theirs, and tells the highest weight.
 func (m *Machine) atHome(r int, t *occupancy) (residents []*gang, weight int) {
 	if m.grid.rows[r].gangs == 0 {
 		return nil, 0
 	}
 	for _, ga := range m.gangs {
-		if ga.row == r && ga.runnable() {
+		if ga.row == r && ga.hasTurn() {
 			residents = append(residents, ga)
 			weight = max(weight, ga.weight)
 			m.claim(t, ga)

@@ -11,6 +11,9 @@ type RotationRow struct {
 	Index int // of the row in the matrix
 	Slice time.Duration
 	Jobs  []JobID // who runs, ascending
+	// Asleep are those that sleep, ascending: they have no turn, and are let run in every row. One
+	// that wakes is let in like a gang that never ran.
+	Asleep []JobID
 }
 
 // Rotation tells for every instant from Origin on which row runs. The leader makes it by
@@ -75,7 +78,8 @@ func (r *Rotation) Has(rows []RotationRow) bool {
 	}
 	for _, row := range rows {
 		same := func(have RotationRow) bool {
-			return have.Index == row.Index && have.Slice == row.Slice && slices.Equal(have.Jobs, row.Jobs)
+			return have.Index == row.Index && have.Slice == row.Slice &&
+				slices.Equal(have.Jobs, row.Jobs) && slices.Equal(have.Asleep, row.Asleep)
 		}
 		if !slices.ContainsFunc(r.Rows, same) {
 			return false
@@ -88,7 +92,7 @@ func (r *Rotation) Has(rows []RotationRow) bool {
 // Machine.Rows. It takes effect no sooner than lead from now, so that agents have it by then:
 //
 //   - at once, when the row whose turn it is has gone, or there is at most one;
-//   - at once, when a gang has never run: its row comes first, so that users do not wait for a
+//   - at once, when a gang has never run, or has slept: its row comes first, so that users do not wait for a
 //     program to begin. The interrupted rotation goes on after it with the row that was cut, which
 //     gets a whole slice. That slice must be over before the next gang is let in ahead of its turn: a
 //     burst of short jobs slows the others, but starves none;

@@ -227,6 +227,9 @@ func (m *Machine) settle() {
 		for _, ga := range m.residents[r] {
 			ga.runs += row.Slice
 		}
+		for _, ga := range m.sleepers {
+			ga.runs += row.Slice // it may run all the time, and that is what its limit counts
+		}
 	}
 }
 

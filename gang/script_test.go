@@ -117,6 +117,8 @@ func (s *script) run(line string) string {
 		}
 	case "idle", "resume":
 		s.m.SetIdle(JobID(s.number(args[0])), words[0] == "idle")
+	case "sleep", "wake":
+		s.m.SetAsleep(JobID(s.number(args[0])), words[0] == "sleep")
 	case "schedule":
 		return showDecision(s.m.Schedule(s.now))
 	case "matrix":
@@ -184,7 +186,11 @@ func spans(list []int) string {
 func showRows(rows []RotationRow) string {
 	var b strings.Builder
 	for _, r := range rows {
-		fmt.Fprintf(&b, "row %d %v %v\n", r.Index, r.Slice, r.Jobs)
+		fmt.Fprintf(&b, "row %d %v %v", r.Index, r.Slice, r.Jobs)
+		if len(r.Asleep) > 0 {
+			fmt.Fprintf(&b, " asleep %v", r.Asleep)
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }

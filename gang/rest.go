@@ -1,0 +1,84 @@
+package gang
+
+// A gang that sleeps is let run in every row, so its channels are taken in every row. Where the others need
+// them, it keeps its turn.
+
+// rest finds out which of the gangs that sleep can do without a turn, and marks them.
+func (m *Machine) rest() {
+	m.sleepers = nil
+	var taken []int32 // per node: channels of those found so far
+	for _, ga := range m.gangs {
+		ga.rests = false
+		if !ga.asleep() {
+			continue
+		}
+		if taken == nil {
+			taken = make([]int32, len(m.grid.channels))
+		}
+		if !m.mayRest(ga, taken) {
+			continue
+		}
+		ga.rests = true
+		m.sleepers = append(m.sleepers, ga)
+		for i := range ga.seats {
+			taken[ga.seats[i].node.pos] += ga.seats[i].channels
+		}
+	}
+}
+
+// mayRest says that in each row in which somebody has a turn there are channels for the gang, beside
+// those that rest already.
+func (m *Machine) mayRest(ga *gang, taken []int32) bool {
+	for i := range ga.seats {
+		s := &ga.seats[i]
+		if s.channels == 0 {
+			continue
+		}
+		if taken[s.node.pos]+s.channels > m.grid.channels[s.node.pos] {
+			return false
+		}
+		for r := range m.grid.rows {
+			if left, on := m.left(r, s.node.pos, ga); on && left < taken[s.node.pos]+s.channels {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// left is how many channels of a node are left in a row by the gangs that have their turn there, without the
+// one; on is false if there are none.
+func (m *Machine) left(r int, pos int32, without *gang) (left int32, on bool) {
+	left = m.grid.rows[r].channels[pos]
+	for _, ga := range m.gangs {
+		switch {
+		case ga.row != r:
+		case ga == without || ga.rests || !ga.runnable():
+			left += ga.channelsOn(pos)
+		default:
+			on = true
+		}
+	}
+	return left, on
+}
+
+func (ga *gang) channelsOn(pos int32) int32 {
+	for i := range ga.seats {
+		if ga.seats[i].node.pos == pos {
+			return ga.seats[i].channels
+		}
+	}
+	return 0
+}
+
+// hasTurn says that the gang may run and does not rest.
+func (ga *gang) hasTurn() bool { return ga.runnable() && !ga.rests }
+
+// reserve takes the channels of those that rest, in any row.
+func (m *Machine) reserve(t *occupancy) {
+	for _, ga := range m.sleepers {
+		for i := range ga.seats {
+			t.channels[ga.seats[i].node.pos] -= ga.seats[i].channels
+		}
+	}
+}
