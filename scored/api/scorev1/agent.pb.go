@@ -378,6 +378,7 @@ type AgentMessage struct {
 	//	*AgentMessage_TimeUp
 	//	*AgentMessage_RanksExited
 	//	*AgentMessage_Channels
+	//	*AgentMessage_Cut
 	Message       isAgentMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -555,6 +556,15 @@ func (x *AgentMessage) GetChannels() *ChannelsReply {
 	return nil
 }
 
+func (x *AgentMessage) GetCut() *Cut {
+	if x != nil {
+		if x, ok := x.Message.(*AgentMessage_Cut); ok {
+			return x.Cut
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Message interface {
 	isAgentMessage_Message()
 }
@@ -619,6 +629,10 @@ type AgentMessage_Channels struct {
 	Channels *ChannelsReply `protobuf:"bytes,15,opt,name=channels,proto3,oneof"`
 }
 
+type AgentMessage_Cut struct {
+	Cut *Cut `protobuf:"bytes,20,opt,name=cut,proto3,oneof"`
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Message() {}
 
 func (*AgentMessage_Ping) isAgentMessage_Message() {}
@@ -648,6 +662,8 @@ func (*AgentMessage_TimeUp) isAgentMessage_Message() {}
 func (*AgentMessage_RanksExited) isAgentMessage_Message() {}
 
 func (*AgentMessage_Channels) isAgentMessage_Message() {}
+
+func (*AgentMessage_Cut) isAgentMessage_Message() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1473,6 +1489,148 @@ func (x *ChannelsReply) GetChannels() []*ChannelState {
 	return nil
 }
 
+// Cut says of a job's part on a node whether all its ranks sleep, and what its channels had done by then.
+// It is told unasked when that begins and when it ends, and in answer to AskCut.
+type Cut struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Asleep        bool                   `protobuf:"varint,2,opt,name=asleep,proto3" json:"asleep,omitempty"` // all ranks here sleep until a message comes, and none of theirs is on its way
+	Epoch         uint64                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`   // another one when anything has happened in between
+	Sent          uint64                 `protobuf:"varint,4,opt,name=sent,proto3" json:"sent,omitempty"`     // messages, of all channels here
+	Received      uint64                 `protobuf:"varint,5,opt,name=received,proto3" json:"received,omitempty"`
+	Refused       uint64                 `protobuf:"varint,6,opt,name=refused,proto3" json:"refused,omitempty"`  // sends that found no space
+	Ranks         uint32                 `protobuf:"varint,7,opt,name=ranks,proto3" json:"ranks,omitempty"`      // that have not ended
+	Waiting       uint32                 `protobuf:"varint,8,opt,name=waiting,proto3" json:"waiting,omitempty"`  // of these, those that sleep
+	Pending       uint32                 `protobuf:"varint,9,opt,name=pending,proto3" json:"pending,omitempty"`  // channels with messages or answers on their way
+	Request       uint64                 `protobuf:"varint,10,opt,name=request,proto3" json:"request,omitempty"` // of AskCut; 0: unasked
+	Examined      bool                   `protobuf:"varint,11,opt,name=examined,proto3" json:"examined,omitempty"`
+	Waker         string                 `protobuf:"bytes,12,opt,name=waker,proto3" json:"waker,omitempty"` // when examined: what outside the job could wake it; empty: nothing
+	Waits         []*RankWait            `protobuf:"bytes,13,rep,name=waits,proto3" json:"waits,omitempty"` // when examined
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cut) Reset() {
+	*x = Cut{}
+	mi := &file_score_v1_agent_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cut) ProtoMessage() {}
+
+func (x *Cut) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cut.ProtoReflect.Descriptor instead.
+func (*Cut) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Cut) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *Cut) GetAsleep() bool {
+	if x != nil {
+		return x.Asleep
+	}
+	return false
+}
+
+func (x *Cut) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Cut) GetSent() uint64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *Cut) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *Cut) GetRefused() uint64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
+}
+
+func (x *Cut) GetRanks() uint32 {
+	if x != nil {
+		return x.Ranks
+	}
+	return 0
+}
+
+func (x *Cut) GetWaiting() uint32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *Cut) GetPending() uint32 {
+	if x != nil {
+		return x.Pending
+	}
+	return 0
+}
+
+func (x *Cut) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *Cut) GetExamined() bool {
+	if x != nil {
+		return x.Examined
+	}
+	return false
+}
+
+func (x *Cut) GetWaker() string {
+	if x != nil {
+		return x.Waker
+	}
+	return ""
+}
+
+func (x *Cut) GetWaits() []*RankWait {
+	if x != nil {
+		return x.Waits
+	}
+	return nil
+}
+
 type NameRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -1486,7 +1644,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1656,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1669,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -1561,7 +1719,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +1731,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +1744,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -1632,7 +1790,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1802,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +1815,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -1723,7 +1881,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1893,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1906,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -1802,6 +1960,7 @@ type ServerMessage struct {
 	//	*ServerMessage_AskRankStates
 	//	*ServerMessage_Refused
 	//	*ServerMessage_AskChannels
+	//	*ServerMessage_AskCut
 	Message       isServerMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1809,7 +1968,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +1980,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +1993,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -1952,6 +2111,15 @@ func (x *ServerMessage) GetAskChannels() *AskChannels {
 	return nil
 }
 
+func (x *ServerMessage) GetAskCut() *AskCut {
+	if x != nil {
+		if x, ok := x.Message.(*ServerMessage_AskCut); ok {
+			return x.AskCut
+		}
+	}
+	return nil
+}
+
 type isServerMessage_Message interface {
 	isServerMessage_Message()
 }
@@ -2004,6 +2172,10 @@ type ServerMessage_AskChannels struct {
 	AskChannels *AskChannels `protobuf:"bytes,12,opt,name=ask_channels,json=askChannels,proto3,oneof"`
 }
 
+type ServerMessage_AskCut struct {
+	AskCut *AskCut `protobuf:"bytes,20,opt,name=ask_cut,json=askCut,proto3,oneof"`
+}
+
 func (*ServerMessage_Welcome) isServerMessage_Message() {}
 
 func (*ServerMessage_Pong) isServerMessage_Message() {}
@@ -2028,6 +2200,8 @@ func (*ServerMessage_Refused) isServerMessage_Message() {}
 
 func (*ServerMessage_AskChannels) isServerMessage_Message() {}
 
+func (*ServerMessage_AskCut) isServerMessage_Message() {}
+
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
@@ -2040,7 +2214,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2052,7 +2226,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2065,7 +2239,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -2108,7 +2282,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2294,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2307,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -2182,7 +2356,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2194,7 +2368,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2207,7 +2381,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -2275,18 +2449,20 @@ func (x *Prepare) GetUniverseSize() uint32 {
 
 // Plan is the rotation plan as one node needs it.
 type Plan struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
-	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	OriginNanos   int64                  `protobuf:"varint,3,opt,name=origin_nanos,json=originNanos,proto3" json:"origin_nanos,omitempty"` // cluster time at which rows[0] comes on
-	Rows          []*Plan_Row            `protobuf:"bytes,4,rep,name=rows,proto3" json:"rows,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Term        uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	Version     uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	OriginNanos int64                  `protobuf:"varint,3,opt,name=origin_nanos,json=originNanos,proto3" json:"origin_nanos,omitempty"` // cluster time at which rows[0] comes on
+	Rows        []*Plan_Row            `protobuf:"bytes,4,rep,name=rows,proto3" json:"rows,omitempty"`
+	// Those of this node whose gangs sleep: they have no turn, and are in every row.
+	Asleep        []uint64 `protobuf:"varint,20,rep,packed,name=asleep,proto3" json:"asleep,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2298,7 +2474,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2311,7 +2487,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -2342,6 +2518,13 @@ func (x *Plan) GetRows() []*Plan_Row {
 	return nil
 }
 
+func (x *Plan) GetAsleep() []uint64 {
+	if x != nil {
+		return x.Asleep
+	}
+	return nil
+}
+
 type Kill struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -2352,7 +2535,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2547,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2560,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -2404,7 +2587,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2416,7 +2599,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2429,7 +2612,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -2455,7 +2638,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2467,7 +2650,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2480,7 +2663,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -2502,7 +2685,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2514,7 +2697,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2527,7 +2710,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -2570,7 +2753,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2582,7 +2765,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2595,7 +2778,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -2636,7 +2819,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2831,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2844,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -2690,7 +2873,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +2885,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2898,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -2746,6 +2929,67 @@ func (x *AskChannels) GetRank() uint32 {
 	return 0
 }
 
+// AskCut asks for a job's cut as it is now.
+type AskCut struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	JobId         uint64                 `protobuf:"varint,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Examine       bool                   `protobuf:"varint,3,opt,name=examine,proto3" json:"examine,omitempty"` // look what could wake its processes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskCut) Reset() {
+	*x = AskCut{}
+	mi := &file_score_v1_agent_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskCut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskCut) ProtoMessage() {}
+
+func (x *AskCut) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
+func (*AskCut) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *AskCut) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *AskCut) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *AskCut) GetExamine() bool {
+	if x != nil {
+		return x.Examine
+	}
+	return false
+}
+
 type SwitchReport_Steps struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // 0: the node's whole
@@ -2757,7 +3001,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2769,7 +3013,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2782,7 +3026,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -2821,7 +3065,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2833,7 +3077,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2846,7 +3090,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -2908,7 +3152,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3164,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3177,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -2961,7 +3205,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2973,7 +3217,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2986,7 +3230,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -3030,7 +3274,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x0ffrom_node_index\x18\x04 \x01(\rR\rfromNodeIndex\x12\x12\n" +
 	"\x04down\x18\x05 \x01(\bR\x04down\x12\x12\n" +
 	"\x04data\x18\x06 \x01(\fR\x04data\"\x11\n" +
-	"\x0fCollectResponse\"\x84\x06\n" +
+	"\x0fCollectResponse\"\xa7\x06\n" +
 	"\fAgentMessage\x12'\n" +
 	"\x05hello\x18\x01 \x01(\v2\x0f.score.v1.HelloH\x00R\x05hello\x12$\n" +
 	"\x04ping\x18\x02 \x01(\v2\x0e.score.v1.PingH\x00R\x04ping\x120\n" +
@@ -3049,7 +3293,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"rankStates\x12+\n" +
 	"\atime_up\x18\r \x01(\v2\x10.score.v1.TimeUpH\x00R\x06timeUp\x12:\n" +
 	"\franks_exited\x18\x0e \x01(\v2\x15.score.v1.RanksExitedH\x00R\vranksExited\x125\n" +
-	"\bchannels\x18\x0f \x01(\v2\x17.score.v1.ChannelsReplyH\x00R\bchannelsB\t\n" +
+	"\bchannels\x18\x0f \x01(\v2\x17.score.v1.ChannelsReplyH\x00R\bchannels\x12!\n" +
+	"\x03cut\x18\x14 \x01(\v2\r.score.v1.CutH\x00R\x03cutB\t\n" +
 	"\amessage\"\xa0\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
@@ -3118,7 +3363,22 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\agang_on\x18\x03 \x01(\bR\x06gangOn\"]\n" +
 	"\rChannelsReply\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x122\n" +
-	"\bchannels\x18\x02 \x03(\v2\x16.score.v1.ChannelStateR\bchannels\"\x8e\x01\n" +
+	"\bchannels\x18\x02 \x03(\v2\x16.score.v1.ChannelStateR\bchannels\"\xd4\x02\n" +
+	"\x03Cut\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x16\n" +
+	"\x06asleep\x18\x02 \x01(\bR\x06asleep\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12\x12\n" +
+	"\x04sent\x18\x04 \x01(\x04R\x04sent\x12\x1a\n" +
+	"\breceived\x18\x05 \x01(\x04R\breceived\x12\x18\n" +
+	"\arefused\x18\x06 \x01(\x04R\arefused\x12\x14\n" +
+	"\x05ranks\x18\a \x01(\rR\x05ranks\x12\x18\n" +
+	"\awaiting\x18\b \x01(\rR\awaiting\x12\x18\n" +
+	"\apending\x18\t \x01(\rR\apending\x12\x18\n" +
+	"\arequest\x18\n" +
+	" \x01(\x04R\arequest\x12\x1a\n" +
+	"\bexamined\x18\v \x01(\bR\bexamined\x12\x14\n" +
+	"\x05waker\x18\f \x01(\tR\x05waker\x12(\n" +
+	"\x05waits\x18\r \x03(\v2\x12.score.v1.RankWaitR\x05waits\"\x8e\x01\n" +
 	"\vNameRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12 \n" +
@@ -3165,7 +3425,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bjobs_out\x18\a \x03(\x04R\ajobsOut\x1aH\n" +
 	"\bJobUsage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xbb\x04\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xe8\x04\n" +
 	"\rServerMessage\x12-\n" +
 	"\awelcome\x18\x01 \x01(\v2\x11.score.v1.WelcomeH\x00R\awelcome\x12$\n" +
 	"\x04pong\x18\x02 \x01(\v2\x0e.score.v1.PongH\x00R\x04pong\x12-\n" +
@@ -3179,7 +3439,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x0fask_rank_states\x18\n" +
 	" \x01(\v2\x17.score.v1.AskRankStatesH\x00R\raskRankStates\x12\x1a\n" +
 	"\arefused\x18\v \x01(\tH\x00R\arefused\x12:\n" +
-	"\fask_channels\x18\f \x01(\v2\x15.score.v1.AskChannelsH\x00R\vaskChannelsB\t\n" +
+	"\fask_channels\x18\f \x01(\v2\x15.score.v1.AskChannelsH\x00R\vaskChannels\x12+\n" +
+	"\aask_cut\x18\x14 \x01(\v2\x10.score.v1.AskCutH\x00R\x06askCutB\t\n" +
 	"\amessage\"n\n" +
 	"\aWelcome\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x18\n" +
@@ -3206,12 +3467,13 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\runiverse_size\x18\t \x01(\rR\funiverseSize\x1a9\n" +
 	"\vPreputEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd1\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe9\x01\n" +
 	"\x04Plan\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12!\n" +
 	"\forigin_nanos\x18\x03 \x01(\x03R\voriginNanos\x12&\n" +
-	"\x04rows\x18\x04 \x03(\v2\x12.score.v1.Plan.RowR\x04rows\x1aP\n" +
+	"\x04rows\x18\x04 \x03(\v2\x12.score.v1.Plan.RowR\x04rows\x12\x16\n" +
+	"\x06asleep\x18\x14 \x03(\x04R\x06asleep\x1aP\n" +
 	"\x03Row\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1f\n" +
 	"\vslice_nanos\x18\x02 \x01(\x03R\n" +
@@ -3243,7 +3505,11 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x17\n" +
 	"\ajob_ids\x18\x02 \x03(\x04R\x06jobIds\x12\x19\n" +
 	"\bone_rank\x18\x03 \x01(\bR\aoneRank\x12\x12\n" +
-	"\x04rank\x18\x04 \x01(\rR\x04rank*a\n" +
+	"\x04rank\x18\x04 \x01(\rR\x04rank\"S\n" +
+	"\x06AskCut\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x15\n" +
+	"\x06job_id\x18\x02 \x01(\x04R\x05jobId\x12\x18\n" +
+	"\aexamine\x18\x03 \x01(\bR\aexamine*a\n" +
 	"\x06NameOp\x12\x17\n" +
 	"\x13NAME_OP_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fNAME_OP_PUBLISH\x10\x01\x12\x12\n" +
@@ -3268,7 +3534,7 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_score_v1_agent_proto_goTypes = []any{
 	(NameOp)(0),                   // 0: score.v1.NameOp
 	(*StdioUp)(nil),               // 1: score.v1.StdioUp
@@ -3288,41 +3554,44 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*JobNote)(nil),               // 15: score.v1.JobNote
 	(*RankStatesReply)(nil),       // 16: score.v1.RankStatesReply
 	(*ChannelsReply)(nil),         // 17: score.v1.ChannelsReply
-	(*NameRequest)(nil),           // 18: score.v1.NameRequest
-	(*SpawnRequest)(nil),          // 19: score.v1.SpawnRequest
-	(*SpawnApp)(nil),              // 20: score.v1.SpawnApp
-	(*SwitchReport)(nil),          // 21: score.v1.SwitchReport
-	(*ServerMessage)(nil),         // 22: score.v1.ServerMessage
-	(*Welcome)(nil),               // 23: score.v1.Welcome
-	(*Pong)(nil),                  // 24: score.v1.Pong
-	(*Prepare)(nil),               // 25: score.v1.Prepare
-	(*Plan)(nil),                  // 26: score.v1.Plan
-	(*Kill)(nil),                  // 27: score.v1.Kill
-	(*SignalRanks)(nil),           // 28: score.v1.SignalRanks
-	(*Forget)(nil),                // 29: score.v1.Forget
-	(*NameReply)(nil),             // 30: score.v1.NameReply
-	(*SpawnReply)(nil),            // 31: score.v1.SpawnReply
-	(*AskRankStates)(nil),         // 32: score.v1.AskRankStates
-	(*AskChannels)(nil),           // 33: score.v1.AskChannels
-	nil,                           // 34: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),    // 35: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil), // 36: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil), // 37: score.v1.SwitchReport.JobUsage
-	nil,                           // 38: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),              // 39: score.v1.Plan.Row
-	(*Stdin)(nil),                 // 40: score.v1.Stdin
-	(*Output)(nil),                // 41: score.v1.Output
-	(*Usage)(nil),                 // 42: score.v1.Usage
-	(*RankState)(nil),             // 43: score.v1.RankState
-	(*ChannelState)(nil),          // 44: score.v1.ChannelState
-	(*JobSpec)(nil),               // 45: score.v1.JobSpec
-	(*Identity)(nil),              // 46: score.v1.Identity
-	(*NodePlace)(nil),             // 47: score.v1.NodePlace
-	(*Flushes)(nil),               // 48: score.v1.Flushes
+	(*Cut)(nil),                   // 18: score.v1.Cut
+	(*NameRequest)(nil),           // 19: score.v1.NameRequest
+	(*SpawnRequest)(nil),          // 20: score.v1.SpawnRequest
+	(*SpawnApp)(nil),              // 21: score.v1.SpawnApp
+	(*SwitchReport)(nil),          // 22: score.v1.SwitchReport
+	(*ServerMessage)(nil),         // 23: score.v1.ServerMessage
+	(*Welcome)(nil),               // 24: score.v1.Welcome
+	(*Pong)(nil),                  // 25: score.v1.Pong
+	(*Prepare)(nil),               // 26: score.v1.Prepare
+	(*Plan)(nil),                  // 27: score.v1.Plan
+	(*Kill)(nil),                  // 28: score.v1.Kill
+	(*SignalRanks)(nil),           // 29: score.v1.SignalRanks
+	(*Forget)(nil),                // 30: score.v1.Forget
+	(*NameReply)(nil),             // 31: score.v1.NameReply
+	(*SpawnReply)(nil),            // 32: score.v1.SpawnReply
+	(*AskRankStates)(nil),         // 33: score.v1.AskRankStates
+	(*AskChannels)(nil),           // 34: score.v1.AskChannels
+	(*AskCut)(nil),                // 35: score.v1.AskCut
+	nil,                           // 36: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),    // 37: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil), // 38: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil), // 39: score.v1.SwitchReport.JobUsage
+	nil,                           // 40: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),              // 41: score.v1.Plan.Row
+	(*Stdin)(nil),                 // 42: score.v1.Stdin
+	(*Output)(nil),                // 43: score.v1.Output
+	(*Usage)(nil),                 // 44: score.v1.Usage
+	(*RankState)(nil),             // 45: score.v1.RankState
+	(*ChannelState)(nil),          // 46: score.v1.ChannelState
+	(*RankWait)(nil),              // 47: score.v1.RankWait
+	(*JobSpec)(nil),               // 48: score.v1.JobSpec
+	(*Identity)(nil),              // 49: score.v1.Identity
+	(*NodePlace)(nil),             // 50: score.v1.NodePlace
+	(*Flushes)(nil),               // 51: score.v1.Flushes
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	40, // 0: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	41, // 1: score.v1.StdioDown.output:type_name -> score.v1.Output
+	42, // 0: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	43, // 1: score.v1.StdioDown.output:type_name -> score.v1.Output
 	6,  // 2: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
 	7,  // 3: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
 	8,  // 4: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
@@ -3330,53 +3599,56 @@ var file_score_v1_agent_proto_depIdxs = []int32{
 	10, // 6: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
 	12, // 7: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
 	13, // 8: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	21, // 9: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	18, // 10: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	19, // 11: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	22, // 9: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	19, // 10: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	20, // 11: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
 	15, // 12: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
 	16, // 13: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
 	14, // 14: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
 	11, // 15: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
 	17, // 16: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	10, // 17: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	42, // 18: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	43, // 19: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	44, // 20: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
-	0,  // 21: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	20, // 22: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	34, // 23: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	35, // 24: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	36, // 25: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	37, // 26: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	23, // 27: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	24, // 28: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	25, // 29: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	26, // 30: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	27, // 31: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	28, // 32: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	29, // 33: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	30, // 34: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	31, // 35: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	32, // 36: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	33, // 37: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	45, // 38: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	46, // 39: score.v1.Prepare.user:type_name -> score.v1.Identity
-	47, // 40: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	38, // 41: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	39, // 42: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	48, // 43: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	42, // 44: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	5,  // 45: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	1,  // 46: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	3,  // 47: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	22, // 48: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	2,  // 49: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	4,  // 50: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	48, // [48:51] is the sub-list for method output_type
-	45, // [45:48] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	18, // 17: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	10, // 18: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	44, // 19: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	45, // 20: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	46, // 21: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	47, // 22: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	0,  // 23: score.v1.NameRequest.op:type_name -> score.v1.NameOp
+	21, // 24: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	36, // 25: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	37, // 26: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	38, // 27: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	39, // 28: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	24, // 29: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	25, // 30: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	26, // 31: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	27, // 32: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	28, // 33: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	29, // 34: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	30, // 35: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	31, // 36: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	32, // 37: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	33, // 38: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	34, // 39: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	35, // 40: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	48, // 41: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	49, // 42: score.v1.Prepare.user:type_name -> score.v1.Identity
+	50, // 43: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	40, // 44: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	41, // 45: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	51, // 46: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	44, // 47: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	5,  // 48: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	1,  // 49: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	3,  // 50: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	23, // 51: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	2,  // 52: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	4,  // 53: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	51, // [51:54] is the sub-list for method output_type
+	48, // [48:51] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -3410,8 +3682,9 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_TimeUp)(nil),
 		(*AgentMessage_RanksExited)(nil),
 		(*AgentMessage_Channels)(nil),
+		(*AgentMessage_Cut)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[21].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[22].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -3424,6 +3697,7 @@ func file_score_v1_agent_proto_init() {
 		(*ServerMessage_AskRankStates)(nil),
 		(*ServerMessage_Refused)(nil),
 		(*ServerMessage_AskChannels)(nil),
+		(*ServerMessage_AskCut)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3431,7 +3705,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -250,22 +250,24 @@ const (
 	EndReason_END_REASON_MEMORY_LIMIT EndReason = 6
 	EndReason_END_REASON_CANNOT_START EndReason = 7 // not found, not executable, no such directory
 	EndReason_END_REASON_NODE_LOST    EndReason = 8
-	EndReason_END_REASON_CLUSTER      EndReason = 9 // a fault of ours
+	EndReason_END_REASON_CLUSTER      EndReason = 9  // a fault of ours
+	EndReason_END_REASON_DEADLOCK     EndReason = 20 // all ranks waited for each other, and kill_on_deadlock was asked for
 )
 
 // Enum value maps for EndReason.
 var (
 	EndReason_name = map[int32]string{
-		0: "END_REASON_UNSPECIFIED",
-		1: "END_REASON_EXITED",
-		2: "END_REASON_RANK_FAILED",
-		3: "END_REASON_ABORTED",
-		4: "END_REASON_CANCELLED",
-		5: "END_REASON_TIME_LIMIT",
-		6: "END_REASON_MEMORY_LIMIT",
-		7: "END_REASON_CANNOT_START",
-		8: "END_REASON_NODE_LOST",
-		9: "END_REASON_CLUSTER",
+		0:  "END_REASON_UNSPECIFIED",
+		1:  "END_REASON_EXITED",
+		2:  "END_REASON_RANK_FAILED",
+		3:  "END_REASON_ABORTED",
+		4:  "END_REASON_CANCELLED",
+		5:  "END_REASON_TIME_LIMIT",
+		6:  "END_REASON_MEMORY_LIMIT",
+		7:  "END_REASON_CANNOT_START",
+		8:  "END_REASON_NODE_LOST",
+		9:  "END_REASON_CLUSTER",
+		20: "END_REASON_DEADLOCK",
 	}
 	EndReason_value = map[string]int32{
 		"END_REASON_UNSPECIFIED":  0,
@@ -278,6 +280,7 @@ var (
 		"END_REASON_CANNOT_START": 7,
 		"END_REASON_NODE_LOST":    8,
 		"END_REASON_CLUSTER":      9,
+		"END_REASON_DEADLOCK":     20,
 	}
 )
 
@@ -389,10 +392,11 @@ type JobSpec struct {
 	Stdin              StdinMode              `protobuf:"varint,15,opt,name=stdin,proto3,enum=score.v1.StdinMode" json:"stdin,omitempty"`
 	Mpi                MpiMode                `protobuf:"varint,16,opt,name=mpi,proto3,enum=score.v1.MpiMode" json:"mpi,omitempty"`
 	Distribution       Distribution           `protobuf:"varint,17,opt,name=distribution,proto3,enum=score.v1.Distribution" json:"distribution,omitempty"`
-	KillOnBadExit      bool                   `protobuf:"varint,18,opt,name=kill_on_bad_exit,json=killOnBadExit,proto3" json:"kill_on_bad_exit,omitempty"` // any rank's non-zero exit ends the gang
-	Detached           bool                   `protobuf:"varint,19,opt,name=detached,proto3" json:"detached,omitempty"`                                    // output goes to the files below, on the nodes
-	StdoutPattern      string                 `protobuf:"bytes,20,opt,name=stdout_pattern,json=stdoutPattern,proto3" json:"stdout_pattern,omitempty"`      // %t rank, %N node, %j job, %% percent
-	StderrPattern      string                 `protobuf:"bytes,21,opt,name=stderr_pattern,json=stderrPattern,proto3" json:"stderr_pattern,omitempty"`      // empty: with stdout
+	KillOnDeadlock     bool                   `protobuf:"varint,40,opt,name=kill_on_deadlock,json=killOnDeadlock,proto3" json:"kill_on_deadlock,omitempty"` // end the job when nothing can wake it any more
+	KillOnBadExit      bool                   `protobuf:"varint,18,opt,name=kill_on_bad_exit,json=killOnBadExit,proto3" json:"kill_on_bad_exit,omitempty"`  // any rank's non-zero exit ends the gang
+	Detached           bool                   `protobuf:"varint,19,opt,name=detached,proto3" json:"detached,omitempty"`                                     // output goes to the files below, on the nodes
+	StdoutPattern      string                 `protobuf:"bytes,20,opt,name=stdout_pattern,json=stdoutPattern,proto3" json:"stdout_pattern,omitempty"`       // %t rank, %N node, %j job, %% percent
+	StderrPattern      string                 `protobuf:"bytes,21,opt,name=stderr_pattern,json=stderrPattern,proto3" json:"stderr_pattern,omitempty"`       // empty: with stdout
 	StdinPattern       string                 `protobuf:"bytes,22,opt,name=stdin_pattern,json=stdinPattern,proto3" json:"stdin_pattern,omitempty"`
 	Label              bool                   `protobuf:"varint,23,opt,name=label,proto3" json:"label,omitempty"`                      // detached output only: prefix lines with the rank
 	NodeList           []string               `protobuf:"bytes,24,rep,name=node_list,json=nodeList,proto3" json:"node_list,omitempty"` // nodes that must take part
@@ -549,6 +553,13 @@ func (x *JobSpec) GetDistribution() Distribution {
 		return x.Distribution
 	}
 	return Distribution_DISTRIBUTION_UNSPECIFIED
+}
+
+func (x *JobSpec) GetKillOnDeadlock() bool {
+	if x != nil {
+		return x.KillOnDeadlock
+	}
+	return false
 }
 
 func (x *JobSpec) GetKillOnBadExit() bool {
@@ -1039,6 +1050,7 @@ type Job struct {
 	Usage          *Usage                 `protobuf:"bytes,12,opt,name=usage,proto3" json:"usage,omitempty"`
 	WaitingFor     string                 `protobuf:"bytes,13,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"` // why it is queued, in a few words
 	ParentJob      uint64                 `protobuf:"varint,14,opt,name=parent_job,json=parentJob,proto3" json:"parent_job,omitempty"`   // of a spawned job
+	Idle           *Idleness              `protobuf:"bytes,30,opt,name=idle,proto3" json:"idle,omitempty"`                               // absent unless all its ranks sleep
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1171,6 +1183,200 @@ func (x *Job) GetParentJob() uint64 {
 	return 0
 }
 
+func (x *Job) GetIdle() *Idleness {
+	if x != nil {
+		return x.Idle
+	}
+	return nil
+}
+
+// Idleness tells of a running job that all its ranks sleep until a message comes, and that none is on its
+// way. Its slices are other jobs' meanwhile.
+type Idleness struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	SinceNanos      int64                  `protobuf:"varint,1,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"`
+	DeadlockedNanos int64                  `protobuf:"varint,2,opt,name=deadlocked_nanos,json=deadlockedNanos,proto3" json:"deadlocked_nanos,omitempty"` // since when it is known that nothing outside can wake it; 0: it is not
+	Waker           string                 `protobuf:"bytes,3,opt,name=waker,proto3" json:"waker,omitempty"`                                             // what may wake it; empty: nothing, or nobody has looked yet
+	Waits           []*RankWait            `protobuf:"bytes,4,rep,name=waits,proto3" json:"waits,omitempty"`                                             // of each channel that a rank waits on
+	Sent            uint64                 `protobuf:"varint,5,opt,name=sent,proto3" json:"sent,omitempty"`                                              // messages
+	Received        uint64                 `protobuf:"varint,6,opt,name=received,proto3" json:"received,omitempty"`
+	Refused         uint64                 `protobuf:"varint,7,opt,name=refused,proto3" json:"refused,omitempty"` // sends that found no space
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Idleness) Reset() {
+	*x = Idleness{}
+	mi := &file_score_v1_job_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Idleness) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Idleness) ProtoMessage() {}
+
+func (x *Idleness) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_job_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Idleness.ProtoReflect.Descriptor instead.
+func (*Idleness) Descriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Idleness) GetSinceNanos() int64 {
+	if x != nil {
+		return x.SinceNanos
+	}
+	return 0
+}
+
+func (x *Idleness) GetDeadlockedNanos() int64 {
+	if x != nil {
+		return x.DeadlockedNanos
+	}
+	return 0
+}
+
+func (x *Idleness) GetWaker() string {
+	if x != nil {
+		return x.Waker
+	}
+	return ""
+}
+
+func (x *Idleness) GetWaits() []*RankWait {
+	if x != nil {
+		return x.Waits
+	}
+	return nil
+}
+
+func (x *Idleness) GetSent() uint64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *Idleness) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *Idleness) GetRefused() uint64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
+}
+
+// RankWait says how a rank sleeps on one channel.
+type RankWait struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rank          uint32                 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Channel       uint32                 `protobuf:"varint,3,opt,name=channel,proto3" json:"channel,omitempty"`
+	Wait          string                 `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"` // message, space, or time: it ends by itself
+	SinceNanos    int64                  `protobuf:"varint,5,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"`
+	Sent          uint64                 `protobuf:"varint,6,opt,name=sent,proto3" json:"sent,omitempty"` // messages on this channel
+	Received      uint64                 `protobuf:"varint,7,opt,name=received,proto3" json:"received,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RankWait) Reset() {
+	*x = RankWait{}
+	mi := &file_score_v1_job_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RankWait) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RankWait) ProtoMessage() {}
+
+func (x *RankWait) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_job_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RankWait.ProtoReflect.Descriptor instead.
+func (*RankWait) Descriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RankWait) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *RankWait) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *RankWait) GetChannel() uint32 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+func (x *RankWait) GetWait() string {
+	if x != nil {
+		return x.Wait
+	}
+	return ""
+}
+
+func (x *RankWait) GetSinceNanos() int64 {
+	if x != nil {
+		return x.SinceNanos
+	}
+	return 0
+}
+
+func (x *RankWait) GetSent() uint64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *RankWait) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
 var File_score_v1_job_proto protoreflect.FileDescriptor
 
 const file_score_v1_job_proto_rawDesc = "" +
@@ -1179,7 +1385,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\rResourceLimit\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\rR\bresource\x12\x12\n" +
 	"\x04soft\x18\x02 \x01(\x04R\x04soft\x12\x12\n" +
-	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\xed\x06\n" +
+	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\x97\a\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
@@ -1198,7 +1404,8 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x05umask\x18\x0e \x01(\rR\x05umask\x12)\n" +
 	"\x05stdin\x18\x0f \x01(\x0e2\x13.score.v1.StdinModeR\x05stdin\x12#\n" +
 	"\x03mpi\x18\x10 \x01(\x0e2\x11.score.v1.MpiModeR\x03mpi\x12:\n" +
-	"\fdistribution\x18\x11 \x01(\x0e2\x16.score.v1.DistributionR\fdistribution\x12'\n" +
+	"\fdistribution\x18\x11 \x01(\x0e2\x16.score.v1.DistributionR\fdistribution\x12(\n" +
+	"\x10kill_on_deadlock\x18( \x01(\bR\x0ekillOnDeadlock\x12'\n" +
 	"\x10kill_on_bad_exit\x18\x12 \x01(\bR\rkillOnBadExit\x12\x1a\n" +
 	"\bdetached\x18\x13 \x01(\bR\bdetached\x12%\n" +
 	"\x0estdout_pattern\x18\x14 \x01(\tR\rstdoutPattern\x12%\n" +
@@ -1241,7 +1448,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x0ereceived_bytes\x18\x05 \x01(\x04R\rreceivedBytes\x12\x12\n" +
 	"\x04full\x18\x06 \x01(\x04R\x04full\x12\x16\n" +
 	"\x06nacked\x18\a \x01(\x04R\x06nacked\x12\x16\n" +
-	"\x06resent\x18\b \x01(\x04R\x06resent\"\xed\x03\n" +
+	"\x06resent\x18\b \x01(\x04R\x06resent\"\x95\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -1260,7 +1467,26 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\vwaiting_for\x18\r \x01(\tR\n" +
 	"waitingFor\x12\x1d\n" +
 	"\n" +
-	"parent_job\x18\x0e \x01(\x04R\tparentJob*\x94\x01\n" +
+	"parent_job\x18\x0e \x01(\x04R\tparentJob\x12&\n" +
+	"\x04idle\x18\x1e \x01(\v2\x12.score.v1.IdlenessR\x04idle\"\xe0\x01\n" +
+	"\bIdleness\x12\x1f\n" +
+	"\vsince_nanos\x18\x01 \x01(\x03R\n" +
+	"sinceNanos\x12)\n" +
+	"\x10deadlocked_nanos\x18\x02 \x01(\x03R\x0fdeadlockedNanos\x12\x14\n" +
+	"\x05waker\x18\x03 \x01(\tR\x05waker\x12(\n" +
+	"\x05waits\x18\x04 \x03(\v2\x12.score.v1.RankWaitR\x05waits\x12\x12\n" +
+	"\x04sent\x18\x05 \x01(\x04R\x04sent\x12\x1a\n" +
+	"\breceived\x18\x06 \x01(\x04R\breceived\x12\x18\n" +
+	"\arefused\x18\a \x01(\x04R\arefused\"\xb1\x01\n" +
+	"\bRankWait\x12\x12\n" +
+	"\x04rank\x18\x01 \x01(\rR\x04rank\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
+	"\achannel\x18\x03 \x01(\rR\achannel\x12\x12\n" +
+	"\x04wait\x18\x04 \x01(\tR\x04wait\x12\x1f\n" +
+	"\vsince_nanos\x18\x05 \x01(\x03R\n" +
+	"sinceNanos\x12\x12\n" +
+	"\x04sent\x18\x06 \x01(\x04R\x04sent\x12\x1a\n" +
+	"\breceived\x18\a \x01(\x04R\breceived*\x94\x01\n" +
 	"\bJobState\x12\x19\n" +
 	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10JOB_STATE_QUEUED\x10\x01\x12\x16\n" +
@@ -1280,7 +1506,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\fDistribution\x12\x1c\n" +
 	"\x18DISTRIBUTION_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12DISTRIBUTION_BLOCK\x10\x01\x12\x17\n" +
-	"\x13DISTRIBUTION_CYCLIC\x10\x02*\x93\x02\n" +
+	"\x13DISTRIBUTION_CYCLIC\x10\x02*\xac\x02\n" +
 	"\tEndReason\x12\x1a\n" +
 	"\x16END_REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11END_REASON_EXITED\x10\x01\x12\x1a\n" +
@@ -1291,7 +1517,8 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x17END_REASON_MEMORY_LIMIT\x10\x06\x12\x1b\n" +
 	"\x17END_REASON_CANNOT_START\x10\a\x12\x18\n" +
 	"\x14END_REASON_NODE_LOST\x10\b\x12\x16\n" +
-	"\x12END_REASON_CLUSTER\x10\tB\"Z score/scored/api/scorev1;scorev1b\x06proto3"
+	"\x12END_REASON_CLUSTER\x10\t\x12\x17\n" +
+	"\x13END_REASON_DEADLOCK\x10\x14B\"Z score/scored/api/scorev1;scorev1b\x06proto3"
 
 var (
 	file_score_v1_job_proto_rawDescOnce sync.Once
@@ -1306,7 +1533,7 @@ func file_score_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_score_v1_job_proto_goTypes = []any{
 	(JobState)(0),         // 0: score.v1.JobState
 	(StdinMode)(0),        // 1: score.v1.StdinMode
@@ -1321,6 +1548,8 @@ var file_score_v1_job_proto_goTypes = []any{
 	(*Usage)(nil),         // 10: score.v1.Usage
 	(*Messages)(nil),      // 11: score.v1.Messages
 	(*Job)(nil),           // 12: score.v1.Job
+	(*Idleness)(nil),      // 13: score.v1.Idleness
+	(*RankWait)(nil),      // 14: score.v1.RankWait
 }
 var file_score_v1_job_proto_depIdxs = []int32{
 	5,  // 0: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
@@ -1335,11 +1564,13 @@ var file_score_v1_job_proto_depIdxs = []int32{
 	8,  // 9: score.v1.Job.places:type_name -> score.v1.NodePlace
 	9,  // 10: score.v1.Job.verdict:type_name -> score.v1.Verdict
 	10, // 11: score.v1.Job.usage:type_name -> score.v1.Usage
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	13, // 12: score.v1.Job.idle:type_name -> score.v1.Idleness
+	14, // 13: score.v1.Idleness.waits:type_name -> score.v1.RankWait
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_job_proto_init() }
@@ -1353,7 +1584,7 @@ func file_score_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_job_proto_rawDesc), len(file_score_v1_job_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
