@@ -16,6 +16,16 @@ type RotationRow struct {
 	Asleep []JobID
 }
 
+// Present are all that may run in the row, those that sleep included, ascending.
+func (r *RotationRow) Present() []JobID {
+	if len(r.Asleep) == 0 {
+		return r.Jobs
+	}
+	all := slices.Concat(r.Jobs, r.Asleep)
+	slices.Sort(all)
+	return all
+}
+
 // Rotation tells for every instant from Origin on which row runs. The leader makes it by
 // Next; agents follow the clock with At. Of several rotations, the one with the highest
 // (Term, Version) among those whose Origin has come is the one to obey: a later version

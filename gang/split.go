@@ -6,7 +6,7 @@ package gang
 func (r *Rotation) Split(nodesOf func(JobID) []NodeID) map[NodeID][][]JobID {
 	split := make(map[NodeID][][]JobID)
 	for pos := range r.Rows {
-		for _, id := range r.Rows[pos].Jobs {
+		for _, id := range r.Rows[pos].Present() {
 			for _, node := range nodesOf(id) {
 				rows := split[node]
 				if rows == nil {

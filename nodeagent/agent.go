@@ -42,6 +42,7 @@ type Agent struct {
 	link     *uplink.Link
 	peers    *peers
 	metrics  *metrics.Metrics
+	cuts     *cuts
 	// connected says that there is a stream to the leader.
 	connected atomic.Bool
 
@@ -73,6 +74,7 @@ func New(options Options) (*Agent, error) {
 		a.cpuIDs[i] = uint32(cpu)
 	}
 	a.peers = newPeers(a.key)
+	a.cuts = newCuts(a)
 	a.metrics = metrics.New(options.Name, a.gauges)
 	a.clock = &timekeeper{log: a.log, changed: func(term uint64, offset int64) { a.switcher.Offset(term, offset) }}
 	a.link = uplink.New(uplink.Options{

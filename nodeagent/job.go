@@ -114,6 +114,16 @@ func (j *job) on() bool {
 	return j.handle != nil && j.handle.On()
 }
 
+// held does something with what the job has here, unless it is forgotten: its container may be closed
+// by then. do must not wait, nor call the job.
+func (j *job) held(do func(*dataplane.Job, *stewards.Steward, *switcher.Handle)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.forgotten && j.steward != nil && j.handle != nil && j.channels != nil {
+		do(j.channels, j.steward, j.handle)
+	}
+}
+
 // place is the job's part here.
 func (j *job) place() *scorev1.NodePlace {
 	return j.order.GetPlaces()[j.order.GetNodeIndex()]

@@ -28,6 +28,7 @@ func (a leaderOrders) Welcome(welcome *scorev1.Welcome) {
 		a.log.Info("the leader does not know a job; it is ended", zap.Uint64("job", j.id))
 		a.forget(j.id)
 	}
+	a.cuts.tellAgain()
 	a.connected.Store(true)
 	a.log.Info("connected to the leader", zap.Uint64("term", welcome.GetTerm()))
 }
@@ -46,6 +47,7 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 		a.prepare(m.Prepare)
 	case *scorev1.ServerMessage_Plan:
 		_ = failpoint.Hit(failpoint.PlanArrived) // cannot fail
+		a.cuts.planned(m.Plan)
 		a.switcher.Plan(planOf(m.Plan))
 	case *scorev1.ServerMessage_Kill:
 		a.kill(m.Kill)
@@ -61,6 +63,8 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 		a.askRankStates(m.AskRankStates)
 	case *scorev1.ServerMessage_AskChannels:
 		a.askChannels(m.AskChannels)
+	case *scorev1.ServerMessage_AskCut:
+		a.cuts.ask(m.AskCut)
 	case *scorev1.ServerMessage_Welcome, *scorev1.ServerMessage_Pong, *scorev1.ServerMessage_Refused:
 		// The uplink's own.
 	}

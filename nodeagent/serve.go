@@ -52,6 +52,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener) error {
 	}
 	parts.Go(func() { a.pool.Run(ctx) })
 	parts.Go(func() { a.reports(ctx) })
+	parts.Go(func() { a.cuts.run(ctx) })
 	parts.Go(func() {
 		if err := a.link.Run(ctx); err != nil {
 			cancel(err)

@@ -81,6 +81,7 @@ func (c *Client) ask(request Request, want int) ([]*os.File, error) {
 	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLost, err)
 	}
+	defer c.noDeadline()
 	packet := request.encode()
 	if _, err := c.conn.Write(packet[:]); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLost, err)
@@ -106,6 +107,10 @@ func (c *Client) ask(request Request, want int) ([]*os.File, error) {
 	}
 	return files, nil
 }
+
+// noDeadline leaves no timer behind: of a program that waits for nothing but messages it can be told that
+// nothing else will wake it.
+func (c *Client) noDeadline() { _ = c.conn.SetDeadline(time.Time{}) }
 
 func (s Status) err() error {
 	switch s {

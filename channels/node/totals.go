@@ -36,3 +36,6 @@ func add(to *link.Stats, s link.Stats) {
 	to.Fragmented += s.Fragmented
 	to.Calls += s.Calls
 }
+
+// Contexts is how many contexts there are now. It does not wait.
+func (n *Node) Contexts() int { return int(n.resident.Load()) }

@@ -195,3 +195,6 @@ func priority(o Options) int {
 	}
 	return 0
 }
+
+// Contexts is how many contexts there are now.
+func (p *Plane) Contexts() int { return p.node.Contexts() }

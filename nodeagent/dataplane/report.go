@@ -7,6 +7,7 @@ import (
 	"score/channels/link"
 	"score/channels/node"
 	"score/flowctl"
+	"score/nodeagent/wakers"
 	"score/scored/api/scorev1"
 )
 
@@ -98,4 +99,14 @@ func peerOf(p *node.PeerStatus) *scorev1.ChannelPeer {
 		peer.Hold = p.Sender.Hold.String()
 	}
 	return peer
+}
+
+// Cut fills c with what the job's channels here have done, see node.Job.Cut.
+func (j *Job) Cut(c *node.Cut) { j.handle.Cut(c) }
+
+// Own names what the job's channels here are made of, as the kernel does where it tells for what a
+// process waits.
+func (j *Job) Own() wakers.Own {
+	images, sockets := j.handle.Inodes()
+	return wakers.Own{Images: images, Sockets: sockets}
 }

@@ -64,16 +64,16 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	case ctxswitch.EffectFreeze:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Freeze())
-		j.handle.on.Store(false)
+		j.handle.set(false, s.clock.now())
 		s.freezing = append(s.freezing, freezing{effect: effect, job: j})
 		s.lookAt, s.pause = 0, s.firstPause()
 	case ctxswitch.EffectThaw:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Thaw())
-		j.handle.on.Store(true)
+		j.handle.set(true, s.clock.now())
 		s.order(s.clock.now(), ctxswitch.Done(effect))
 	case ctxswitch.EffectLaunch:
-		j.handle.on.Store(true)
+		j.handle.set(true, s.clock.now())
 		err := failpoint.Hit(failpoint.LaunchBegin)
 		if err == nil {
 			err = j.Launch()

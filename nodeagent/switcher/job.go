@@ -37,12 +37,37 @@ type Job struct {
 
 // Handle tells of a job without asking the thread.
 type Handle struct {
-	on atomic.Bool
+	on    atomic.Bool
+	since atomic.Int64 // when it came on last
+	ran   atomic.Int64 // ns that it was on before that
 }
 
 // On says whether the job's gang is on: launched, or let go, and not stopped
 // since.
 func (h *Handle) On() bool { return h.on.Load() }
+
+// Ran is how long the gang has been on so far at the present instant, of
+// realtime.Now.
+func (h *Handle) Ran(now int64) time.Duration {
+	ran := h.ran.Load() // before on: a stop in between is not counted twice
+	if h.on.Load() {
+		ran += max(now-h.since.Load(), 0)
+	}
+	return time.Duration(ran)
+}
+
+// set notes that the gang comes on, or is stopped.
+func (h *Handle) set(on bool, now int64) {
+	if on == h.on.Load() {
+		return
+	}
+	if on {
+		h.since.Store(now)
+	} else {
+		h.ran.Add(now - h.since.Load())
+	}
+	h.on.Store(on)
+}
 
 // job is the thread's own view.
 type job struct {

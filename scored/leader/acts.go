@@ -148,6 +148,7 @@ func (b *brain) nodeDone(j *job, p *part, usage *scorev1.Usage) {
 	if usage != nil {
 		p.use(usage, b.now)
 	}
+	b.cutEnded(j, p)
 	if !j.all(func(p *part) bool { return p.done }) {
 		return
 	}
@@ -173,6 +174,7 @@ func (j *job) exitVerdict() *scorev1.Verdict {
 // end takes the gang out of the plan and orders its nodes to kill what is left.
 func (b *brain) end(j *job, v *scorev1.Verdict) {
 	j.state, j.verdict = ending, v
+	b.forgetIdle(j)
 	b.gang.SetIdle(gang.JobID(j.id), true)
 	b.planDirty = true
 	b.kill(j, v.GetMessage())
@@ -201,6 +203,7 @@ func (b *brain) conclude(j *job, v *scorev1.Verdict) {
 		v.Message += "; submit it again"
 	}
 	j.state, j.verdict, j.ended, j.deadline, j.again = done, v, b.now, 0, ""
+	b.forgetIdle(j)
 	b.propose(&statepb.Command{Command: &statepb.Command_End{End: &statepb.End{JobId: j.id, Verdict: v, Usage: j.usage()}}})
 	b.gang.Remove(gang.JobID(j.id))
 	b.placeDirty, b.planDirty = true, true

@@ -51,6 +51,8 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 		}
 	case *scorev1.AgentMessage_RankStates:
 		b.rankStates(n, m.RankStates)
+	case *scorev1.AgentMessage_Cut:
+		b.heardCut(n, m.Cut)
 	case *scorev1.AgentMessage_Channels:
 		b.channels(n, m.Channels)
 	}

@@ -166,6 +166,9 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Ge
 		}
 		view := b.jobView(j, b.waitingFor(j))
 		view.AlsoRows = b.guestRows()[j.id]
+		if view.Idle != nil {
+			view.Idle.Waits = waitsOf(j)
+		}
 		if caller.mayControl(id, j.user) == nil {
 			view.Spec = j.spec
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"score/scored/api/scorev1"
+	"score/scored/idle"
 )
 
 // Nodes lists the nodes by name.
@@ -74,6 +75,12 @@ func (b *brain) snapshotStats() Stats {
 	s.Jobs = make(map[scorev1.JobState]int)
 	for _, j := range b.jobs {
 		s.Jobs[j.state]++
+		if j.idle != nil && j.idle.shown != idle.Awake {
+			s.Idle++
+			if j.idle.shown == idle.Deadlocked {
+				s.Deadlocked++
+			}
+		}
 	}
 	for _, n := range b.nodes {
 		if n.link != nil {

@@ -45,9 +45,11 @@ type Stats struct {
 	Launches  uint64
 	Ended     map[scorev1.EndReason]uint64
 	Plans     uint64 // rotation plans made
-	Rows      int    // of the present plan
-	NodesUp   int
-	Jobs      map[scorev1.JobState]int
+	// Idle and Deadlocked count running jobs that sleep; the first includes the second.
+	Idle, Deadlocked int
+	Rows             int // of the present plan
+	NodesUp          int
+	Jobs             map[scorev1.JobState]int
 }
 
 // newBrain makes the picture that follows from the committed state. What nodes
@@ -198,6 +200,11 @@ func (b *brain) expire(t timer) {
 		if n := b.nodes[t.node]; n != nil && n.deadline == t.at {
 			n.deadline = 0
 			b.nodeLate(n)
+		}
+	case timerIdle:
+		if j := b.jobs[t.id]; j != nil && j.idle != nil && j.idle.deadline == t.at {
+			j.idle.deadline = 0
+			b.idleLate(j)
 		}
 	case timerAsk:
 		if a := b.asks[t.id]; a != nil {

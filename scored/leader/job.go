@@ -58,6 +58,7 @@ type part struct {
 	lost     bool // done because the node was: what is left there must end
 	usage    *scorev1.Usage
 	rates    rates
+	cut      *scorev1.Cut // what the node said last of its ranks' sleep; nil: nothing, or they are awake
 }
 
 // job is the brain's picture of a job that has not ended, or whose end is not
@@ -96,9 +97,10 @@ type job struct {
 	// again; empty: it is not.
 	again string
 
-	deadline      int64 // of its state, 0: none
-	killDeadline  int64 // when its end is no longer waited for
-	ownerDeadline int64 // when it ends for want of an owner, 0: none
+	idle          *idleness // nil: its ranks were never found asleep
+	deadline      int64     // of its state, 0: none
+	killDeadline  int64     // when its end is no longer waited for
+	ownerDeadline int64     // when it ends for want of an owner, 0: none
 	watchers      []*Attachment
 	notes         []string
 	children      []*job              // spawned by it, not forgotten

@@ -93,6 +93,7 @@ func (b *brain) hello(h *scorev1.Hello, link Link) (refusal string) {
 	before := *n
 	n.take(h)
 	n.link, n.heard, n.deadline = link, b.now, 0
+	b.cutLost(n) // the agent tells it again
 	b.closeLink(old, "")
 	if !n.sameAs(&before) {
 		b.propose(&statepb.Command{Command: &statepb.Command_RegisterNode{RegisterNode: &statepb.RegisterNode{Node: n.record()}}})
@@ -232,6 +233,7 @@ func (b *brain) linkLost(name string, link Link) {
 	n.link = nil
 	b.drain(n, true)
 	b.setNodeDeadline(n, NodeGrace)
+	b.cutLost(n)
 	b.log("node disconnected", zap.String("node", n.name))
 }
 

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"slices"
 	"time"
 
 	"score/gang"
@@ -78,7 +79,7 @@ func (b *brain) concerned(rows []gang.RotationRow) int {
 		}
 	}
 	for _, row := range rows {
-		for _, id := range row.Jobs {
+		for _, id := range row.Present() {
 			for _, node := range b.nodesOf(id) {
 				told[node] = struct{}{}
 			}
@@ -104,7 +105,7 @@ func (b *brain) nodesOf(id gang.JobID) []gang.NodeID {
 // gang.Rotation.Split is quicker.
 func (b *brain) share(n *node) (share [][]gang.JobID) {
 	for pos, row := range b.rotation.Rows {
-		for _, id := range row.Jobs {
+		for _, id := range row.Present() {
 			if j := b.jobs[uint64(id)]; j == nil || j.part(n.name) == nil {
 				continue
 			}
@@ -129,6 +130,11 @@ func (b *brain) sendPlan(n *node, share [][]gang.JobID) {
 		if share != nil {
 			for _, id := range share[pos] {
 				r.Jobs = append(r.Jobs, uint64(id))
+			}
+		}
+		for _, id := range row.Asleep {
+			if share != nil && pos == 0 && slices.Contains(share[pos], id) { // they are in every row
+				plan.Asleep = append(plan.Asleep, uint64(id))
 			}
 		}
 		plan.Rows = append(plan.Rows, r)

@@ -10,6 +10,7 @@ const (
 	timerOwner                  // job.ownerDeadline
 	timerNode                   // node.deadline
 	timerAsk                    // ask.deadline
+	timerIdle                   // job.idle.deadline
 )
 
 // timer points at something that has a deadline. It is void when the deadline

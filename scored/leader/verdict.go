@@ -15,8 +15,10 @@ const (
 	exitCluster = 125 // a fault of the cluster
 	// exitSignal is added to the number of the signal that ended the program.
 	exitSignal = 128
-	exitMemory = exitSignal + int32(unix.SIGKILL)
-	exitEnded  = exitSignal + int32(unix.SIGTERM)
+	// exitDeadlock is next to those of the launchers: what timeout(1) uses for a program that was given up.
+	exitDeadlock = 124
+	exitMemory   = exitSignal + int32(unix.SIGKILL)
+	exitEnded    = exitSignal + int32(unix.SIGTERM)
 	// noRank in a verdict: no rank decided it.
 	noRank = -1
 )
@@ -33,6 +35,7 @@ const (
 	cannotStart = scorev1.EndReason_END_REASON_CANNOT_START
 	nodeLost    = scorev1.EndReason_END_REASON_NODE_LOST
 	cluster     = scorev1.EndReason_END_REASON_CLUSTER
+	deadlock    = scorev1.EndReason_END_REASON_DEADLOCK
 )
 
 // verdict makes one that no rank decided.

@@ -20,7 +20,7 @@ func (b *brain) jobView(j *job, waitingFor string) *scorev1.Job {
 		Id: j.id, Spec: j.listed, User: j.user, State: j.state,
 		SubmittedNanos: j.submitted, StartedNanos: j.started, EndedNanos: j.ended,
 		Row: int32(j.row), Places: b.nodePlaces(j), Verdict: j.verdict, ParentJob: j.parents,
-		WaitingFor: waitingFor,
+		WaitingFor: waitingFor, Idle: b.idleView(j),
 	}
 	if j.state != queued {
 		view.Usage = j.usage()

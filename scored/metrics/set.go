@@ -109,6 +109,8 @@ func (c *collector) collectStats(out chan<- prometheus.Metric, stats leader.Stat
 			c.counter(out, jobsEnded, stats.Ended[reason], shorten(name, "END_REASON_"))
 		}
 	}
+	c.gauge(out, jobsIdle, stats.Idle)
+	c.gauge(out, jobsDeadlocked, stats.Deadlocked)
 	c.counter(out, jobsSubmitted, stats.Submitted)
 	c.counter(out, jobsLaunched, stats.Launches)
 	c.counter(out, plans, stats.Plans)

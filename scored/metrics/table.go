@@ -3,6 +3,8 @@ package metrics
 // Names of the metrics; Table tells what they mean.
 const (
 	jobs             = "score_jobs"
+	jobsIdle         = "score_jobs_idle"
+	jobsDeadlocked   = "score_jobs_deadlocked"
 	jobsSubmitted    = "score_jobs_submitted_total"
 	jobsLaunched     = "score_jobs_launched_total"
 	jobsEnded        = "score_jobs_ended_total"
@@ -40,6 +42,8 @@ type Info struct {
 // Table declares every metric of a server.
 var Table = []Info{
 	{jobs, "Jobs that have not ended, by state.", "jobs", []string{"state"}},
+	{jobsIdle, "Running jobs whose ranks all sleep until a message comes, and which get no slices.", "jobs", nil},
+	{jobsDeadlocked, "Of the idle jobs, those that nothing outside can wake.", "jobs", nil},
 	{jobsSubmitted, "Jobs committed since the server began to lead.", "jobs", nil},
 	{jobsLaunched, "Jobs put into the rotation plan since the server began to lead.", "jobs", nil},
 	{jobsEnded, "Jobs ended since the server began to lead, by reason.", "jobs", []string{"reason"}},

@@ -93,7 +93,7 @@ func printJobs(out io.Writer, jobs []*scorev1.Job) error {
 	for _, job := range jobs {
 		usage := job.GetUsage()
 		t.row(strconv.FormatUint(job.GetId(), 10), printable(job.GetSpec().GetName()), userName(job),
-			stateWord(job.GetState()), strconv.FormatUint(uint64(job.GetSpec().GetTasks()), 10), rowWord(job),
+			jobStateWord(job), strconv.FormatUint(uint64(job.GetSpec().GetTasks()), 10), rowWord(job),
 			shortTime(time.Duration(usage.GetRunNanos())), strconv.FormatUint(usage.GetSlices(), 10), whereWords(job))
 	}
 	return t.flush()

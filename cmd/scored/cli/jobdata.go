@@ -32,6 +32,7 @@ type jobData struct {
 	AlsoRows       []uint32     `json:"also_rows"`
 	Places         []placeData  `json:"places"`
 	WaitingFor     string       `json:"waiting_for,omitempty"`
+	Idle           *idleData    `json:"idle,omitempty"`
 	ParentJob      uint64       `json:"parent_job,omitempty"`
 	Verdict        *verdictData `json:"verdict,omitempty"`
 	Usage          usageData    `json:"usage"`
@@ -75,14 +76,14 @@ func newJobData(job *scorev1.Job) jobData {
 	spec := job.GetSpec()
 	data := jobData{
 		ID: job.GetId(), Name: spec.GetName(), User: userName(job), UID: job.GetUser().GetUid(),
-		State: stateWord(job.GetState()), Command: nonNil(spec.GetArgv()), Directory: spec.GetWorkDir(),
+		State: jobStateWord(job), Command: nonNil(spec.GetArgv()), Directory: spec.GetWorkDir(),
 		Tasks: spec.GetTasks(), Nodes: max(spec.GetNodes(), uint32(len(job.GetPlaces()))),
 		CPUsPerTask: max(1, spec.GetCpusPerTask()), MemoryPerNode: spec.GetMemoryPerNodeBytes(),
 		Priority: spec.GetPriority(), Exclusive: spec.GetExclusive(), Oversubscribe: spec.GetOversubscribe(),
 		Detached: spec.GetDetached(), TimeLimitNanos: spec.GetTimeLimitNanos(),
 		SubmittedNanos: job.GetSubmittedNanos(), StartedNanos: job.GetStartedNanos(), EndedNanos: job.GetEndedNanos(),
 		Row: job.GetRow(), AlsoRows: nonNil(job.GetAlsoRows()), Places: []placeData{},
-		WaitingFor: job.GetWaitingFor(), ParentJob: job.GetParentJob(), Usage: newUsageData(job.GetUsage()),
+		WaitingFor: job.GetWaitingFor(), Idle: newIdleData(job.GetIdle()), ParentJob: job.GetParentJob(), Usage: newUsageData(job.GetUsage()),
 	}
 	for _, place := range job.GetPlaces() {
 		data.Places = append(data.Places, placeData{place.GetNode(), nonNil(place.GetRanks()), nonNil(place.GetCpus())})

@@ -68,7 +68,10 @@ func printJob(out io.Writer, reply *scorev1.GetJobResponse) error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	if err := printShares(out, reply); err != nil || len(reply.GetRanks()) == 0 {
+	if err := printShares(out, reply); err != nil {
+		return err
+	}
+	if err := printWaits(out, job.GetIdle().GetWaits()); err != nil || len(reply.GetRanks()) == 0 {
 		return err
 	}
 	fmt.Fprintln(out)
@@ -99,13 +102,14 @@ func jobLines(reply *scorev1.GetJobResponse) [][2]string {
 		{"job", strconv.FormatUint(job.GetId(), 10)},
 		{"name", printable(spec.GetName())},
 		{"user", userName(job)},
-		{"state", stateWord(job.GetState())},
+		{"state", jobStateWord(job)},
 		{"command", printable(strings.Join(spec.GetArgv(), " "))},
 		{"directory", printable(spec.GetWorkDir())},
 		{"asked for", askedWords(spec)},
 		{"submitted", instant(job.GetSubmittedNanos())},
 		{"started", instant(job.GetStartedNanos())},
 	}
+	lines = append(lines, idleLines(job.GetIdle())...)
 	if job.GetState() == scorev1.JobState_JOB_STATE_QUEUED {
 		lines = append(lines, [2]string{"waits for", orDash(printable(job.GetWaitingFor()))})
 	}

@@ -116,6 +116,7 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 	kill := flags.VarPF(newParsed(&o.KillOnBadExit, "0 or 1", parseKill), "kill-on-bad-exit", "K", "end the job when a rank exits with a code other than 0")
 	kill.NoOptDefVal = "1"
 	o.addDigits(flags)
+	flags.BoolVar(&o.KillOnDeadlock, "kill-on-deadlock", false, "end the job when all ranks wait for messages, none is on its way, and nothing outside can wake them (exit code 124)")
 	flags.Var(newParsed(&o.MPI, "kind", parseMPI), "mpi", "process management: pmi2 or pmi1 (both are served), none (default: found out from the program)")
 	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell what happens")

@@ -36,6 +36,8 @@ type Options struct {
 	KillOnBadExit bool
 	MPI           scorev1.MpiMode
 	Channels      Channels // that each rank may open
+	// KillOnDeadlock ends the job when its ranks wait for each other and nothing else can wake them.
+	KillOnDeadlock bool
 
 	Label      bool
 	Unbuffered bool
@@ -120,6 +122,7 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		Mpi:                o.MPI,
 		Distribution:       o.Distribution,
 		KillOnBadExit:      o.KillOnBadExit,
+		KillOnDeadlock:     o.KillOnDeadlock,
 		NodeList:           o.Hosts,
 	}
 	o.setInput(spec, dir)

@@ -1290,7 +1290,7 @@ type RankWait struct {
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
 	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	Channel       uint32                 `protobuf:"varint,3,opt,name=channel,proto3" json:"channel,omitempty"`
-	Wait          string                 `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"` // message, space, or time: it ends by itself
+	Wait          string                 `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"` // what for, in a few words
 	SinceNanos    int64                  `protobuf:"varint,5,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"`
 	Sent          uint64                 `protobuf:"varint,6,opt,name=sent,proto3" json:"sent,omitempty"` // messages on this channel
 	Received      uint64                 `protobuf:"varint,7,opt,name=received,proto3" json:"received,omitempty"`

@@ -1,0 +1,40 @@
+package node
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Inodes are those of the images and of the sockets of the job's contexts here, by which the kernel names
+// them where it tells what a process waits for.
+func (j *Job) Inodes() (images, sockets map[uint64]bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	images, sockets = map[uint64]bool{}, map[uint64]bool{}
+	if j.closed {
+		return images, sockets
+	}
+	for _, c := range j.contexts {
+		note(images, c.img.File())
+		note(sockets, c.socket)
+	}
+	return images, sockets
+}
+
+// note adds a file's, if it is open.
+func note(inodes map[uint64]bool, file *os.File) {
+	if file == nil {
+		return
+	}
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { // fails only if the file is closed
+		var stat unix.Stat_t
+		if unix.Fstat(int(fd), &stat) == nil {
+			inodes[stat.Ino] = true
+		}
+	})
+}

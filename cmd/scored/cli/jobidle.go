@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"score/scored/api/scorev1"
+)
+
+// idleData tells, as --json prints it, of a running job whose ranks all sleep.
+type idleData struct {
+	SinceNanos      int64      `json:"since_nanos"`
+	DeadlockedNanos int64      `json:"deadlocked_nanos"`
+	Waker           string     `json:"waker"`
+	Sent            uint64     `json:"sent"`
+	Received        uint64     `json:"received"`
+	Refused         uint64     `json:"refused"`
+	Waits           []waitData `json:"waits"`
+}
+
+type waitData struct {
+	Rank       uint32 `json:"rank"`
+	Node       string `json:"node"`
+	Channel    uint32 `json:"channel"`
+	Wait       string `json:"wait"`
+	SinceNanos int64  `json:"since_nanos"`
+	Sent       uint64 `json:"sent"`
+	Received   uint64 `json:"received"`
+}
+
+func newIdleData(idle *scorev1.Idleness) *idleData {
+	if idle == nil {
+		return nil
+	}
+	data := &idleData{
+		SinceNanos: idle.GetSinceNanos(), DeadlockedNanos: idle.GetDeadlockedNanos(), Waker: idle.GetWaker(),
+		Sent: idle.GetSent(), Received: idle.GetReceived(), Refused: idle.GetRefused(), Waits: []waitData{},
+	}
+	for _, w := range idle.GetWaits() {
+		data.Waits = append(data.Waits, waitData{
+			Rank: w.GetRank(), Node: w.GetNode(), Channel: w.GetChannel(), Wait: w.GetWait(),
+			SinceNanos: w.GetSinceNanos(), Sent: w.GetSent(), Received: w.GetReceived(),
+		})
+	}
+	return data
+}
+
+// jobStateWord is a job's state; a running one whose ranks all sleep is idle or deadlocked.
+func jobStateWord(job *scorev1.Job) string {
+	switch idle := job.GetIdle(); {
+	case idle == nil:
+		return stateWord(job.GetState())
+	case idle.GetDeadlockedNanos() != 0:
+		return "deadlocked"
+	default:
+		return "idle"
+	}
+}
+
+// idleLines tell since when a job is idle, and what may wake it.
+func idleLines(idle *scorev1.Idleness) (lines [][2]string) {
+	if idle == nil {
+		return nil
+	}
+	lines = append(lines, [2]string{"idle since", instant(idle.GetSinceNanos())})
+	if idle.GetDeadlockedNanos() != 0 {
+		lines = append(lines, [2]string{"deadlocked", "found " + instant(idle.GetDeadlockedNanos())})
+	}
+	if idle.GetWaker() != "" {
+		lines = append(lines, [2]string{"may be woken", printable(idle.GetWaker())})
+	}
+	return append(lines, [2]string{"messages", fmt.Sprintf("%d sent, %d received", idle.GetSent(), idle.GetReceived())})
+}
+
+// printWaits tells how the ranks of a job that sleeps wait, a line for each channel.
+func printWaits(out io.Writer, waits []*scorev1.RankWait) error {
+	if len(waits) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out)
+	t := newTable(out, "RANK", "NODE", "CHANNEL", "WAITS FOR", "SINCE", "SENT", "RECEIVED")
+	for _, w := range waits {
+		t.row(strconv.Itoa(int(w.GetRank())), w.GetNode(), strconv.Itoa(int(w.GetChannel())), printable(w.GetWait()),
+			instant(w.GetSinceNanos()), strconv.FormatUint(w.GetSent(), 10), strconv.FormatUint(w.GetReceived(), 10))
+	}
+	return t.flush()
+}

@@ -1,0 +1,222 @@
+// Package idle decides whether a gang has nothing to do: all its ranks on all nodes sleep until a message
+// comes, and none is on its way. And if so, whether anything outside can wake it. It is a machine
+// without I/O: what nodes say and the present instant go in, what is to be asked comes out.
+//
+// Nodes look at different instants, so that each may find its ranks asleep while a message wakes one after
+// the other. As in Mattern's four-counter method (Algorithms for distributed termination detection,
+// 1987) there are two collections, of which the second begins when the first is complete. A node whose ranks
+// sleep has an epoch, another one whenever anything has happened there, and does not call asleep
+// who has sent what is not yet received. If all epochs are the same in both, nothing happened
+// anywhere between the two, so that there was one instant at which all slept and nothing was on its way;
+// and then nothing can happen later, but from outside.
+package idle
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+const (
+	// answerTime is how long a node may take to answer. Then all are asked anew.
+	answerTime = 2 * time.Second
+	// FirstLook is when it is first looked what could wake an idle gang: most wake before.
+	FirstLook = 500 * time.Millisecond
+	// AgainFirst and AgainMost are how far apart the looks after that are, the last twice as far as the one before, while
+	// something may wake the gang. What it was may go: standard input ends, another program closes a pipe.
+	AgainFirst = time.Second
+	AgainMost  = 30 * time.Second
+	// StuckLooks and StuckFor are how often in a row, and over what time, nothing that could wake a gang must be found
+	// before it is called deadlocked. A thread between two system calls, or one that was just stopped,
+	// does not show for what it waits.
+	StuckLooks = 3
+	StuckFor   = 2 * time.Second
+)
+
+// Cut is what a node says of its part of the gang.
+type Cut struct {
+	Asleep   bool
+	Epoch    uint64
+	Request  uint64 // the question that it answers, 0: none
+	Examined bool   // somebody has looked what could wake it
+	Waker    string // what that is, if Examined; empty: nothing
+}
+
+// State is how a gang is.
+type State uint8
+
+// States of a gang.
+const (
+	Awake State = iota
+	// Doubtful: all nodes said that it sleeps; they are asked a second time.
+	Doubtful
+	// Idle: it sleeps until something outside wakes it.
+	Idle
+	// Deadlocked: and nothing can.
+	Deadlocked
+)
+
+// Question is to be put to all nodes that Nodes names; the zero value is none.
+type Question struct {
+	Request uint64
+	Examine bool // look what could wake the gang
+}
+
+// Gang is one gang, of one job. Make it with New.
+type Gang struct {
+	cuts     map[string]Cut // by node, of those on which something of it runs
+	state    State
+	since    int64             // of Idle
+	stuck    int64             // when it was first found that nothing can wake it, 0: it was not
+	looks    int               // in a row that found this
+	pause    time.Duration     // to the next look
+	epochs   map[string]uint64 // of the first collection
+	waiting  map[string]bool   // nodes that have not answered
+	question Question
+	waker    string // as found by the last look
+	deadline int64  // 0: none
+}
+
+// New makes a gang that runs on the nodes.
+func New(nodes []string) *Gang {
+	g := &Gang{cuts: make(map[string]Cut), epochs: make(map[string]uint64), waiting: make(map[string]bool)}
+	for _, n := range nodes {
+		g.cuts[n] = Cut{}
+	}
+	return g
+}
+
+// State is how the gang is.
+func (g *Gang) State() State { return g.state }
+
+// Since is when it became idle; of no meaning in other states than Idle and Deadlocked.
+func (g *Gang) Since() int64 { return g.since }
+
+// Waker is what may wake it, as far as anybody has looked.
+func (g *Gang) Waker() string { return g.waker }
+
+// Deadline is when Tick is to be called, 0: not at all.
+func (g *Gang) Deadline() int64 { return g.deadline }
+
+// Nodes are those on which something of the gang runs, sorted.
+func (g *Gang) Nodes() []string { return slices.Sorted(maps.Keys(g.cuts)) }
+
+// Heard takes what a node says.
+func (g *Gang) Heard(node string, c Cut, now int64) Question {
+	if _, ok := g.cuts[node]; !ok {
+		return Question{}
+	}
+	g.cuts[node] = c
+	if g.state != Awake && (!c.Asleep || c.Epoch != g.epochs[node]) {
+		g.wake()
+	}
+	if g.state == Awake {
+		return g.collect(now)
+	}
+	if c.Request == 0 || c.Request != g.question.Request || g.question.Examine && !c.Examined {
+		return Question{}
+	}
+	delete(g.waiting, node)
+	if c.Waker != "" {
+		g.waker = node + ": " + c.Waker
+	}
+	if len(g.waiting) == 0 {
+		g.complete(now)
+	}
+	return Question{}
+}
+
+// Lost takes back what a node has said: nobody knows what its ranks do.
+func (g *Gang) Lost(node string) {
+	if _, ok := g.cuts[node]; ok {
+		g.cuts[node] = Cut{}
+		g.wake()
+	}
+}
+
+// Ended says that nothing of the gang runs on the node any more.
+func (g *Gang) Ended(node string, now int64) Question {
+	if _, ok := g.cuts[node]; !ok {
+		return Question{}
+	}
+	delete(g.cuts, node)
+	g.wake() // its end may be what the others wait for
+	return g.collect(now)
+}
+
+// Tick is due at Deadline. alone says that no other job belongs to the gang, which could wake it.
+func (g *Gang) Tick(now int64, alone bool) Question {
+	if g.deadline == 0 || now < g.deadline {
+		return Question{}
+	}
+	if g.state == Idle && !alone {
+		g.stuck, g.looks, g.waker, g.deadline = 0, 0, "a job of its family", now+int64(AgainMost)
+		return Question{}
+	}
+	return g.ask(now, g.state != Doubtful)
+}
+
+func (g *Gang) wake() {
+	g.state, g.since, g.deadline, g.question.Examine, g.waker = Awake, 0, 0, false, ""
+	g.stuck, g.looks, g.pause = 0, 0, 0
+	clear(g.waiting)
+}
+
+// collect begins the second collection when the first is complete.
+func (g *Gang) collect(now int64) Question {
+	for _, c := range g.cuts {
+		if !c.Asleep {
+			return Question{}
+		}
+	}
+	if len(g.cuts) == 0 {
+		return Question{}
+	}
+	clear(g.epochs)
+	for node, c := range g.cuts {
+		g.epochs[node] = c.Epoch
+	}
+	g.state = Doubtful
+	return g.ask(now, false)
+}
+
+// ask puts a question to all nodes.
+func (g *Gang) ask(now int64, examine bool) Question {
+	g.question = Question{Request: g.question.Request + 1, Examine: examine}
+	if examine {
+		g.waker = ""
+	}
+	for node := range g.cuts {
+		g.waiting[node] = true
+	}
+	g.deadline = now + int64(answerTime)
+	return g.question
+}
+
+// complete draws the conclusions when all nodes have answered.
+func (g *Gang) complete(now int64) {
+	switch {
+	case g.state == Doubtful:
+		g.state, g.since, g.pause = Idle, now, AgainFirst
+		g.deadline = now + int64(FirstLook)
+	case g.waker != "":
+		g.stuck, g.looks = 0, 0
+		g.deadline = now + int64(g.pause)
+		g.pause = min(2*g.pause, AgainMost)
+	default:
+		g.found(now)
+	}
+}
+
+// found notes that nothing was found that could wake the gang.
+func (g *Gang) found(now int64) {
+	if g.looks++; g.looks == 1 {
+		g.stuck = now
+	}
+	if g.looks >= StuckLooks && now-g.stuck >= int64(StuckFor) {
+		g.state, g.deadline = Deadlocked, 0
+		return
+	}
+	g.pause = AgainFirst
+	g.deadline = now + int64(AgainFirst)
+}

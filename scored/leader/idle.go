@@ -1,0 +1,211 @@
+package leader
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/idle"
+)
+
+const (
+	// requestBits are those of a question's number within a leader's term; the rest is the term, so that
+	// an answer to an earlier leader is none to this one.
+	requestBits = 32
+	// ranksTold bounds the ranks that a sentence about a deadlock describes: a screen full.
+	ranksTold = 16
+	// waitsKept bounds the waits that are kept of a node, which are one for each channel of its ranks.
+	waitsKept = 4096
+)
+
+// idleness is what is known of a job whose ranks sleep.
+type idleness struct {
+	gang     *idle.Gang
+	shown    idle.State // what the matrix and the users were told
+	deadline int64      // of gang, for which there is a timer
+	dead     int64      // when it was found deadlocked
+	told     bool       // of its deadlock
+}
+
+// heardCut takes what a node says of a job's ranks.
+func (b *brain) heardCut(n *node, m *scorev1.Cut) {
+	j, p := b.partOf(n, m.GetJobId())
+	if p == nil || j.state != running || p.done || j.idle == nil && !m.GetAsleep() {
+		return
+	}
+	if j.idle == nil {
+		j.idle = &idleness{gang: idle.New(j.namesOf(func(p *part) bool { return !p.done }))}
+	}
+	if p.cut != nil && !m.GetExamined() {
+		m.Waits = p.cut.GetWaits()
+	}
+	if m.GetExamined() {
+		m.Waits = m.GetWaits()[:min(len(m.GetWaits()), waitsKept)]
+		for _, w := range m.GetWaits() {
+			w.Node = n.name
+		}
+	}
+	p.cut = m
+	cut := idle.Cut{Asleep: m.GetAsleep(), Epoch: m.GetEpoch(), Examined: m.GetExamined(), Waker: clip(m.GetWaker())}
+	if m.GetRequest()>>requestBits == b.term&(1<<requestBits-1) {
+		cut.Request = m.GetRequest() & (1<<requestBits - 1)
+	}
+	b.settleIdle(j, j.idle.gang.Heard(n.name, cut, b.now))
+}
+
+// cutLost takes back what a node has said of all jobs: its stream has ended.
+func (b *brain) cutLost(n *node) {
+	for _, j := range b.sortedJobs() {
+		if p := j.part(n.name); p != nil && j.idle != nil {
+			p.cut = nil
+			j.idle.gang.Lost(n.name)
+			b.settleIdle(j, idle.Question{})
+		}
+	}
+}
+
+// cutEnded says that nothing of the job runs on the node any more.
+func (b *brain) cutEnded(j *job, p *part) {
+	if j.idle != nil {
+		b.settleIdle(j, j.idle.gang.Ended(p.Node, b.now))
+	}
+}
+
+// idleLate is due at the deadline of the job's idleness.
+func (b *brain) idleLate(j *job) {
+	alone := j.parents == 0 && len(j.children) == 0
+	b.settleIdle(j, j.idle.gang.Tick(b.now, alone))
+}
+
+// settleIdle puts the question, and draws the conclusions from how the gang is now.
+func (b *brain) settleIdle(j *job, q idle.Question) {
+	if q.Request != 0 {
+		b.askCut(j, q)
+	}
+	b.awaitIdle(j)
+	state := j.idle.gang.State()
+	if state == idle.Doubtful {
+		state = idle.Awake
+	}
+	was := j.idle.shown
+	j.idle.shown = state
+	if asleep := state != idle.Awake; asleep != (was != idle.Awake) {
+		b.gang.SetAsleep(gang.JobID(j.id), asleep)
+		b.planDirty = true
+	}
+	if state == idle.Deadlocked && was != state {
+		b.deadlocked(j)
+	}
+}
+
+func (b *brain) askCut(j *job, q idle.Question) {
+	for _, name := range j.idle.gang.Nodes() {
+		if n := b.nodes[name]; n != nil {
+			b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskCut{AskCut: &scorev1.AskCut{
+				Request: b.term<<requestBits | q.Request, JobId: j.id, Examine: q.Examine,
+			}}})
+		}
+	}
+}
+
+func (b *brain) awaitIdle(j *job) {
+	if at := j.idle.gang.Deadline(); at != j.idle.deadline {
+		j.idle.deadline = at
+		if at != 0 {
+			b.timers.add(timer{at: at, kind: timerIdle, id: j.id})
+		}
+	}
+}
+
+// forgetIdle ends the watch: the job is being ended, so that nobody gives its turn away any more.
+func (b *brain) forgetIdle(j *job) {
+	if j.idle != nil {
+		j.idle = nil
+		b.gang.SetAsleep(gang.JobID(j.id), false)
+	}
+}
+
+// deadlocked tells that nothing can wake the job, once, and ends it if that was asked for.
+func (b *brain) deadlocked(j *job) {
+	j.idle.dead = b.now
+	b.log("job deadlocked", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()))
+	kill := j.spec.GetKillOnDeadlock()
+	if !j.idle.told {
+		j.idle.told = true
+		advice := fmt.Sprintf("; end it with 'scored job cancel %d' (--kill-on-deadlock does that by itself)", j.id)
+		if kill {
+			advice = ""
+		}
+		b.warn(j, fmt.Sprintf("job %d is deadlocked: %s, none is on its way, and nothing outside can wake them%s%s",
+			j.id, sleepers(j), advice, b.sleepLines(j)))
+	}
+	if kill {
+		b.step(j, evStop{verdict(deadlock, exitDeadlock, "job %d was deadlocked; it was ended since it was submitted with --kill-on-deadlock", j.id)})
+	}
+}
+
+// sleepers says how many ranks there are and what they wait for.
+func sleepers(j *job) string {
+	ranks := uint32(0)
+	for _, p := range j.parts {
+		if !p.done {
+			ranks += p.cut.GetRanks()
+		}
+	}
+	if ranks == 1 {
+		return "its only rank left waits for messages"
+	}
+	return fmt.Sprintf("all its %d ranks wait for messages", ranks)
+}
+
+// sleepLines has a line for each rank and channel, as many as fit on a screen.
+func (b *brain) sleepLines(j *job) string {
+	var lines strings.Builder
+	waits := waitsOf(j)
+	for i, w := range waits {
+		if i == ranksTold {
+			fmt.Fprintf(&lines, "\n  and %d more, see 'scored job show %d'", len(waits)-i, j.id)
+			break
+		}
+		fmt.Fprintf(&lines, "\n  rank %d on %s waits for %s on channel %d for %v: %d sent, %d received", w.GetRank(), w.GetNode(),
+			w.GetWait(), w.GetChannel(), time.Duration(b.now-w.GetSinceNanos()).Round(time.Second/10), w.GetSent(), w.GetReceived())
+	}
+	return lines.String()
+}
+
+// waitsOf are how the ranks sleep, by rank and channel.
+func waitsOf(j *job) (all []*scorev1.RankWait) {
+	for _, p := range j.parts {
+		if p.done {
+			continue
+		}
+		all = append(all, p.cut.GetWaits()...)
+	}
+	slices.SortFunc(all, func(x, y *scorev1.RankWait) int {
+		return cmp.Or(cmp.Compare(x.GetRank(), y.GetRank()), cmp.Compare(x.GetChannel(), y.GetChannel()))
+	})
+	return all
+}
+
+// idleView is what users are told of a job that sleeps; nil: it does not.
+func (b *brain) idleView(j *job) *scorev1.Idleness {
+	if j.idle == nil || j.idle.shown == idle.Awake {
+		return nil
+	}
+	view := &scorev1.Idleness{SinceNanos: j.idle.gang.Since(), Waker: j.idle.gang.Waker()}
+	if j.idle.shown == idle.Deadlocked {
+		view.DeadlockedNanos = j.idle.dead
+	}
+	for _, p := range j.parts {
+		view.Sent += p.cut.GetSent()
+		view.Received += p.cut.GetReceived()
+		view.Refused += p.cut.GetRefused()
+	}
+	return view
+}
