@@ -118,6 +118,19 @@ func (b *brain) share(n *node) (share [][]gang.JobID) {
 	return share
 }
 
+// restingOf are the jobs of a node's share that sleep; they are the same in every row.
+func (b *brain) restingOf(share [][]gang.JobID) (resting []uint64) {
+	if len(share) == 0 {
+		return nil
+	}
+	for _, id := range b.rotation.Rows[0].Asleep {
+		if slices.Contains(share[0], id) {
+			resting = append(resting, uint64(id))
+		}
+	}
+	return resting
+}
+
 // sendPlan tells a node the plan as it needs it: all rows, so that it counts
 // the same time, and its own jobs in each; a nil share has none.
 func (b *brain) sendPlan(n *node, share [][]gang.JobID) {
@@ -132,12 +145,8 @@ func (b *brain) sendPlan(n *node, share [][]gang.JobID) {
 				r.Jobs = append(r.Jobs, uint64(id))
 			}
 		}
-		for _, id := range row.Asleep {
-			if share != nil && pos == 0 && slices.Contains(share[pos], id) { // they are in every row
-				plan.Asleep = append(plan.Asleep, uint64(id))
-			}
-		}
 		plan.Rows = append(plan.Rows, r)
 	}
+	plan.Asleep = b.restingOf(share)
 	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Plan{Plan: plan}})
 }

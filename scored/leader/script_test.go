@@ -200,6 +200,8 @@ func (s *scripted) submitLine(words []string) {
 		case "time":
 			d, _ := time.ParseDuration(value)
 			spec.TimeLimitNanos = d.Nanoseconds()
+		case "killdead":
+			spec.KillOnDeadlock = true
 		case "badexit":
 			spec.KillOnBadExit = true
 		case "priority":
@@ -265,6 +267,8 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 		}
 		m := &scorev1.SpawnRequest{JobId: id, Request: s.lastSpawn, Apps: []*scorev1.SpawnApp{{Program: "child", Tasks: uint32(arg(0))}}}
 		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m}})
+	case "asleep", "awake": // epoch, number of the question, what was found that could wake it or "nothing"
+		s.say(node, cutSaid(s.world, id, what == "asleep", words))
 	default:
 		s.t.Fatalf("agents do not say %s", what)
 	}

@@ -352,6 +352,9 @@ func messageText(message *scorev1.ServerMessage) string {
 		for _, row := range m.Plan.GetRows() {
 			text += fmt.Sprintf(" row %d %v %v", row.GetIndex(), time.Duration(row.GetSliceNanos()), row.GetJobs())
 		}
+		if len(m.Plan.GetAsleep()) > 0 {
+			text += fmt.Sprintf(" asleep %v", m.Plan.GetAsleep())
+		}
 		return text
 	case *scorev1.ServerMessage_Kill:
 		return fmt.Sprintf("Kill %d %q", m.Kill.GetJobId(), m.Kill.GetReason())
@@ -365,6 +368,9 @@ func messageText(message *scorev1.ServerMessage) string {
 		return fmt.Sprintf("Spawn request %d child %d %q", m.Spawn.GetRequest(), m.Spawn.GetChildJob(), m.Spawn.GetError())
 	case *scorev1.ServerMessage_AskRankStates:
 		return fmt.Sprintf("AskRankStates %d of %d", m.AskRankStates.GetRequest(), m.AskRankStates.GetJobId())
+	case *scorev1.ServerMessage_AskCut:
+		return fmt.Sprintf("AskCut %d.%d of %d examine %v", m.AskCut.GetRequest()>>requestBits, m.AskCut.GetRequest()&(1<<requestBits-1),
+			m.AskCut.GetJobId(), m.AskCut.GetExamine())
 	case *scorev1.ServerMessage_AskChannels:
 		return fmt.Sprintf("AskChannels %d of %v", m.AskChannels.GetRequest(), m.AskChannels.GetJobIds())
 	}

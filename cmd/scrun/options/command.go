@@ -26,8 +26,9 @@ The first ^C shows the state of the ranks, a second within one second ends the
 job, a third leaves. Other signals are passed on to the ranks.`
 
 const exitCodes = `The highest exit code of the ranks, or 128 plus the number of the signal that
-ended one. 125: scrun or the cluster failed. 126: the program cannot be
-executed. 127: it was not found.`
+ended one. 124: the job was deadlocked, and --kill-on-deadlock ended it. 125:
+scrun or the cluster failed. 126: the program cannot be executed. 127: it was
+not found.`
 
 const example = `  scrun -n 4 ./a.out                    four ranks
   scrun -N 2 -n 8 -l ./a.out            two nodes, lines labelled with ranks

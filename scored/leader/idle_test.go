@@ -1,0 +1,73 @@
+package leader
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"score/scored/api/scorev1"
+)
+
+// cutSaid is what a node says of a job's ranks, of which it has one.
+func cutSaid(w *world, id uint64, asleep bool, words []string) *scorev1.AgentMessage {
+	cut := &scorev1.Cut{JobId: id, Asleep: asleep, Ranks: 1, Sent: 4, Received: 4}
+	cut.Epoch, _ = strconv.ParseUint(words[0], 10, 64)
+	if len(words) > 1 {
+		cut.Request, _ = strconv.ParseUint(words[1], 10, 64)
+		cut.Request |= w.b.term << requestBits
+	}
+	if len(words) > 2 {
+		cut.Examined = true
+		if cut.Waker = strings.Join(words[2:], " "); cut.Waker == "nothing" {
+			cut.Waker = ""
+		}
+		cut.Waits = []*scorev1.RankWait{{Rank: uint32(cut.Epoch % 10), Channel: 1, Wait: "a message", SinceNanos: w.b.now - int64(time.Second), Sent: 4, Received: 4}}
+	}
+	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Cut{Cut: cut}}
+}
+
+// TestIdleView: users see that a job sleeps, how its ranks do, and what may wake it; and no more of it once it wakes.
+func TestIdleView(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 2))
+	id, err := w.submit(jobSpec(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.say("n1", prepared(id))
+	w.say("n1", launched(id, w.b.now))
+	say := func(asleep bool, words ...string) { w.say("n1", cutSaid(w, id, asleep, words)) }
+	view := func() *scorev1.Idleness { return w.b.jobView(w.b.jobs[id], "").GetIdle() }
+	say(true, "1")
+	if view() != nil {
+		t.Error("idle after one collection")
+	}
+	say(true, "1", "1")
+	if got := view(); got == nil || got.GetSinceNanos() == 0 || got.GetSent() != 4 || got.GetWaker() != "" {
+		t.Errorf("after two: %v", got)
+	}
+	w.pass(time.Second)
+	say(true, "1", "2", "waits for a time")
+	if got := view(); got.GetWaker() != "n1: waits for a time" || got.GetDeadlockedNanos() != 0 {
+		t.Errorf("after a look: %v", got)
+	}
+	if waits := waitsOf(w.b.jobs[id]); len(waits) != 1 || waits[0].GetNode() != "n1" {
+		t.Errorf("waits: %v", waits)
+	}
+	if stats := w.b.snapshotStats(); stats.Idle != 1 || stats.Deadlocked != 0 {
+		t.Errorf("%d idle, %d deadlocked", stats.Idle, stats.Deadlocked)
+	}
+	say(false, "2")
+	if got := view(); got != nil {
+		t.Errorf("awake: %v", got)
+	}
+	// An answer to another leader's question is none.
+	say(true, "3")
+	w.b.term++
+	stale := cutSaid(w, id, true, []string{"3", "3"})
+	w.b.term--
+	if w.say("n1", stale); view() != nil {
+		t.Error("idle by an answer to somebody else")
+	}
+}
