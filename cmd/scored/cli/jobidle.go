@@ -70,7 +70,7 @@ func idleLines(idle *scorev1.Idleness) (lines [][2]string) {
 	if idle.GetWaker() != "" {
 		lines = append(lines, [2]string{"may be woken", printable(idle.GetWaker())})
 	}
-	return append(lines, [2]string{"messages", fmt.Sprintf("%d sent, %d received", idle.GetSent(), idle.GetReceived())})
+	return lines
 }
 
 // printWaits tells how the ranks of a job that sleeps wait, a line for each channel.

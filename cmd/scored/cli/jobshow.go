@@ -71,7 +71,7 @@ func printJob(out io.Writer, reply *scorev1.GetJobResponse) error {
 	if err := printShares(out, reply); err != nil {
 		return err
 	}
-	if err := printWaits(out, job.GetIdle().GetWaits()); err != nil || len(reply.GetRanks()) == 0 {
+	if err := printWaits(out, reply.GetJob().GetIdle().GetWaits()); err != nil || len(reply.GetRanks()) == 0 {
 		return err
 	}
 	fmt.Fprintln(out)
