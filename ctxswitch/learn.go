@@ -27,7 +27,9 @@ func (m *Machine) learn(now int64, ev *Event) {
 }
 
 // learnPlan accepts a plan if it is newer than any before. It comes into force
-// when its origin is reached (see aim); until then the one before stays.
+// when its origin is reached (see aim); until then those before stay in force,
+// each from its own origin on, but those of the term that would begin later,
+// and those of leaders before.
 func (m *Machine) learnPlan(now int64, p *Plan) {
 	if p == nil || p.Validate() != nil {
 		m.counters[CountRefusedEvents]++
@@ -38,13 +40,20 @@ func (m *Machine) learnPlan(now int64, p *Plan) {
 		return
 	}
 	m.seenTerm, m.seenVersion = p.Term, p.Version
-	m.next = newTimeline(p, now)
+	next := newTimeline(p, now)
 	switch {
 	case m.clockKnown && m.clockTerm == p.Term:
-		m.next.offset, m.next.clocked = m.clockOffset, true
+		next.offset, next.clocked = m.clockOffset, true
 	case m.cur.present && m.cur.plan.Term == p.Term:
-		m.next.offset, m.next.clocked = m.cur.offset, true
+		next.offset, next.clocked = m.cur.offset, true
 	}
+	m.coming = slices.DeleteFunc(m.coming, func(t timeline) bool {
+		return t.plan.Term != p.Term || t.plan.Origin >= p.Origin
+	})
+	if len(m.coming) == maxComing {
+		m.coming = m.coming[:maxComing-1]
+	}
+	m.coming = append(m.coming, next)
 }
 
 // learnOffset sets the clock of the plans of that term, and keeps the newest
@@ -57,11 +66,15 @@ func (m *Machine) learnOffset(now int64, term uint64, offset int64) {
 	if m.cur.present && m.cur.plan.Term == term {
 		m.cur.offset = offset
 	}
-	if m.next.present && m.next.plan.Term == term {
-		if !m.next.clocked {
-			m.next.clocked, m.next.accepted = true, now
+	for i := range m.coming {
+		next := &m.coming[i]
+		if next.plan.Term != term {
+			continue
 		}
-		m.next.offset = offset
+		if !next.clocked {
+			next.clocked, next.accepted = true, now
+		}
+		next.offset = offset
 	}
 	if !m.clockKnown || term >= m.clockTerm {
 		m.clockTerm, m.clockOffset, m.clockKnown = term, offset, true

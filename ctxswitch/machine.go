@@ -18,6 +18,10 @@ const (
 	// the tables grow once.
 	usualJobs = 64
 
+	// maxComing bounds the plans that wait for their origins: more than a leader makes while a gang
+	// that was let in ahead of its turn has its slice.
+	maxComing = 8
+
 	// keptRecords is how many switches begin before a record's memory is used
 	// anew. One Handle can close two and begin a third; the rest is for callers
 	// who queue effects.
@@ -33,9 +37,9 @@ type Machine struct {
 	state   Step           // the step of the switch in progress, or Steady
 	pending [stepCount]int // jobs whose answer to each step is awaited; none in Steady
 
-	cur  timeline // the plan in force, or none yet
-	next timeline // a newer plan whose origin or whose clock is still to come
-	slot Slot     // of cur, the one that is obeyed now; meaningless without cur
+	cur    timeline   // the plan in force, or none yet
+	coming []timeline // newer plans of one term whose origins or whose clock are still to come, by origin and version
+	slot   Slot       // of cur, the one that is obeyed now; meaningless without cur
 
 	seenTerm, seenVersion uint64 // of the newest plan ever accepted
 	clockTerm             uint64 // of the newest offset, for plans still to come
@@ -99,8 +103,8 @@ func (m *Machine) Deadline() int64 {
 	if m.cur.present {
 		at = min(at, m.cur.nextChange(m.slot))
 	}
-	if m.next.present && m.next.clocked {
-		at = min(at, m.next.local(m.next.plan.Origin))
+	if len(m.coming) > 0 && m.coming[0].clocked {
+		at = min(at, m.coming[0].local(m.coming[0].plan.Origin))
 	}
 	return at
 }

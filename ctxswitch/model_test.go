@@ -20,8 +20,9 @@ type world struct {
 	freed  int      // freezes ordered, in no record yet
 	thawed int
 
-	plan, next *Plan
-	version    uint64
+	plan    *Plan
+	coming  []*Plan // by origin
+	version uint64
 }
 
 // proc is a job's processes.
@@ -183,15 +184,17 @@ func (w *world) newPlan(t *rapid.T) {
 		p.Rows = append(p.Rows, Row{Index: i, Slice: slice, Jobs: jobs})
 	}
 	if p.Version > w.version {
-		w.version, w.next = p.Version, p
+		w.version = p.Version
+		w.coming = slices.DeleteFunc(w.coming, func(other *Plan) bool { return other.Origin >= p.Origin })
+		w.coming = append(w.coming[:min(len(w.coming), maxComing-1)], p)
 	}
 	w.tell(PlanArrived(p))
 }
 
 // row gives the jobs that are to run now, and whether there is a plan at all.
 func (w *world) row() (jobs []JobID, ok bool) {
-	if w.next != nil && w.next.Origin <= w.now {
-		w.plan, w.next = w.next, nil
+	for len(w.coming) > 0 && w.coming[0].Origin <= w.now {
+		w.plan, w.coming = w.coming[0], w.coming[1:]
 	}
 	if w.plan == nil {
 		return nil, false

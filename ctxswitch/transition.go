@@ -1,6 +1,9 @@
 package ctxswitch
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // decide draws the conclusions from what is known at the instant now. It holds
 // every transition of the machine; DESIGN.md draws them. Each step orders its
@@ -96,9 +99,10 @@ func (m *Machine) decide(now int64) {
 // if it now wants another set of the jobs known than before.
 func (m *Machine) aim(now int64) (changed bool) {
 	waited := false // the plan was here before its origin
-	fresh := m.next.begun(now)
-	if fresh {
-		m.cur, m.next = m.next, timeline{}
+	fresh := false
+	for len(m.coming) > 0 && m.coming[0].begun(now) {
+		m.cur, fresh = m.coming[0], true
+		m.coming = slices.Delete(m.coming, 0, 1)
 		waited = m.cur.accepted < m.cur.local(m.cur.plan.Origin)
 	}
 	if !m.cur.present {
