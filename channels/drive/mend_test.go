@@ -159,3 +159,26 @@ func (r *rank) replaceAgent(t *testing.T) {
 	}
 	r.agent = next
 }
+
+// TestAgentKilledRefusing: the agent of a context that is away was killed right after it took a peer's first
+// frame. When the context is back the peer is heard.
+func TestAgentKilledRefusing(t *testing.T) {
+	w := newWorld(t, 2, abi.Geometry{})
+	from, to := w.ranks[0], w.ranks[1]
+	to.asAgent(func(d *Driver) { d.Suspend(w.now); d.Follow() })
+	if !from.send(1, message(0, 1, 0, 30)) {
+		t.Fatal("no space")
+	}
+	from.drive(false) // knows the address now
+	if err := to.agent.Take(0); err != nil {
+		t.Fatal(err)
+	}
+	to.agent.now = w.now
+	for _, in := range to.queue {
+		to.agent.input(in.from, in.data)
+	}
+	to.queue = nil
+	to.replaceAgent(t)
+	to.asAgent(func(d *Driver) { d.Resume(w.now); d.Follow() })
+	finish(t, w, 0, 30)
+}

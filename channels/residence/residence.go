@@ -50,6 +50,9 @@ type Member struct {
 // Kept says that the agent has the driver lock beyond a turn.
 func (c *Member) Kept() bool { return c.stage >= stageHeld }
 
+// Wanted says that the agent wants the lock, and its holder, who lives, does not let go.
+func (c *Member) Wanted() bool { return c.stage == stageWanted }
+
 // Away says that the context refuses what comes.
 func (c *Member) Away() bool { return c.stage == stageAway }
 
