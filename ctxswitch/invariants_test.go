@@ -52,6 +52,9 @@ func checkTable(t fataler, m *Machine) {
 		if j.slices == 0 && !j.launched && j.phase != PhasePrepared {
 			t.Fatalf("job %d is %v and was never launched", j.id, j.phase)
 		}
+		if j.mixed && j.phase != PhaseRunning {
+			t.Fatalf("job %d stands still in part and is %v", j.id, j.phase)
+		}
 		if j.ran < 0 {
 			t.Fatalf("job %d has run for %v", j.id, j.ran)
 		}

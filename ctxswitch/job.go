@@ -61,6 +61,9 @@ type job struct {
 	phase    Phase
 	bound    binding
 	want     bool // the row that is on has the job
+	// mixed: it counts as running, but was frozen in the midst of its launch, so that
+	// part of its processes stand still: if the row wants it, it is to be thawed.
+	mixed bool
 
 	// waiting is the step whose answer is awaited from this job, but for Stop, or Steady.
 	waiting Step
@@ -94,7 +97,7 @@ func (j *job) due(s Step) bool {
 	case Load:
 		return j.want && !j.connected()
 	case Go:
-		return j.want && j.connected() && (j.phase == PhaseStopping || j.phase == PhaseStopped)
+		return j.want && j.connected() && (j.phase == PhaseStopping || j.phase == PhaseStopped || j.mixed)
 	case Steady:
 	}
 	return false
@@ -107,7 +110,7 @@ func (j *job) connected() bool { return j.contexts == 0 || j.bound == live }
 // settled says that the job is as the row wants it: no step has work with it.
 func (j *job) settled() bool {
 	if j.want {
-		return j.phase == PhaseRunning && j.connected()
+		return j.phase == PhaseRunning && !j.mixed && j.connected()
 	}
 	return j.bound == saved && !j.due(Stop)
 }

@@ -99,7 +99,7 @@ func (m *Machine) learnAdopted(now int64, ev *Event) {
 
 // learnLaunched notes that no further process of the job is going to be born.
 // Those born since its freeze was ordered may run, so it counts as running,
-// and is stopped anew if the row does not want it.
+// and is stopped anew if the row does not want it, or thawed if it does.
 func (m *Machine) learnLaunched(now int64, id JobID) {
 	j := m.lookup(id)
 	if j == nil || j.launched {
@@ -110,7 +110,7 @@ func (m *Machine) learnLaunched(now int64, id JobID) {
 		return
 	}
 	m.forgetWait(now, j)
-	j.phase, j.late, j.since = PhaseRunning, false, now
+	j.phase, j.mixed, j.late, j.since = PhaseRunning, true, false, now
 	m.disturbed = true
 }
 

@@ -140,14 +140,18 @@ func (p *proc) kind(ev Event) Event {
 }
 
 // launched ends a launch. Without cgroups its last process may not have been
-// reached by a freeze, so the job runs again whatever it did before.
+// reached by a freeze, so the job runs again whatever it did before; in a cgroup
+// it stands still.
 func (w *world) launched(t *rapid.T) {
 	id := anyJob.Draw(t, "id")
 	p := w.jobs[id]
 	if p == nil || !p.born || p.launched {
 		t.Skip("not being launched")
 	}
-	p.launched, p.frozen, p.freezing = true, false, false
+	p.launched = true
+	if p.awaited {
+		p.frozen, p.freezing = false, false
+	}
 	w.tell(JobLaunched(id))
 }
 

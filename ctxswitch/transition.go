@@ -219,7 +219,7 @@ func (m *Machine) order(now int64, j *job, s Step) {
 	case Revoke:
 		j.bound = revoked
 	case Stop:
-		j.phase, j.stopSeq, j.stopAt, j.stopBy = PhaseStopping, m.seq, now, by
+		j.phase, j.mixed, j.stopSeq, j.stopAt, j.stopBy = PhaseStopping, false, m.seq, now, by
 		j.ran += time.Duration(now - j.since)
 		m.record.Out = append(m.record.Out, j.id)
 	case Save:
@@ -254,7 +254,7 @@ func (m *Machine) launch(now int64) {
 
 // run notes that a job has been let go.
 func (m *Machine) run(now int64, j *job) {
-	j.phase, j.late, j.since = PhaseRunning, false, now
+	j.phase, j.mixed, j.late, j.since = PhaseRunning, false, false, now
 	j.slices++
 }
 
