@@ -36,6 +36,9 @@ func (w *world) answer(e *end, ref int32) {
 	if wanted == nil || wanted.node != e.node || wanted.silent() {
 		return // nobody knows, or the node died with its rank
 	}
+	if !wanted.made && !w.cluster.open(wanted) || wanted.part != nil && !wanted.part.host.alive {
+		return // nobody is there who could say
+	}
 	here := link.Head{Kind: link.Here, Job: h.Job, Channel: h.Channel, From: h.To, To: h.From, Status: link.StatusHere}
 	switch {
 	case !w.calmed && w.rng.chance(100):

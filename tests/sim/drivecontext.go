@@ -54,10 +54,15 @@ type driveContext struct {
 	fault   error
 
 	before func(role uint32) // of tests: called before each section
+	shared *sharedContext    // its node has an agent that switches; else nil
 }
 
 // asProcess and asAgent run a section of a driver.
 func (c *driveContext) asProcess(section func(*drive.Driver)) {
+	if c.shared != nil {
+		c.shared.asProcess(section)
+		return
+	}
 	if c.before != nil {
 		c.before(abi.RoleProcess)
 	}
@@ -71,6 +76,10 @@ func (c *driveContext) asProcess(section func(*drive.Driver)) {
 }
 
 func (c *driveContext) asAgent(section func(*drive.Driver)) {
+	if c.shared != nil {
+		c.shared.asAgent(section)
+		return
+	}
 	if c.before != nil {
 		c.before(abi.RoleAgent)
 	}
@@ -125,6 +134,11 @@ func (c *driveContext) Output(now int64, net Network) {
 	if len(c.socket.list) > 0 && (c.absent || now >= c.lateAt || c.dice.chance(c.prompt)) {
 		c.drive(now)
 	}
+	c.emit(net)
+}
+
+// emit hands to the network what the drivers sent.
+func (c *driveContext) emit(net Network) {
 	for i := range c.out.list {
 		d := &c.out.list[i]
 		data := c.out.data(d)

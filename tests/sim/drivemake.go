@@ -11,7 +11,9 @@ import (
 )
 
 // NewDriveContext makes a context of package drive.
-func NewDriveContext(spec Spec) Context {
+func NewDriveContext(spec Spec) Context { return newDriveContext(spec) }
+
+func newDriveContext(spec Spec) *driveContext {
 	c := &driveContext{Spec: spec, d: spec.Drive, dice: rng{state: spec.Drive.Seed}, boxes: spareBoxes.Get().(*boxes)}
 	c.lost = make([]bool, spec.Ranks)
 	c.stays = pick(&c.dice, 20, 200, 1000)
@@ -68,7 +70,7 @@ func (c *driveContext) place() (err error) {
 
 // driver makes a driver that knows nothing yet.
 func (c *driveContext) driver(role uint32, size int) *drive.Driver {
-	d, err := drive.New(c.img, &drivePort{c: c, size: size}, c.where, role)
+	d, err := drive.New(c.img, &drivePort{c: c, size: size, role: role}, c.where, role)
 	if err != nil {
 		panic(fmt.Sprintf("sim: %v", err)) // map and image are of the same job
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"sync"
 
+	"score/channels/abi"
 	"score/channels/link"
 )
 
@@ -44,6 +45,14 @@ var spareBoxes = sync.Pool{New: func() any { return new(boxes) }}
 type drivePort struct {
 	c    *driveContext
 	size int
+	role uint32
+}
+
+// act is called before each thing that the agent does: it may be its last.
+func (p *drivePort) act(what string) {
+	if s := p.c.shared; s != nil && p.role == abi.RoleAgent {
+		s.host().act(what)
+	}
 }
 
 func (p *drivePort) Size(link.Address) int { return p.size }
@@ -53,6 +62,7 @@ func (p *drivePort) Stats() link.Stats     { return link.Stats{} }
 func (p *drivePort) Close() error          { return nil }
 
 func (p *drivePort) Queue(to link.Address, n int) {
+	p.act("sending")
 	if n > 0 {
 		p.c.out.add(link.Address{}, to, p.c.buffer[:n])
 	}
@@ -65,6 +75,7 @@ func (p *drivePort) Receive(handle func(link.Address, []byte)) int {
 	for range n {
 		d := &c.socket.list[c.taken]
 		c.taken++
+		p.act("receiving")
 		handle(d.from, c.socket.data(d))
 	}
 	if c.taken == len(c.socket.list) {

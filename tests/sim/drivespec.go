@@ -13,9 +13,10 @@ type Kind uint8
 
 // The kinds.
 const (
-	Mixed Kind = iota // by seed: a share of those with AckNack drive images
-	Flow              // flow control alone
-	Drive             // images, driven; all with AckNack, the one policy of package drive
+	Mixed  Kind = iota // by seed: a share of those with AckNack drive images
+	Flow               // flow control alone
+	Drive              // images, driven; all with AckNack, the one policy of package drive
+	Switch             // images of gangs that take turns on nodes with agents and clocks
 )
 
 // driveShare is the share of the worlds with AckNack whose contexts are images, in permille.
@@ -31,10 +32,16 @@ type DriveSpec struct {
 	Short   bool   // most messages are short, many in a datagram
 	Lane    int    // bytes of the network's ring
 	Send    int    // bytes of the send buffer
+
+	// Bind is told the context that was made, if its node has an agent that switches; else nil.
+	Bind func(*sharedContext)
 }
 
 // NewContext makes the context that the spec is for.
 func NewContext(s Spec) Context {
+	if s.Drive != nil && s.Drive.Bind != nil {
+		return NewSharedContext(s)
+	}
 	if s.Drive != nil {
 		return NewDriveContext(s)
 	}
@@ -61,18 +68,40 @@ func (w *world) drawDrives(seed uint64) {
 	for i := range w.jobs {
 		j := &w.jobs[i]
 		d := &DriveSpec{Seed: r.next(), Nodes: j.nodes, Size: size, Short: short}
-		d.Longest = r.between(1, 7) * d.frameBytes() / 2
-		lines := uint64(abi.PageBytes / abi.LineBytes)
-		for lines < 2*abi.Lines(d.Longest)+1 {
-			lines *= 2
-		}
-		d.Lane = int(lines) * abi.LineBytes << r.below(3)
-		d.Send = (d.Longest/abi.PageBytes + 1 + r.below(3)) * abi.PageBytes
-		j.spec.Drive = d
+		d.draw(&r)
 		j.spec.Flow = &w.flow
-		j.spec.InboxCap = d.Lane/abi.LineBytes - 1 // one line stays empty
-		j.spec.SendCap = d.Send / abi.LineBytes
+		j.spec.drive(d)
 	}
+}
+
+// draw draws the sizes of messages and buffers.
+func (d *DriveSpec) draw(r *rng) {
+	d.Longest = r.between(1, 7) * d.frameBytes() / 2
+	lines := uint64(abi.PageBytes / abi.LineBytes)
+	for lines < 2*abi.Lines(d.Longest)+1 {
+		lines *= 2
+	}
+	d.Lane = int(lines) * abi.LineBytes << r.below(3)
+	d.Send = (d.Longest/abi.PageBytes + 1 + r.below(3)) * abi.PageBytes
+}
+
+// drive makes the spec one of an image.
+func (s *Spec) drive(d *DriveSpec) {
+	s.Drive = d
+	s.InboxCap = d.Lane/abi.LineBytes - 1 // one line stays empty
+	s.SendCap = d.Send / abi.LineBytes
+}
+
+// drawSharedSpec draws what the contexts of a gang need, whose ranks are on the nodes given.
+func (w *world) drawSharedSpec(r *rng, size, job int, nodes map[int]int) Spec {
+	s := drawSpec(r, &w.flow, job, len(nodes))
+	d := &DriveSpec{Seed: r.next(), Size: size, Short: r.chance(700)}
+	for rank := range len(nodes) {
+		d.Nodes = append(d.Nodes, nodes[rank])
+	}
+	d.draw(r)
+	s.drive(d)
+	return s
 }
 
 // of is the spec of one context.

@@ -17,7 +17,7 @@ func (c *driveContext) Send(now int64, to uint16, payload Payload) (ok bool) {
 	m := payload.Message()
 	c.scratch = grown(c.scratch, c.d.Longest+8)
 	data := c.d.bytes(m, c.scratch)
-	var err error
+	err := channels.ErrFull // of who may not drive now
 	c.asProcess(func(d *drive.Driver) { err = c.send(d, now, uint32(to), data) })
 	switch {
 	case err == nil:

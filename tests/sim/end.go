@@ -29,6 +29,14 @@ type end struct {
 	flushedBy int64
 	away      bool // not resident
 
+	// Where gangs are switched.
+	part    *part
+	shared  *sharedContext
+	made    bool // its context exists
+	madeAt  int64
+	stopped bool // its process stands still, or does not exist
+	ruined  bool // its process writes into its image what it likes
+
 	// Its process.
 	waking  bool  // its turn is in the queue
 	think   int64 // ns between turns
@@ -56,7 +64,7 @@ type track struct {
 
 func newEnd(w *world, index, group, node int, ctx Context, spec Spec) *end {
 	e := &end{
-		w: w, index: int32(index), group: group, node: node, ctx: ctx, spec: spec,
+		w: w, index: int32(index), group: group, node: node, ctx: ctx, spec: spec, made: ctx != nil,
 		think:  w.rng.span(int64(2*time.Microsecond), int64(100*time.Microsecond)),
 		greed:  pick(&w.rng, 1, 4, spec.InboxCap),
 		got:    make([]uint64, spec.Ranks),
@@ -82,7 +90,12 @@ func (e *end) String() string {
 }
 
 // running says that the process takes turns.
-func (e *end) running() bool { return !e.gone() && !e.paused && !e.flushing && !e.away }
+func (e *end) running() bool {
+	if e.part != nil {
+		return !e.gone() && !e.stopped && !e.ruined && (!e.made || !e.shared.grabbed)
+	}
+	return !e.gone() && !e.paused && !e.flushing && !e.away
+}
 
 // pending says that the process has something that it can send.
 func (e *end) pending() bool {
@@ -126,6 +139,10 @@ func (w *world) process(e *end) {
 	if !e.running() {
 		return
 	}
+	if !e.made && !w.cluster.open(e) {
+		w.wake(e, w.now+undriven) // its agent is to come back first
+		return
+	}
 	for range e.greed {
 		payload, ok := e.ctx.Receive(w.now)
 		if !ok {
@@ -154,6 +171,14 @@ func (w *world) send(e *end, f *flow) bool {
 	f.left--
 	f.next++
 	return true
+}
+
+// wakeAgain has a process take the turn that it could not.
+func (w *world) wakeAgain(e *end) {
+	e.waking = false
+	if e.running() {
+		w.wake(e, w.now+undriven)
+	}
 }
 
 // unpause gives an end its driver again, who first takes what waits.

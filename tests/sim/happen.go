@@ -61,10 +61,14 @@ func (w *world) scheduleNews(dead *end) {
 // tell tells an end of a death, as soon as there is somebody to hear it.
 func (w *world) tell(e *end, rank uint16) {
 	switch {
-	case e.dead:
+	case e.dead || !e.made:
 	case e.paused:
 		w.queue.add(w.now+int64(time.Millisecond), evTold, e.index, rank)
-	case e.ctx.Told(w.now, rank):
+	case !e.ctx.Told(w.now, rank):
+		if e.shared != nil {
+			w.queue.add(w.now+int64(time.Millisecond), evTold, e.index, rank)
+		}
+	default:
 		e.told = append(e.told, rank)
 		e.unblock(rank)
 		w.touch(e)
@@ -74,7 +78,7 @@ func (w *world) tell(e *end, rank uint16) {
 // checkFreed looks, at the end of all, for what is left behind.
 func (w *world) checkFreed() {
 	for _, e := range w.ends {
-		if e.dead {
+		if e.dead || !e.made {
 			continue
 		}
 		if err := e.ctx.Check(); err != nil {
@@ -86,6 +90,8 @@ func (w *world) checkFreed() {
 // close gives the contexts back.
 func (w *world) close() {
 	for _, e := range w.ends {
-		e.ctx.Close()
+		if e.made {
+			e.ctx.Close()
+		}
 	}
 }

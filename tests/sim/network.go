@@ -91,7 +91,7 @@ func (w *world) arrive(ref int32) {
 	switch {
 	case w.flights[ref].lookup:
 		w.answer(e, ref)
-	case e.silent():
+	case e.silent() || !e.made:
 		w.land(ref)
 	case !e.paused:
 		w.input(e, ref)

@@ -16,6 +16,33 @@ const (
 	evClose                    // end ref's process closes its end
 	evTold                     // end ref is told that rank arg is dead
 	evCalm                     // all faults end
+
+	// Where gangs are switched.
+	evSubmit    // job ref comes
+	evPrepared  // part ref is prepared
+	evPlan      // plan ref reaches node arg
+	evMachine   // the deadline of node ref's machine
+	evAnswer    // answer ref reaches the machine of node arg
+	evOrder     // the order to part ref's contexts is carried out
+	evOver      // and has lasted long enough
+	evFrozen    // the freeze arg of part ref has taken
+	evLaunched  // the processes of part ref exist
+	evLook      // the agent looks at end ref
+	evPoll      // is job ref complete?
+	evEnded     // the leader hears that job ref ended
+	evRemove    // part ref is removed
+	evDrift     // the clock of node ref has drifted
+	evUngrab    // the process of end ref lets go of the driver lock
+	evAgentBack // the agent of node ref starts again
+	evAudit     // are gangs whole?
+	evAgentDies // the agent of node ref dies, some acts later
+	evAgentIdle // or now, if it did nothing
+	evJump      // the clock of node ref is stepped
+	evLeader    // another server leads
+	evRankDies  // a rank dies
+	evJobDies   // a job is ended
+	evGrab      // a process does not let go of the driver lock
+	evHostile   // a process writes into its image what it likes
 )
 
 // event is something that happens at an instant.

@@ -2,21 +2,23 @@ package sim
 
 import (
 	"flag"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 var (
 	seeds = flag.Int("sim.seeds", 10_000, "worlds to run")
 	first = flag.Uint64("sim.seed", 1, "first seed")
-	which = flag.String("sim.context", "mixed", "contexts: flow (flow control alone), drive (images), mixed (by seed), both (each seed with either)")
+	which = flag.String("sim.context", "mixed", "worlds: flow (flow control alone), drive (images), switch (gangs that are switched), mixed (each seed as one of the first two and as the third), all (each seed as each)")
 )
 
 // kinds are the values of -sim.context.
-var kinds = map[string][]Kind{"flow": {Flow}, "drive": {Drive}, "mixed": {Mixed}, "both": {Flow, Drive}}
+var kinds = map[string][]Kind{
+	"flow": {Flow}, "drive": {Drive}, "switch": {Switch}, "mixed": {Mixed, Switch}, "all": {Flow, Drive, Switch},
+}
 
 // TestSeeds runs worlds, and prints the seed of those in which something does
 // not hold.
@@ -30,44 +32,70 @@ func TestSeeds(t *testing.T) {
 	}
 	chosen := kinds[*which]
 	if chosen == nil {
-		t.Fatalf("-sim.context %s: want flow, drive, mixed or both", *which)
+		t.Fatalf("-sim.context %s: want flow, drive, switch, mixed or all", *which)
 	}
-	var next, events, frames, delivered atomic.Int64
-	var slowest, crashed, switched, driven atomic.Int64
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n*len(chosen)) && !t.Failed(); i = next.Add(1) - 1 {
-				r := Run(*first+uint64(i)/uint64(len(chosen)), Options{Kind: chosen[i%int64(len(chosen))]})
-				if r.Err != nil {
-					t.Errorf("seed %d: %v\nrun it: go test ./tests/sim -run TestSeeds -sim.context %s -sim.seed %d -sim.seeds 1", r.Seed, r.Err, *which, r.Seed)
+	for _, kind := range chosen {
+		var all tally
+		var next atomic.Int64
+		var wg sync.WaitGroup
+		for range runtime.GOMAXPROCS(0) {
+			wg.Go(func() {
+				for i := next.Add(1) - 1; i < int64(n) && !t.Failed(); i = next.Add(1) - 1 {
+					r := Run(*first+uint64(i), Options{Kind: kind})
+					if r.Err != nil {
+						t.Errorf("seed %d: %v\nrun it: go test ./tests/sim -run TestSeeds -sim.context %s -sim.seed %d -sim.seeds 1", r.Seed, r.Err, nameOf(kind), r.Seed)
+					}
+					all.add(&r)
 				}
-				if r.Driven {
-					driven.Add(1)
-				}
-				events.Add(int64(r.Events))
-				frames.Add(int64(r.Frames))
-				delivered.Add(int64(r.Delivered))
-				if r.Crashed {
-					crashed.Add(1)
-				} else if s := int64(r.Settle); s > slowest.Load() {
-					slowest.Store(s) // a lost update makes the log line less exact
-				}
-				if r.Switched {
-					switched.Add(1)
-				}
-			}
-		})
+			})
+		}
+		wg.Wait()
+		t.Logf("%s: %d worlds from seed %d: %s", nameOf(kind), n, *first, all.String())
 	}
-	wg.Wait()
-	t.Logf("%d worlds from seed %d, %d of them with images: %d events, %d frames, %d messages delivered; %d with a crash, %d with gangs taking turns; settled within %v of %v",
-		n*len(chosen), *first, driven.Load(), events.Load(), frames.Load(), delivered.Load(), crashed.Load(), switched.Load(), time.Duration(slowest.Load()), SettleBound)
+}
+
+// nameOf is the value of -sim.context that runs a kind.
+func nameOf(k Kind) string {
+	return [...]string{Mixed: "mixed", Flow: "flow", Drive: "drive", Switch: "switch"}[k]
+}
+
+// tally adds up what came of worlds.
+type tally struct {
+	mu                        sync.Mutex
+	sum                       Result
+	crashed, switched, driven int
+}
+
+func (a *tally) add(r *Result) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	count(&a.crashed, r.Crashed)
+	count(&a.switched, r.Switched)
+	count(&a.driven, r.Driven)
+	s := &a.sum
+	s.Events, s.Frames, s.Delivered = s.Events+r.Events, s.Frames+r.Frames, s.Delivered+r.Delivered
+	s.Switches, s.Restarts, s.Audits = s.Switches+r.Switches, s.Restarts+r.Restarts, s.Audits+r.Audits
+	s.Clean, s.CutOff, s.Held, s.Unanswered = s.Clean+r.Clean, s.CutOff+r.CutOff, s.Held+r.Held, s.Unanswered+r.Unanswered
+	if !r.Crashed {
+		s.Settle = max(s.Settle, r.Settle)
+	}
+}
+
+func (a *tally) String() string {
+	s := &a.sum
+	text := fmt.Sprintf("%d of images, %d with a death, %d with gangs taking turns; %d events, %d frames, %d messages; settled within %v",
+		a.driven, a.crashed, a.switched, s.Events, s.Frames, s.Delivered, s.Settle)
+	if s.Switches > 0 {
+		text += fmt.Sprintf("; %d switches, %d agents restarted; contexts that left: %d clean, %d cut off, %d held, %d with something unanswered before; %d audits",
+			s.Switches, s.Restarts, s.Clean, s.CutOff, s.Held, s.Unanswered, s.Audits)
+	}
+	return text
 }
 
 // TestSameSeedSameRun is what reproducing a failure relies on.
 func TestSameSeedSameRun(t *testing.T) {
-	for i := range uint64(40) {
-		seed, opt := i/2+1, Options{Kind: []Kind{Flow, Drive}[i%2]}
+	for i := range uint64(60) {
+		seed, opt := i/3+1, Options{Kind: []Kind{Flow, Drive, Switch}[i%3]}
 		a, b := Run(seed, opt), Run(seed, opt)
 		if a.Digest != b.Digest || a.Events != b.Events || a.Frames != b.Frames || a.Delivered != b.Delivered {
 			t.Errorf("seed %d ran twice, and differently:\n%+v\n%+v", seed, a, b)

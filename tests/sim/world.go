@@ -30,6 +30,8 @@ type Options struct {
 	Make func(Spec) Context
 	// Kind says which contexts; default Mixed.
 	Kind Kind
+
+	plant func(*cluster) // of tests: changes a cluster before it runs
 }
 
 // Result is what came of a run.
@@ -43,7 +45,14 @@ type Result struct {
 	Driven    bool          // contexts were those of package drive
 	Settle    time.Duration // from the end of all faults to the end
 	Digest    uint64        // of all that happened, in order
-	Err       error         // what did not hold
+
+	// Where gangs are switched.
+	Switches, Restarts  int // of nodes; of agents
+	Clean, CutOff, Held int // contexts that left: with all answered, without; that did not
+	Unanswered          int // contexts of which something was unanswered when their flush began
+	Audits              int // looks at a part of a gang
+
+	Err error // what did not hold
 }
 
 // world is a run.
@@ -58,14 +67,18 @@ type world struct {
 	last    [maxNodes][maxNodes]int64
 	turn    []int // by node: slices that have begun
 	calmed  bool
-	dead    int // ends that died
-	missing int // messages among live ends that were not received
+	dead    int      // ends that died
+	missing int      // messages among live ends that were not received
+	cluster *cluster // nil where nothing switches gangs but the clock
 	res     Result
 }
 
 // Run runs the world of a seed to its end, or to the first thing that does not
 // hold.
 func Run(seed uint64, opt Options) Result {
+	if opt.Kind == Switch {
+		return runSwitched(seed, opt)
+	}
 	w := &world{rng: rng{state: seed}}
 	w.res.Seed = seed
 	w.scenario = draw(&w.rng)
@@ -102,7 +115,7 @@ func (w *world) step() bool {
 	}
 	if w.calmed && w.done() {
 		w.res.Settle = time.Duration(w.now - w.calm - start)
-		w.checkFreed()
+		w.checkFreed() // of those that are still there
 		return false
 	}
 	if bound := w.bound(); w.now > bound || w.res.Events > maxEvents {
@@ -113,6 +126,9 @@ func (w *world) step() bool {
 
 // bound returns by when everything must be delivered or told.
 func (w *world) bound() int64 {
+	if w.cluster != nil {
+		return w.cluster.bound()
+	}
 	bound := start + w.calm + int64(SettleBound)
 	if w.dead > 0 {
 		bound += int64(w.flow.FailAfter)
@@ -125,12 +141,15 @@ func (w *world) bound() int64 {
 
 // happen does what an event says.
 func (w *world) happen(ev event) {
+	if w.cluster != nil {
+		defer w.cluster.bury(ev)
+	}
 	switch ev.kind {
 	case evArrive:
 		w.arrive(ev.ref)
 	case evTick:
 		e := w.ends[ev.ref]
-		if e.tickAt != ev.at || e.silent() {
+		if e.tickAt != ev.at || e.silent() || !e.made {
 			return // a later one has taken its place
 		}
 		e.tickAt = 0
@@ -164,6 +183,8 @@ func (w *world) happen(ev event) {
 		w.tell(w.ends[ev.ref], ev.arg)
 	case evCalm:
 		w.becalm()
+	default:
+		w.cluster.happen(ev)
 	}
 }
 
@@ -214,6 +235,10 @@ func (w *world) schedule() {
 
 // becalm ends all faults.
 func (w *world) becalm() {
+	if w.cluster != nil {
+		w.cluster.becalm()
+		return
+	}
 	w.calmed = true
 	w.faults = faults{delay: w.faults.delay}
 	for _, e := range w.ends {
@@ -260,10 +285,18 @@ func (w *world) recount() {
 }
 
 // done says that everything is delivered and acknowledged, or told.
-func (w *world) done() bool { return w.missing == 0 && w.unfinished() == "" }
+func (w *world) done() bool {
+	if w.cluster != nil {
+		return w.cluster.finished()
+	}
+	return w.missing == 0 && w.unfinished() == ""
+}
 
 // unfinished names something that is not delivered, acknowledged or told.
 func (w *world) unfinished() string {
+	if w.cluster != nil {
+		return w.cluster.unfinished()
+	}
 	for _, e := range w.ends {
 		if e.dead {
 			continue
@@ -304,7 +337,7 @@ func (w *world) wake(e *end, at int64) {
 // touch lets a context act after something happened to it, and looks whether all
 // holds.
 func (w *world) touch(e *end) {
-	if e.silent() || e.paused {
+	if e.silent() || e.paused || !e.made {
 		return
 	}
 	e.ctx.Output(w.now, e)

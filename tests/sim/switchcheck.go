@@ -1,0 +1,163 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"score/gang"
+)
+
+const (
+	// switchMost is within what time a node is as the plan says, with all that a switch may wait for, done
+	// twice, since one may be broken off and begin anew (ctxswitch.RevokeTimeout and so on).
+	switchMost = int64(12 * time.Millisecond)
+	// stopMore is what it may take longer with jobs that are stopped by signals.
+	stopMore = int64(10 * time.Millisecond)
+	// auditEvery is how far apart the looks are whether gangs are whole.
+	auditEvery = int64(4 * time.Millisecond)
+	// slotsMost bounds the slots that are looked at.
+	slotsMost = 100
+)
+
+func (k *cluster) tolerance() int64 {
+	if k.plan.signals {
+		return switchMost + stopMore
+	}
+	return switchMost
+}
+
+// duty says whether the plan has a job on at some instant, and at all, from one instant of the leader's
+// clock to another. ok is false if no plan says.
+func (k *cluster) duty(id gang.JobID, from, to int64) (some, all, ok bool) {
+	all = true
+	for range slotsMost {
+		plan := k.inForce(from)
+		if plan == nil {
+			return false, false, false
+		}
+		pos, _, end, _ := plan.At(from)
+		on := false
+		if pos >= 0 {
+			for _, job := range plan.Rows[pos].Jobs {
+				on = on || job == id
+			}
+		}
+		some, all = some || on, all && on
+		for i := range k.history { // a plan may begin in the midst of the slot
+			if o := k.history[i].Origin; o > from {
+				end = min(end, o)
+			}
+		}
+		if end > to {
+			return some, all, true
+		}
+		from = end
+	}
+	return some, all, false
+}
+
+// audit looks whether each gang whose turn it has been for long enough is resident and runs on all its nodes,
+// and none whose turn it is not.
+func (k *cluster) audit() {
+	w := k.w
+	w.queue.add(w.now+w.rng.span(auditEvery/4, auditEvery), evAudit, 0, 0)
+	t := k.now()
+	for _, job := range k.jobs {
+		if job.hostile {
+			continue
+		}
+		some, all, ok := k.duty(job.id, t-k.tolerance(), t+k.plan.skew)
+		if !ok || some != all || w.now-k.since < k.tolerance() {
+			continue
+		}
+		for _, p := range job.parts {
+			if p.accountable() {
+				w.res.Audits++
+				k.auditPart(p, all)
+			}
+		}
+	}
+}
+
+// accountable says that nothing happened to the part that lets it be other than the plan says.
+func (p *part) accountable() bool {
+	h := p.host
+	return p.ready && !p.removed && !p.released && !p.job.over && h.alive && h.dies == 0 && h.k.w.now > h.excused
+}
+
+func (k *cluster) auditPart(p *part, on bool) {
+	w := k.w
+	begins := on && p.launching && !p.launched
+	if on != (p.launched && !p.frozen) && p.stop.Seq == 0 && !begins {
+		w.fail(Gang, "job %d on node %d: its turn %v, launched %v, stands still %v", p.job.id, p.host.index, on, p.launched, p.frozen)
+	}
+	for _, e := range p.ends {
+		if !e.made || w.now-e.madeAt < k.tolerance() || e.dead {
+			continue
+		}
+		member := &e.shared.member
+		switch {
+		case member.Wanted(): // left as it is until its process lets go
+		case on == e.away || on == member.Kept():
+			w.fail(Gang, "%v on node %d: its gang's turn %v, away %v, kept by the agent %v", e, p.host.index, on, e.away, member.Kept())
+		}
+	}
+}
+
+// checkComes checks that a context comes back in its gang's turn only.
+func (w *world) checkComes(e *end) {
+	k, p := w.cluster, e.part
+	if !e.away || e.harmless() || !p.accountable() || w.now-p.host.since < k.tolerance() || w.now-k.since < k.tolerance() {
+		return
+	}
+	t := k.now()
+	if some, _, ok := k.duty(p.job.id, t-k.tolerance(), t+k.plan.skew); ok && !some {
+		w.fail(Gang, "%v comes back on node %d, and its gang's turn is far", e, p.host.index)
+	}
+}
+
+// checkLeft checks a context that is not resident.
+func (w *world) checkLeft(e *end) {
+	if !e.away || !e.shared.clean {
+		return
+	}
+	for to := range e.spec.Ranks {
+		if !w.peer(e, to).gone() {
+			if id, ok := w.flying(e, to); ok {
+				w.fail(Clean, "%v left with nothing in flight, and frame %d to rank %d is", e, id, to)
+			}
+		}
+	}
+}
+
+// checkEndFreed looks, at the end of a job, for what is left behind.
+func (w *world) checkEndFreed(e *end) {
+	if err := e.ctx.Check(); err != nil {
+		w.fail(Freed, "%v: %v", e, err)
+	}
+}
+
+// unfinished names something of a job that is not over.
+func (p *program) unfinished() string {
+	for _, e := range p.ends {
+		for i := range e.flows {
+			f := &e.flows[i]
+			to := p.ends[f.to]
+			if e.dead || e.made && e.ctx.Lost(f.to) || f.left == 0 && e.made && e.ctx.Settled(f.to) && (to.gone() || to.got[e.spec.Rank] == f.next) {
+				continue
+			}
+			return fmt.Sprintf("%v has %d messages to send to rank %d, which received %d of %d (made %v, closed %v, %s, agent alive %v; there made %v, closed %v, %s, agent alive %v)",
+				e, f.left, f.to, to.got[e.spec.Rank], f.next, e.made, e.closed, e.part, e.part.host.alive, to.made, to.closed, to.part, to.part.host.alive)
+		}
+	}
+	return fmt.Sprintf("job %d is over %v, complete %v, %d of %d parts prepared, %d removed", p.id, p.over, p.complete, p.prepared, len(p.parts), p.removed)
+}
+
+// String says how a part stands.
+func (p *part) String() string {
+	off := "on"
+	if p.residence.Off() {
+		off = "off"
+	}
+	return fmt.Sprintf("%s, launched %v, stands still %v", off, p.launched, p.frozen)
+}

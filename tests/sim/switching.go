@@ -1,0 +1,251 @@
+package sim
+
+import (
+	"time"
+
+	"score/channels/residence"
+	"score/ctxswitch"
+)
+
+// Times of carrying out orders, in ns.
+const (
+	stopMost   = int64(60 * time.Microsecond)
+	stopHung   = int64(80 * time.Millisecond)
+	stopNews   = int64(10 * time.Millisecond) // the kernel tells of a freeze at most so late
+	launchMost = int64(3 * time.Millisecond)
+)
+
+// steps are the steps of a switch that concern contexts.
+var steps = map[ctxswitch.Step]residence.Step{
+	ctxswitch.Revoke: residence.Revoke, ctxswitch.Flush: residence.Flush,
+	ctxswitch.Save: residence.Save, ctxswitch.Load: residence.Load,
+}
+
+// tell tells a node's machine a fact, and does what it orders, as the switching thread does.
+func (k *cluster) tell(h *host, ev ctxswitch.Event) {
+	if !h.alive {
+		return
+	}
+	for _, effect := range h.machine.Handle(h.local(), ev) {
+		if effect.Kind == ctxswitch.EffectRecord {
+			k.w.res.Switches++
+			continue
+		}
+		h.todo = append(h.todo, effect)
+	}
+	if h.busy {
+		return
+	}
+	h.busy = true
+	for i := 0; i < len(h.todo); i++ {
+		k.carryOut(h, h.todo[i])
+	}
+	h.busy, h.todo = false, h.todo[:0]
+	k.scheduleTick(h)
+}
+
+// scheduleTick has the machine asked again when it wants to be.
+func (k *cluster) scheduleTick(h *host) {
+	d := h.machine.Deadline()
+	if d == ctxswitch.Never || d == h.deadline && h.tickAt > k.w.now {
+		return
+	}
+	h.deadline = d
+	h.tickAt = max(d-h.base, k.w.now) + k.w.rng.span(0, wakeLate)
+	k.w.queue.add(h.tickAt, evMachine, int32(h.index), 0)
+}
+
+func (k *cluster) tick(h *host, at int64) {
+	if h.alive && at == h.tickAt {
+		h.tickAt = 0
+		k.tell(h, ctxswitch.Tick())
+	}
+}
+
+// carryOut does what the machine orders.
+func (k *cluster) carryOut(h *host, e ctxswitch.Effect) {
+	h.act("an order")
+	p := k.partOf(h, e.Job)
+	if p == nil {
+		return
+	}
+	w := k.w
+	switch e.Kind {
+	case ctxswitch.EffectFreeze:
+		p.stop, p.stopLife = e, h.life
+		takes := w.rng.span(0, stopMost)
+		if !w.calmed && w.rng.chance(k.plan.hung) {
+			takes = w.rng.span(0, stopHung)
+		}
+		w.queue.add(w.now+takes, evFrozen, p.index, uint16(e.Seq))
+	case ctxswitch.EffectThaw:
+		p.stop = ctxswitch.Effect{}
+		k.thaw(p)
+		h.act("thawing")
+		k.tell(h, ctxswitch.Done(e))
+	case ctxswitch.EffectLaunch:
+		p.launching = true
+		w.queue.add(w.now+w.rng.span(0, launchMost), evLaunched, p.index, 0)
+	case ctxswitch.EffectRevoke, ctxswitch.EffectFlush, ctxswitch.EffectSave, ctxswitch.EffectLoad:
+		p.ordered = e
+		w.queue.add(w.now+w.rng.span(0, orderLate), evOrder, p.index, 0)
+	default:
+	}
+}
+
+func (k *cluster) partOf(h *host, id ctxswitch.JobID) *part {
+	for _, p := range h.parts {
+		if p.id() == id && !p.removed && !p.released {
+			return p
+		}
+	}
+	return nil
+}
+
+// order begins with the newest step that was ordered for a job's contexts, as the node's loop does.
+func (k *cluster) order(p *part) {
+	h, e := p.host, p.ordered
+	if !h.alive || e.Seq == 0 || p.removed || p.released {
+		return
+	}
+	p.ordered = ctxswitch.Effect{}
+	p.residence.Order(k.w.now, steps[e.Step], e.Seq, e.By-networkSpare-h.base)
+	k.progress(p)
+	p.residence.Settle(k.w.now)
+	k.touchPart(p)
+	if p.residence.Awaited() {
+		k.w.queue.add(max(p.residence.By(), k.w.now+1), evOver, p.index, 0)
+	}
+}
+
+// progress answers for a step that is over.
+func (k *cluster) progress(p *part) {
+	out, over := p.residence.Over(k.w.now)
+	if !over {
+		return
+	}
+	p.host.act("a step's end")
+	res := &k.w.res
+	res.Clean, res.CutOff, res.Held = res.Clean+out.Flushed, res.CutOff+out.CutOff, res.Held+out.Held
+	for step, s := range steps {
+		if s == out.Step {
+			k.answer(p.host, ctxswitch.Done(ctxswitch.Effect{Step: step, Job: p.id(), Seq: out.Number}), orderLate)
+		}
+	}
+}
+
+// answer tells the machine something after a while, if it is still the same.
+func (k *cluster) answer(h *host, ev ctxswitch.Event, most int64) {
+	k.answers = append(k.answers, answer{life: h.life, event: ev})
+	k.w.queue.add(k.w.now+k.w.rng.span(0, most), evAnswer, int32(len(k.answers)-1), uint16(h.index))
+}
+
+// froze is when the kernel has stopped a job's processes.
+func (k *cluster) froze(p *part, seq uint16) {
+	if p.removed || p.stop.Seq == 0 || uint16(p.stop.Seq) != seq {
+		return
+	}
+	e := p.stop
+	p.stop = ctxswitch.Effect{}
+	p.frozen = true
+	for _, end := range p.ends {
+		end.stopped = true
+	}
+	if !p.host.alive || p.stopLife != p.host.life {
+		return
+	}
+	news := stopNews
+	if p.signals {
+		news = stopMost
+	}
+	k.answer(p.host, ctxswitch.Done(e), news)
+}
+
+func (k *cluster) thaw(p *part) {
+	p.frozen = false
+	if p.launched {
+		k.letRun(p)
+	}
+}
+
+func (k *cluster) letRun(p *part) {
+	for _, e := range p.ends {
+		e.stopped = false
+		if !e.gone() {
+			k.w.wake(e, k.w.now+e.think)
+		}
+	}
+}
+
+// launched is when all processes of a job exist. In a cgroup those of a job that was stopped meanwhile
+// are born stopped.
+func (k *cluster) launched(p *part) {
+	if p.removed || p.launched {
+		return
+	}
+	p.launched = true
+	if p.signals {
+		p.frozen = false
+	}
+	if !p.frozen {
+		k.letRun(p)
+	}
+	k.tell(p.host, ctxswitch.JobLaunched(p.id()))
+}
+
+// look is an agent's look at a context.
+func (k *cluster) look(e *end, at int64) {
+	if !e.made || e.silent() {
+		return
+	}
+	c, p := e.shared, e.part
+	due := at == c.lookAt
+	if due {
+		c.lookAt = 0
+	}
+	if due && c.off() {
+		c.look(k.w.now)
+		k.progress(p)
+	}
+	k.w.touch(e)
+}
+
+// touchPart looks at all contexts of a job on a node after something was done to them.
+func (k *cluster) touchPart(p *part) {
+	for _, e := range p.ends {
+		if e.made {
+			k.w.touch(e)
+		}
+	}
+}
+
+// grab has a process not let go of the driver lock for a while.
+func (k *cluster) grab(e *end) {
+	c := e.shared
+	if !e.made || e.silent() || k.w.calmed || !c.processRuns() || !c.process.Enter() {
+		return
+	}
+	c.grabbed = true
+	w := k.w
+	long := pick(&w.rng, int64(20*time.Microsecond), int64(400*time.Microsecond), int64(3*time.Millisecond), int64(20*time.Millisecond))
+	w.queue.add(w.now+w.rng.span(0, long), evUngrab, e.index, 0)
+}
+
+// ungrab ends the section, if the process is not stopped in it.
+func (k *cluster) ungrab(e *end) {
+	if !e.made || e.dead || !e.shared.grabbed {
+		return
+	}
+	if e.stopped {
+		k.w.queue.add(k.w.now+undriven, evUngrab, e.index, 0)
+		return
+	}
+	c := e.shared
+	c.process.Drive(k.w.now)
+	c.process.Leave()
+	c.after(c.process)
+	c.grabbed = false
+	c.given()
+	k.w.wake(e, k.w.now+e.think)
+	k.w.touch(e)
+}
