@@ -12,7 +12,7 @@ import (
 )
 
 // short is how many boundaries the tests look at.
-const short = 40
+const short = 24
 
 func costs(t testing.TB) *Costs {
 	t.Helper()
