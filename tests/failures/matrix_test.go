@@ -64,7 +64,6 @@ func rounds() int { return max(*times, 1) }
 
 // Failures in each step of the switch that leave the daemons alive.
 func TestFailuresOfJobs(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
 	for range rounds() {
 		for i, f := range jobFailures {
@@ -79,7 +78,6 @@ func TestFailuresOfJobs(t *testing.T) {
 
 // The agent or the whole node is gone in each step of the switch.
 func TestFailuresOfNodes(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
 	for range rounds() {
 		for i, f := range nodeFailures {
@@ -94,7 +92,6 @@ func TestFailuresOfNodes(t *testing.T) {
 
 // The agent or the whole node is gone while a job is being started or is ending.
 func TestFailuresAtStartAndEnd(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
 	for range rounds() {
 		for i, f := range nodeFailures {

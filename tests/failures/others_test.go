@@ -20,7 +20,6 @@ const silence = 1500 * time.Millisecond
 // A node whose agent stands still when it has taken a gang's driver locks answers nothing. The
 // flushes of its peers end at their deadline, and nothing is lost.
 func TestFlushDeadlinePasses(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
 	for range rounds() {
 		s.ready()
@@ -61,7 +60,6 @@ const jump = 1003 * time.Millisecond
 
 // The clock of the leader, as one node sees it, jumps: between switches, and in each step.
 func TestClockStepped(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
 	points := []failpoint.Point{failpoint.SwitchFlushBegin}
 	if *times > 0 {

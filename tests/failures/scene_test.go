@@ -65,7 +65,12 @@ type scene struct {
 	orphans []uint64        // jobs whose scrun was killed
 }
 
+// newScene starts one. Scenes share the machine, unless pauses are to be judged strictly.
 func newScene(t *testing.T) *scene {
+	t.Helper()
+	if *times == 0 {
+		t.Parallel()
+	}
 	s := &scene{t: t, ctx: t.Context()}
 	s.Cluster = startCluster(t, daemons.Options{Nodes: 3, Slice: slice, Grace: 10 * time.Second})
 	s.c = s.exchange("n2,n3")
