@@ -51,6 +51,11 @@ type Cluster struct {
 	Name   string
 	Server *Daemon
 	Agents []*Daemon
+
+	// stderr is every daemon's, whose other end is read until Stop. Were it not a file, the end of
+	// a daemon would be told only when its stewards have ended, too.
+	stderr, reader *os.File
+	read           chan struct{} // closed when nobody reads
 }
 
 // Start starts a cluster that lasts until Stop, at most as long as this process. The
@@ -60,7 +65,11 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		o.Errors = os.Stderr
 	}
 	c := &Cluster{Options: o, Name: "t" + strconv.Itoa(os.Getpid()) + "-" + filepath.Base(o.Dir)}
-	if err := c.start(ctx); err != nil {
+	err := c.listen()
+	if err == nil {
+		err = c.start(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrStart, err), c.Stop())
 	}
 	return c, nil
@@ -111,6 +120,19 @@ func (c *Cluster) settings(port int) config.Config {
 	s.Agent.Grace = c.Grace.String()
 	s.Log.Level = "warn"
 	return s
+}
+
+// listen passes on what the daemons say.
+func (c *Cluster) listen() (err error) {
+	if c.reader, c.stderr, err = os.Pipe(); err != nil {
+		return err
+	}
+	c.read = make(chan struct{})
+	go func() {
+		defer close(c.read)
+		_, _ = io.Copy(c.Errors, c.reader) // it ends when Stop closes it
+	}()
+	return nil
 }
 
 // Socket is the server's for users.
@@ -175,6 +197,11 @@ func (c *Cluster) Stop() error {
 	}
 	if c.Server != nil {
 		errs = append(errs, c.Server.Stop())
+	}
+	if c.read != nil {
+		c.stderr.Close()
+		c.reader.Close() // what a steward says from now on nobody hears
+		<-c.read
 	}
 	return errors.Join(errs...)
 }

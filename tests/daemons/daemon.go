@@ -53,7 +53,7 @@ func (d *Daemon) Start() error {
 	command := exec.Command(filepath.Join(d.cluster.Bin, "scored"), d.kind, "--config", d.config())
 	command.Dir = d.cluster.Dir
 	command.Env = append(append(os.Environ(), failpoint.Variable+"=@"+d.cluster.Points()), d.cluster.Env...)
-	command.Stderr = d.cluster.Errors
+	command.Stderr = d.cluster.stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := command.Start(); err != nil {
 		return err

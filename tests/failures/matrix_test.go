@@ -32,27 +32,25 @@ var jobPoints = []failpoint.Point{
 type failure struct {
 	name string
 	do   func(s *scene)
-	// few says that it takes seconds, so that but a third is done at a time.
-	few bool
 }
 
 // nodeFailures end the agent.
-var nodeFailures = []failure{{"agent killed", agentKilled, true}, {"node gone", nodeGone, false}}
+var nodeFailures = []failure{{"agent killed", agentKilled}, {"node gone", nodeGone}}
 
 // jobFailures leave the agent.
 var jobFailures = []failure{
-	{"rank killed", rankKilled, false}, {"scrun killed", scrunKilled, false}, {"plan changed", planChanged, false},
-	{"job finished", jobFinished, false}, {"job launched", jobLaunched, false},
+	{"rank killed", rankKilled}, {"scrun killed", scrunKilled}, {"plan changed", planChanged},
+	{"job finished", jobFinished}, {"job launched", jobLaunched},
 }
 
 // part chooses what is tested of a matrix: all of it with -failures.times; else each
-// failure at the beginning or at the end of each step, some at a few only.
-func part(points []failpoint.Point, number int, f failure) (chosen []failpoint.Point) {
+// failure at the beginning or at the end of each step.
+func part(points []failpoint.Point, failure int) (chosen []failpoint.Point) {
 	if *times > 0 {
 		return points
 	}
 	for i, p := range points {
-		if (i/2+i+number)%2 == 0 && (!f.few || i/2%3 == 2) {
+		if (i/2+i+failure)%2 == 0 {
 			chosen = append(chosen, p)
 		}
 	}
@@ -67,7 +65,7 @@ func TestFailuresOfJobs(t *testing.T) {
 	s := newScene(t)
 	for range rounds() {
 		for i, f := range jobFailures {
-			for _, p := range part(switchPoints, i, f) {
+			for _, p := range part(switchPoints, i) {
 				s.fails(f, p, nil)
 			}
 		}
@@ -81,7 +79,7 @@ func TestFailuresOfNodes(t *testing.T) {
 	s := newScene(t)
 	for range rounds() {
 		for i, f := range nodeFailures {
-			for _, p := range part(switchPoints, i, f) {
+			for _, p := range part(switchPoints, i) {
 				s.fails(f, p, nil)
 			}
 		}
@@ -95,7 +93,7 @@ func TestFailuresAtStartAndEnd(t *testing.T) {
 	s := newScene(t)
 	for range rounds() {
 		for i, f := range nodeFailures {
-			for _, p := range part(jobPoints, i, f) {
+			for _, p := range part(jobPoints, i) {
 				var d *daemons.Job
 				s.fails(f, p, func() { d = s.exchange("n1,n2", "-rounds", "20") })
 				s.either(d)
