@@ -37,6 +37,11 @@ func (j *job) hear(message *stewardpb.FromSteward) {
 	case *stewardpb.FromSteward_Spawn:
 		m.Spawn.JobId = j.id
 		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m.Spawn}}, true)
+	case *stewardpb.FromSteward_Relay:
+		j.hearRelay(m.Relay)
+	case *stewardpb.FromSteward_Places:
+		m.Places.JobId = j.id
+		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: m.Places}}, true)
 	case *stewardpb.FromSteward_Collective:
 		j.hearCollective(m.Collective)
 	case *stewardpb.FromSteward_RankStates:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
@@ -29,6 +30,8 @@ type job struct {
 	over chan struct{}
 	// exchange carries collectives between the nodes; nil with one node.
 	exchange *exchange
+	// relays counts messages to other stewards that are on their way.
+	relays atomic.Int32
 
 	mu        sync.Mutex
 	steward   *stewards.Steward

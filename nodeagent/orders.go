@@ -59,6 +59,8 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 		a.nameReply(m.Name)
 	case *scorev1.ServerMessage_Spawn:
 		a.spawnReply(m.Spawn)
+	case *scorev1.ServerMessage_Places:
+		a.placesReply(m.Places)
 	case *scorev1.ServerMessage_AskRankStates:
 		a.askRankStates(m.AskRankStates)
 	case *scorev1.ServerMessage_AskChannels:
@@ -118,6 +120,19 @@ func (a *Agent) spawnReply(reply *scorev1.SpawnReply) {
 	})
 	if steward := j.stewardOf(); steward != nil {
 		_ = steward.Spawn(reply)
+	}
+}
+
+func (a *Agent) placesReply(reply *scorev1.PlacesReply) {
+	j := a.jobs.get(reply.GetJobId())
+	if j == nil {
+		return
+	}
+	j.answered(func(m *scorev1.AgentMessage) bool {
+		return m.GetPlaces() != nil && m.GetPlaces().GetRequest() == reply.GetRequest()
+	})
+	if steward := j.stewardOf(); steward != nil {
+		_ = steward.Places(reply)
 	}
 }
 

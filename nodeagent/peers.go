@@ -94,6 +94,18 @@ func (p *peers) collectOnce(ctx context.Context, address string, request *scorev
 	return err
 }
 
+// relay delivers a message between stewards, once: a second time would be taken for
+// a second message.
+func (p *peers) relay(ctx context.Context, address string, request *scorev1.RelayRequest) error {
+	if err := CheckLoopback("address", address); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
+	defer cancel()
+	_, err := p.at(address).Relay(ctx, connect.NewRequest(request))
+	return err
+}
+
 func (p *peers) close() { p.client.CloseIdleConnections() }
 
 // peerService is what the servers and the other agents ask of this one.
@@ -107,4 +119,12 @@ func (a peerService) Collect(ctx context.Context, request *connect.Request[score
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	}
 	return connect.NewResponse(&scorev1.CollectResponse{}), nil
+}
+
+// Relay implements scorev1connect.PeerServiceHandler.
+func (a peerService) Relay(ctx context.Context, request *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
+	if err := a.relay(ctx, request.Msg); err != nil {
+		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
+	}
+	return connect.NewResponse(&scorev1.RelayResponse{}), nil
 }

@@ -71,6 +71,7 @@ func perform(o *options.Options) int {
 	if err != nil {
 		return speak.fail(err.Error())
 	}
+	tellFamily(speak, spec, os.Getenv("PATH"), os.Getenv("LD_LIBRARY_PATH"))
 	if o.Detach {
 		return detach(ctx, speak, cluster, spec)
 	}

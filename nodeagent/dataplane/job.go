@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/channels/node"
+	"score/nodeagent/lineage"
 	"score/scored/api/scorev1"
 )
 
@@ -37,7 +38,7 @@ type Job struct {
 
 	mu      sync.Mutex
 	pids    []int32 // of the ranks, in their order
-	at      uint64  // when they had all been started, as process.start
+	at      uint64  // when they had all been started, as lineage.Process.Start
 	waiting int     // connections of ranks that are not known yet
 }
 
@@ -52,7 +53,7 @@ func newJob(p *Plane, order *scorev1.Prepare, steward int) *Job {
 // Launched says which processes the ranks are, in the ranks' order. Ranks that
 // have connected already are served now.
 func (j *Job) Launched(pids []int32) {
-	at, err := sinceBoot()
+	at, err := lineage.SinceBoot()
 	if err != nil {
 		j.plane.options.Logger.Warn("a job gets no channels", zap.Uint64("job", j.id), zap.Error(err))
 		return
@@ -127,7 +128,7 @@ func (j *Job) leaveLocked(linger time.Duration) {
 }
 
 // admit serves a process of the job, once it is known which rank it belongs to.
-func (j *Job) admit(conn *net.UnixConn, rank process) {
+func (j *Job) admit(conn *net.UnixConn, rank lineage.Process) {
 	select {
 	case <-j.launched:
 		j.serve(conn, rank)
@@ -135,7 +136,7 @@ func (j *Job) admit(conn *net.UnixConn, rank process) {
 	default:
 	}
 	if !j.mayWait() {
-		j.plane.refuse(conn, "too many connections", int32(rank.pid))
+		j.plane.refuse(conn, "too many connections", int32(rank.PID))
 		return
 	}
 	j.plane.tasks.Go(func() {
@@ -146,9 +147,9 @@ func (j *Job) admit(conn *net.UnixConn, rank process) {
 		case <-j.launched:
 			j.serve(conn, rank)
 		case <-j.left:
-			j.plane.refuse(conn, "the job is over", int32(rank.pid))
+			j.plane.refuse(conn, "the job is over", int32(rank.PID))
 		case <-timer.C:
-			j.plane.refuse(conn, "the job was not started in time", int32(rank.pid))
+			j.plane.refuse(conn, "the job was not started in time", int32(rank.PID))
 		}
 	})
 }
@@ -173,10 +174,10 @@ func (j *Job) waited() {
 func (j *Job) connectionsMost() int { return connectionsPerRank * len(j.ranks) }
 
 // serve gives a child of the steward, or its descendant, the rank's contexts.
-func (j *Job) serve(conn *net.UnixConn, p process) {
+func (j *Job) serve(conn *net.UnixConn, p lineage.Process) {
 	select {
 	case <-j.left:
-		j.plane.refuse(conn, "the job is over", int32(p.pid))
+		j.plane.refuse(conn, "the job is over", int32(p.PID))
 		return
 	default:
 	}
@@ -184,7 +185,7 @@ func (j *Job) serve(conn *net.UnixConn, p process) {
 	defer j.mu.Unlock()
 	rank, ok := j.rankOf(p)
 	if !ok || j.handle.Connections() >= j.connectionsMost() {
-		j.plane.refuse(conn, "not a rank, or too many connections", int32(p.pid))
+		j.plane.refuse(conn, "not a rank, or too many connections", int32(p.PID))
 		return
 	}
 	if err := j.handle.Serve(conn, rank); err != nil {
@@ -194,9 +195,9 @@ func (j *Job) serve(conn *net.UnixConn, p process) {
 
 // rankOf finds the rank that a child of the steward is. Its number may be an ended rank's, but
 // then it began after the ranks did. The caller holds mu.
-func (j *Job) rankOf(p process) (rank uint32, ok bool) {
-	i := slices.Index(j.pids, int32(p.pid))
-	if i < 0 || i >= len(j.ranks) || p.start > j.at {
+func (j *Job) rankOf(p lineage.Process) (rank uint32, ok bool) {
+	i := slices.Index(j.pids, int32(p.PID))
+	if i < 0 || i >= len(j.ranks) || p.Start > j.at {
 		return 0, false
 	}
 	return j.ranks[i], true

@@ -84,7 +84,7 @@ func (x *exchange) readKeys(r *reader) {
 	for range n {
 		shared := r.number()
 		own := r.chunk(r.number())
-		if r.bad || shared > uint64(len(last)) || int(shared)+len(own) > MaxKey {
+		if r.bad || shared > uint64(len(last)) || int(shared)+len(own) > x.maxKey() {
 			r.bad = true
 			return
 		}
@@ -103,14 +103,40 @@ func (x *exchange) readSets(r *reader, node int32) {
 		}
 		for range r.count(2) {
 			index := r.number()
-			value := r.value()
+			value := r.value(x.maxValue())
 			if r.bad || index >= uint64(len(x.keys)) || x.engine.store.bytes > MaxJobBytes {
 				r.bad = true
 				return
 			}
-			x.engine.store.commit(rank, x.keys[index], value, x.engine.fence.seq)
+			x.keep(rank, x.keys[index], value)
 		}
 	}
+}
+
+// keep makes a value visible. What ranks of this node have committed by scope is
+// here already.
+func (x *exchange) keep(rank int32, key, value string) {
+	e := x.engine
+	switch {
+	case e.fence.kind != kindCards:
+		e.store.commit(rank, key, value, e.fence.seq)
+	case int(e.info.RankNode[rank]) != e.info.NodeIndex:
+		e.store.commitScoped(rank, ScopeRemote, key, value)
+	}
+}
+
+func (x *exchange) maxKey() int {
+	if x.engine.fence.kind == kindCards {
+		return MaxCardKey
+	}
+	return MaxKey
+}
+
+func (x *exchange) maxValue() uint64 {
+	if x.engine.fence.kind == kindCards {
+		return MaxRankBytes
+	}
+	return MaxValue
 }
 
 func (x *exchange) readRings(r *reader, node int32) {
@@ -199,10 +225,10 @@ func (r *reader) chunk(n uint64) string {
 }
 
 // value reads what appendValue wrote.
-func (r *reader) value() string {
+func (r *reader) value(most uint64) string {
 	head := r.number()
 	size := head >> 1
-	if size > MaxValue {
+	if size > most {
 		r.fail()
 		return ""
 	}

@@ -55,10 +55,10 @@ func (e *Engine) appendSets(dst []byte) []byte {
 	var table []string
 	sets := 0
 	for i := range e.ranks {
-		if len(e.ranks[i].staged) > 0 {
+		if len(e.leaving(i)) > 0 {
 			sets++
 		}
-		for _, key := range e.ranks[i].staged {
+		for _, key := range e.leaving(i) {
 			if _, ok := index[key]; !ok {
 				index[key] = uint64(len(table))
 				table = append(table, key)
@@ -69,7 +69,7 @@ func (e *Engine) appendSets(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(sets))
 	next := 0
 	for i, rank := range e.local {
-		staged := e.ranks[i].staged
+		staged := e.leaving(i)
 		if len(staged) == 0 {
 			continue
 		}
@@ -77,7 +77,7 @@ func (e *Engine) appendSets(dst []byte) []byte {
 		next = rank + 1
 		dst = binary.AppendUvarint(dst, uint64(len(staged)))
 		for _, key := range staged {
-			value := e.store.sets[setKey{int32(rank), key}].staged
+			value := e.outgoing(rank, key)
 			dst = binary.AppendUvarint(dst, index[key])
 			dst = appendValue(dst, value)
 			// As text a pair takes its key, its value and two separators.
@@ -86,6 +86,26 @@ func (e *Engine) appendSets(dst []byte) []byte {
 	}
 	e.stats.EncodedBytes += uint64(len(dst) - before)
 	return dst
+}
+
+// leaving lists the keys that the i-th local rank gives to the present fence.
+func (e *Engine) leaving(i int) []string {
+	if e.fence.kind != kindCards {
+		return e.ranks[i].staged
+	}
+	if !e.fence.collect {
+		return nil
+	}
+	return e.ranks[i].fresh
+}
+
+// outgoing is the value of such a key.
+func (e *Engine) outgoing(rank int, key string) string {
+	if e.fence.kind == kindCards {
+		value, _ := e.store.visible(int32(rank), key, false)
+		return value
+	}
+	return e.store.sets[setKey{int32(rank), ScopeGlobal, key}].staged
 }
 
 func appendKeys(dst []byte, table []string) []byte {

@@ -32,6 +32,13 @@ type rankState struct {
 	ring     Ring
 	// staged are the keys put since the last fence.
 	staged []string
+	// fresh are the keys committed for other nodes since the last fence that took
+	// them along.
+	fresh   []string
+	isFresh map[string]bool
+	// codes are the events that the rank wants to hear of; all: every one.
+	codes map[int32]bool
+	all   bool
 	// keys and bytes count what the rank has stored, held its open requests.
 	keys, bytes, held int
 }
@@ -50,8 +57,13 @@ type Engine struct {
 	attrs   map[string]string
 	waiters map[string][]waiter
 	// asked are the requests to name table and scheduler, by id.
-	asked  map[uint64]waiter
-	lastID uint64
+	asked   map[uint64]waiter
+	lastID  uint64
+	fetches fetches
+	groups  groups
+	jobs    map[uint64]*otherJob
+	// protocol is the one that ranks speak, from the first that did.
+	protocol Protocol
 	// departed counts ranks here that can enter no fence any more.
 	departed int
 
@@ -88,6 +100,7 @@ func NewEngine(info JobInfo) (*Engine, error) {
 		attrs:   make(map[string]string),
 		waiters: make(map[string][]waiter),
 		asked:   make(map[uint64]waiter),
+		jobs:    make(map[uint64]*otherJob),
 	}
 	for rank, node := range info.RankNode {
 		if int(node) == info.NodeIndex {
@@ -254,6 +267,8 @@ func (e *Engine) Gone(rank int) (Phase, error) {
 // depart notes that a rank will enter no fence any more.
 func (e *Engine) depart(rank int, how string) error {
 	e.departed++
+	e.cardNeverComes(rank)
+	e.groupLacks(rank)
 	if e.fence.arrived == 0 || e.fence.exchanging {
 		return nil
 	}

@@ -3,7 +3,7 @@ package pmi
 // EventKind says what an Event is.
 type EventKind uint8
 
-// The first five answer requests that were held; front ends encode them. The
+// The first five, EventCard and EventGroup answer requests that were held; front ends encode them. The
 // others go to the server around the engine.
 const (
 	// EventReleased: Rank leaves the fence it entered with Tag.
@@ -29,6 +29,19 @@ const (
 	EventAbort
 	// EventFinalized: Rank is done with PMI.
 	EventFinalized
+	// EventCard: Rank's fetch Tag of the keys of rank Of of Job (0: its own) is
+	// answered by Outcome and Pairs; with Of -1 it asked for the job's places.
+	EventCard
+	// EventGroup: Rank's collective Tag of some processes is over; OK is false
+	// when one of them cannot come any more.
+	EventGroup
+	// EventNotice: Rank hears of Notice, for which it has registered.
+	EventNotice
+	// EventRelay: carry Data to the engine of node Node of Job (Relayed), in any
+	// order with others, once; RelayFailed tells if that cannot be.
+	EventRelay
+	// EventPlaces: find out where the ranks of Job are; PlacesResult answers.
+	EventPlaces
 )
 
 // Event is something that the engine has to tell. Only the fields named at its
@@ -46,6 +59,13 @@ type Event struct {
 	Ring   Ring
 	Spawn  *SpawnRequest
 	Result *SpawnResult
+	// Job and Node are an address, or Job and Of a process.
+	Job     uint64
+	Node    int
+	Of      int
+	Outcome Outcome
+	Pairs   []KV
+	Notice  *Notice
 }
 
 // Tag is a front end's mark of a request; the answer carries it back. Clients
@@ -80,6 +100,9 @@ type NameOp struct {
 	Service string
 	// Port is what is published; it may be empty.
 	Port string
+	// Wait has a lookup wait until the name is published, Once has what is
+	// published vanish when it has been looked up.
+	Wait, Once bool
 }
 
 // KV is a key and its value.
@@ -92,6 +115,8 @@ type SpawnApp struct {
 	Args []string
 	// MaxProcs is the number of processes asked for, at least 1.
 	MaxProcs int
+	// Env are variables, NAME=value, that are added to the spawner's.
+	Env []string
 	// Info holds the hints, such as wdir, path and host. A relative Command is
 	// resolved before wdir is entered.
 	Info []KV

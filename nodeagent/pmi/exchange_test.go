@@ -83,7 +83,7 @@ func TestExchange(t *testing.T) {
 			for rank := range size {
 				for k, v := range staged[rank] {
 					model[k] = v
-					sets[setKey{int32(rank), k}] = v
+					sets[setKey{rank: int32(rank), key: k}] = v
 				}
 			}
 			for rank := range size {
@@ -105,7 +105,7 @@ func checkView(rt *rapid.T, e *Engine, rank int, model, own map[string]string, s
 			rt.Fatalf("rank %d sees %q=%q, %v, want %q, %v", rank, k, got, ok, want, has)
 		}
 		for source := range e.Size() {
-			want, has := sets[setKey{int32(source), k}]
+			want, has := sets[setKey{rank: int32(source), key: k}]
 			if _, mine := own[k]; !has || mine {
 				continue
 			}

@@ -13,6 +13,8 @@ type fenceState struct {
 	arrived int
 	// exchanging is set while the other nodes' data is awaited.
 	exchanging bool
+	// collect is set when a rank here wants data exchanged (kindCards).
+	collect bool
 	// size is what this node contributed last time, a good guess for the next.
 	size int
 }
@@ -26,6 +28,10 @@ const (
 	kindFence blockKind = 1
 	// kindRing exchanges ring values; keys stay staged.
 	kindRing blockKind = 2
+	// kindCards exchanges what ranks have committed to others' nodes since the
+	// last one that did, if any rank of the node asks for that. It is the fence
+	// of PMIx.
+	kindCards blockKind = 3
 )
 
 func (k blockKind) String() string {
@@ -34,6 +40,8 @@ func (k blockKind) String() string {
 		return "a fence"
 	case kindRing:
 		return "a ring"
+	case kindCards:
+		return "a PMIx fence"
 	}
 	return fmt.Sprintf("collective %d", uint8(k))
 }
@@ -77,8 +85,10 @@ func (e *Engine) arrive(rank int, tag Tag, kind blockKind, ring Ring) error {
 func (e *Engine) allHere() error {
 	f := &e.fence
 	f.exchanging = true
-	if e.nodes == 1 && f.kind == kindFence {
-		e.commitOwn()
+	if e.nodes == 1 && f.kind != kindRing {
+		if f.kind == kindFence {
+			e.commitOwn()
+		}
 		return e.complete(nil)
 	}
 	data := e.appendBlock(make([]byte, 0, f.size+maxHeader))
@@ -98,7 +108,7 @@ func (e *Engine) commitOwn() {
 	for i, rank := range e.local {
 		s := &e.ranks[i]
 		for _, key := range s.staged {
-			e.store.commit(int32(rank), key, e.store.sets[setKey{int32(rank), key}].staged, e.fence.seq)
+			e.store.commit(int32(rank), key, e.store.sets[setKey{int32(rank), ScopeGlobal, key}].staged, e.fence.seq)
 		}
 	}
 }
@@ -139,12 +149,11 @@ func (e *Engine) complete(rings []Ring) error {
 			e.emit(Event{Kind: EventRing, Rank: rank, Tag: s.fenceTag, Ring: ringOf(rings, rank)})
 			continue
 		}
-		clear(s.staged)
-		s.staged = s.staged[:0]
+		s.exchanged(f)
 		e.emit(Event{Kind: EventReleased, Rank: rank, Tag: s.fenceTag})
 	}
 	f.seq++
-	f.arrived, f.exchanging = 0, false
+	f.arrived, f.exchanging, f.collect = 0, false, false
 	e.stats.Fences++
 	return nil
 }

@@ -8,10 +8,11 @@ const mappingKey = "PMI_process_mapping"
 // givenRank owns the keys that were there before any rank.
 const givenRank = -1
 
-// setKey names a value: a key in the key set of one rank.
+// setKey names a value: a key in one scope of the key set of one rank.
 type setKey struct {
-	rank int32
-	key  string
+	rank  int32
+	scope Scope
+	key   string
 }
 
 // entry holds a value in its two states: committed is what all ranks see,
@@ -32,6 +33,8 @@ type owner struct {
 type store struct {
 	sets   map[setKey]entry
 	common map[string]owner
+	// cards list the keys of each rank that commits by scope.
+	cards map[int32]*card
 	// bytes counts the committed keys and values, and entryCost for each.
 	bytes int
 }
@@ -41,7 +44,7 @@ type store struct {
 const entryCost = 96
 
 func newStore() store {
-	return store{sets: make(map[setKey]entry), common: make(map[string]owner)}
+	return store{sets: make(map[setKey]entry), common: make(map[string]owner), cards: make(map[int32]*card)}
 }
 
 // give stores a value that comes with the job.
@@ -49,28 +52,34 @@ func (s *store) give(key, value string) { s.commit(givenRank, key, value, 0) }
 
 // commit makes a value visible to all ranks. seq is the fence that brought it.
 func (s *store) commit(rank int32, key, value string, seq uint64) {
-	at := setKey{rank, key}
-	old, ok := s.sets[at]
-	if !ok || !old.isCommitted {
-		s.bytes += len(key) + entryCost
-	}
-	s.bytes += len(value) - len(old.committed)
-	s.sets[at] = entry{committed: value, isCommitted: true}
+	at := setKey{rank, ScopeGlobal, key}
+	s.store(at, value)
 	if has, ok := s.common[key]; !ok || seq > has.seq || rank > has.rank {
 		s.common[key] = owner{rank, seq}
 	}
 }
 
+// store keeps a committed value and counts it.
+func (s *store) store(at setKey, value string) (isNew bool) {
+	old := s.sets[at]
+	if !old.isCommitted {
+		s.bytes += len(at.key) + entryCost
+	}
+	s.bytes += len(value) - len(old.committed)
+	s.sets[at] = entry{committed: value, isCommitted: true}
+	return !old.isCommitted
+}
+
 // committed returns the value of one rank's key as all ranks see it.
 func (s *store) committed(rank int32, key []byte) (string, bool) {
-	e := s.sets[setKey{rank, string(key)}]
+	e := s.sets[setKey{rank, ScopeGlobal, string(key)}]
 	return e.committed, e.isCommitted
 }
 
 // get returns the value that rank sees under key: its own first, then that of
 // the rank src where the client hints at one, then the common one.
 func (s *store) get(rank, src int32, key []byte) (string, bool) {
-	if own := s.sets[setKey{rank, string(key)}]; own.isStaged {
+	if own := s.sets[setKey{rank, ScopeGlobal, string(key)}]; own.isStaged {
 		return own.staged, true
 	}
 	if src >= 0 {
@@ -95,7 +104,7 @@ func (e *Engine) Put(rank int, key, value []byte) error {
 		return err
 	}
 	s := e.state(rank)
-	at := setKey{int32(rank), string(key)}
+	at := setKey{int32(rank), ScopeGlobal, string(key)}
 	old, has := e.store.sets[at]
 	if err := s.account(rank, !has, len(key), len(value)-len(old.newest())); err != nil {
 		return err

@@ -23,6 +23,23 @@ const (
 	// MaxJobBytes bounds keys and values of all ranks together, and the data of
 	// one fence: 256 MiB are cards of 1 KB from 250,000 ranks.
 	MaxJobBytes = 256 << 20
+	// MaxCardKey bounds a key that is committed by scope: PMIX_MAX_KEYLEN.
+	MaxCardKey = 511
+	// MaxGroups bounds the sets of processes that do collectives of their own; a
+	// program makes a few communicators that its library tells of.
+	MaxGroups = 4096
+	// MaxGroupProcs bounds the processes of all of them together.
+	MaxGroupProcs = 1 << 20
+	// MaxCodes bounds the kinds of events that one rank registers for.
+	MaxCodes = 1024
+	// MaxOtherJobs bounds the jobs that the ranks of one name.
+	MaxOtherJobs = 1024
+	// MaxPublished bounds what is published under one name over PMIx, as text: the
+	// list of a few hundred processes that Open MPI publishes when two programs
+	// connect.
+	MaxPublished = 16 << 10
+	// maxNamePrefix is what a front end puts before a published key.
+	maxNamePrefix = 64
 	// MaxHeld bounds the requests of one rank that wait for an answer. A client
 	// has one per thread.
 	MaxHeld = 256

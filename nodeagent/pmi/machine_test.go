@@ -42,7 +42,7 @@ func (e *Engine) checkInvariants() error {
 			return fmt.Errorf("rank %d has %d requests open, counted %d", e.local[i], held[i], s.held)
 		}
 		for _, key := range s.staged {
-			if !e.store.sets[setKey{int32(e.local[i]), key}].isStaged {
+			if !e.store.sets[setKey{rank: int32(e.local[i]), key: key}].isStaged {
 				return fmt.Errorf("rank %d staged %q and has it not", e.local[i], key)
 			}
 		}
@@ -54,7 +54,7 @@ func (e *Engine) checkInvariants() error {
 		return errors.New("an exchange without all ranks")
 	}
 	for key, who := range e.store.common {
-		if !e.store.sets[setKey{who.rank, key}].isCommitted {
+		if !e.store.sets[setKey{rank: who.rank, key: key}].isCommitted {
 			return fmt.Errorf("%q belongs to rank %d, which has it not", key, who.rank)
 		}
 	}

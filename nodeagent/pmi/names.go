@@ -29,7 +29,11 @@ func (e *Engine) NameResult(id uint64, ok bool, port string) {
 	if !found || w.op.Kind == 0 {
 		return
 	}
-	if len(port) > MaxValue {
+	most := MaxValue
+	if e.protocol == ProtocolPMIx {
+		most = MaxPublished
+	}
+	if len(port) > most {
 		ok, port = false, ""
 	}
 	e.emit(Event{Kind: EventNameAnswer, Rank: w.rank, Tag: w.tag, Name: w.op, OK: ok, Value: port})
@@ -88,4 +92,23 @@ func (e *Engine) answered(id uint64) (waiter, bool) {
 	delete(e.asked, id)
 	e.state(w.rank).held--
 	return w, true
+}
+
+// AskName is Name for an operation with its options.
+func (e *Engine) AskName(rank int, tag Tag, op NameOp) error {
+	switch {
+	case op.Service == "":
+		return fmt.Errorf("%w: an empty service name", ErrMalformed)
+	case len(op.Service) > MaxCardKey+maxNamePrefix:
+		return fmt.Errorf("%w: a name of %d bytes", ErrTooLong, len(op.Service))
+	case len(op.Port) > MaxPublished:
+		return fmt.Errorf("%w: %d bytes are published, the most is %d", ErrTooLong, len(op.Port), MaxPublished)
+	}
+	id, err := e.ask(rank, tag, op)
+	if err != nil {
+		return err
+	}
+	op.ID = id
+	e.emit(Event{Kind: EventNameOp, Rank: rank, Name: op})
+	return nil
 }

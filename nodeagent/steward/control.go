@@ -135,6 +135,12 @@ func (s *steward) obey(m *stewardpb.ToSteward) {
 		s.answerCollective(body.Collective)
 	case *stewardpb.ToSteward_Name:
 		s.answerName(body.Name)
+	case *stewardpb.ToSteward_Relay:
+		s.relayed(body.Relay)
+	case *stewardpb.ToSteward_RelayFailed:
+		s.relayFailed(body.RelayFailed)
+	case *stewardpb.ToSteward_Places:
+		s.answerPlaces(body.Places)
 	case *stewardpb.ToSteward_Spawn:
 		s.answerSpawn(body.Spawn)
 	case *stewardpb.ToSteward_AskRankStates:

@@ -38,6 +38,9 @@ func (s *steward) exited(e launch.Exit) {
 	if s.job.pmi != nil {
 		s.drainPMI(k)
 	}
+	if s.job.pmix != nil {
+		s.rankEndedPMIx(k, e.Status)
+	}
 	r.exited = &scorev1.RankExited{
 		JobId:       s.job.id,
 		Rank:        r.rank,
@@ -109,7 +112,7 @@ func (s *steward) kill() {
 // holds is the kernel's; the user is told of it. A job with output files is not
 // over before they are complete, since who waits for its end reads them next.
 func (s *steward) sweep() {
-	container, last, stored := s.job.container, s.life.Killed(), s.job.stored
+	j, container, last, stored := s.job, s.job.container, s.life.Killed(), s.job.stored
 	s.helpers.Add(1)
 	go func() {
 		defer s.helpers.Done()
@@ -123,6 +126,7 @@ func (s *steward) sweep() {
 			}
 			time.Sleep(sweepPause)
 		}
+		j.removeLeftovers()
 		if last { // of this steward's jobs
 			s.forker.Close() // its thread leaves the memory group, which can then be removed
 		}

@@ -55,7 +55,7 @@ func (j *job) commonEnv() []string {
 
 // rankEnv is the whole environment of local rank k.
 func (j *job) rankEnv(k int) []string {
-	const own = 10 // variables that each rank has for itself
+	const own = 24 // variables that each rank has for itself
 	env := make([]string, len(j.env), len(j.env)+own)
 	copy(env, j.env)
 	rank := int(j.ranks[k].rank)
@@ -64,6 +64,9 @@ func (j *job) rankEnv(k int) []string {
 		"SCORE_LOCAL_RANK="+strconv.Itoa(k))
 	if j.pmi != nil {
 		env = j.pmi.Engine().Environ(env, rank, pmiTarget)
+	}
+	if j.pmix != nil {
+		env = j.pmix.environ(env, j, rank)
 	}
 	return env
 }

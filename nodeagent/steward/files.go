@@ -5,12 +5,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/launch"
-	"score/nodeagent/pmi/family"
 	"score/nodeagent/stdio"
 )
 
@@ -139,15 +137,4 @@ func (j *job) openInputs() error {
 		return fmt.Errorf("%w: %w", errFiles, err)
 	}
 	return nil
-}
-
-// looksLikeMPI tells whether ranks of this program are expected to speak PMI,
-// or would be if they had been linked with an MPI that does.
-func (j *job) looksLikeMPI() bool {
-	var report family.Report
-	err := launch.AsUser(j.user, func() (err error) {
-		report, err = family.Inspect(j.program)
-		return err
-	})
-	return err == nil && report.Runs(runtime.GOARCH) && report.Family.Parallel()
 }

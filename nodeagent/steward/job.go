@@ -29,7 +29,9 @@ type job struct {
 
 	ranks []localRank
 	local map[uint32]int // rank to local rank
+	offer offer          // what the ranks may speak
 	pmi   *wire.Server   // nil: the ranks get no PMI connection
+	pmix  *pmixEndpoint  // nil: nor PMIx
 	env   []string       // what all ranks have in common
 
 	container cgroup.Container
@@ -49,8 +51,10 @@ type localRank struct {
 	exited  *scorev1.RankExited
 }
 
+const kvsPrefix = "score_"
+
 // kvsName is what a job is called among its ranks, on every node the same.
-func kvsName(job uint64) string { return "score_" + strconv.FormatUint(job, 10) }
+func kvsName(job uint64) string { return kvsPrefix + strconv.FormatUint(job, 10) }
 
 // newJob takes an order. The job is one to speak of even when the order
 // contradicts itself; check says so.
@@ -157,6 +161,8 @@ func (j *job) streams() int {
 // release gives back what a job that never ran holds.
 func (j *job) release() {
 	j.closeInputs(0)
+	j.pmix.close()
+	j.removeLeftovers()
 	if j.files != nil {
 		_ = j.files.close() // nothing was written
 	}

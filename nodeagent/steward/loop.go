@@ -31,6 +31,8 @@ const (
 	kindOutputs
 	kindOutput
 	kindInput
+	kindPMIxListener
+	kindPMIx
 )
 
 // loop is an epoll set with one goroutine in front of it: the descriptors of

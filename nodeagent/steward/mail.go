@@ -31,6 +31,7 @@ const (
 	requestCollective requestKind = iota
 	requestName
 	requestSpawn
+	requestPlaces
 )
 
 // replay tells a new agent what Status does not hold.
@@ -75,7 +76,7 @@ func (s *steward) answered(r request) bool {
 	i := slices.IndexFunc(s.mail.requests, func(open request) bool {
 		return open.kind == r.kind && open.number == r.number
 	})
-	if i < 0 || s.job == nil || s.job.pmi == nil {
+	if i < 0 || s.job == nil || s.job.pmi == nil && s.job.pmix == nil {
 		return false
 	}
 	s.mail.requests = slices.Delete(s.mail.requests, i, i+1)

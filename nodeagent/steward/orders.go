@@ -1,8 +1,6 @@
 package steward
 
 import (
-	"fmt"
-
 	"score/nodeagent/steward/life"
 )
 
@@ -38,9 +36,7 @@ func (s *steward) obeyOrder(order life.Order) {
 	case life.ReportDone:
 		s.reportDone()
 	case life.NoteSilence:
-		s.note(fmt.Sprintf("%s looks like an MPI program, but none of its ranks on node %s has called PMI: "+
-			"each may believe to be rank 0 of 1; build it with MPICH, or with another MPI that speaks PMI-1 or PMI-2",
-			s.job.program, s.job.node))
+		s.note(s.job.silence())
 	case life.Renew:
 		s.renew()
 	case life.ReportFree:

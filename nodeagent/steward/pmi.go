@@ -2,6 +2,7 @@ package steward
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -60,7 +61,12 @@ func (j *job) newPMI() error {
 	if err != nil {
 		return err
 	}
-	j.pmi = wire.NewServer(engine)
+	if j.offer.pmi {
+		j.pmi = wire.NewServer(engine)
+	}
+	if j.offer.pmix {
+		return j.newPMIx(engine, &info)
+	}
 	return nil
 }
 
@@ -116,6 +122,9 @@ func (s *steward) closePMI(k int) {
 	}
 	s.loop.unwatch(r.pmi.fd) // a forked child of the rank may hold the other end
 	r.pmi.close()
+	if s.job.pmix != nil && s.job.pmi.Engine().Protocol() != pmi.ProtocolPMI {
+		return // a rank that speaks PMIx, or may yet, need not keep this open
+	}
 	_, effects := s.job.pmi.RankGone(int(r.rank))
 	s.life.Closed(s.now(), k)
 	s.obeyPMI(effects)
@@ -147,11 +156,11 @@ func (s *steward) obeyPMI(effects []wire.Effect) {
 		case wire.Finalized:
 			s.life.Finalized(s.job.local[uint32(e.Rank)])
 		case wire.FenceReady:
-			s.ask(request{kind: requestCollective, number: e.Seq}, collectiveMessage(e))
+			s.ask(request{kind: requestCollective, number: e.Seq}, collectiveMessage(e.Seq, e.Bytes))
 		case wire.NameOp:
 			s.ask(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
 		case wire.SpawnRequest:
-			s.ask(request{kind: requestSpawn, number: e.Spawn.ID}, spawnMessage(s.job.id, e.Spawn))
+			s.ask(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Spawn))
 		case wire.Abort:
 			s.life.Abort(s.now(), life.Abort{
 				Rank: s.job.local[uint32(e.Rank)], ExitCode: e.Code, Message: e.Message})
@@ -211,13 +220,13 @@ func writeSome(fd int, data []byte) (int, error) {
 	return sent, nil
 }
 
-func collectiveMessage(e *wire.Effect) *stewardpb.FromSteward {
+func collectiveMessage(seq uint64, data []byte) *stewardpb.FromSteward {
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Collective{Collective: &stewardpb.Collective{
-		Kind: uint32(fence.KindFence), Sequence: e.Seq, Data: append([]byte(nil), e.Bytes...)}}}
+		Kind: uint32(fence.KindFence), Sequence: seq, Data: append([]byte(nil), data...)}}}
 }
 
 func nameMessage(job uint64, op *pmi.NameOp) *stewardpb.FromSteward {
-	request := &scorev1.NameRequest{JobId: job, Request: op.ID, Service: op.Service, Port: op.Port}
+	request := &scorev1.NameRequest{JobId: job, Request: op.ID, Service: op.Service, Port: op.Port, Wait: op.Wait, Once: op.Once}
 	switch op.Kind {
 	case pmi.NamePublish:
 		request.Op = scorev1.NameOp_NAME_OP_PUBLISH
@@ -229,18 +238,23 @@ func nameMessage(job uint64, op *pmi.NameOp) *stewardpb.FromSteward {
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Name{Name: request}}
 }
 
-func spawnMessage(job uint64, spawn *pmi.SpawnRequest) *stewardpb.FromSteward {
-	request := &scorev1.SpawnRequest{JobId: job, Request: spawn.ID, Preput: spawn.Preput}
+func (j *job) spawnMessage(spawn *pmi.SpawnRequest) *stewardpb.FromSteward {
+	request := &scorev1.SpawnRequest{JobId: j.id, Request: spawn.ID, Preput: spawn.Preput}
 	for i := range spawn.Apps {
-		request.Apps = append(request.Apps, spawnApp(&spawn.Apps[i]))
+		request.Apps = append(request.Apps, j.spawnApp(&spawn.Apps[i]))
 	}
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Spawn{Spawn: request}}
 }
 
 // spawnApp translates the hints that hydra honours too (wdir, path, host);
-// others are hints, and not taken.
-func spawnApp(app *pmi.SpawnApp) *scorev1.SpawnApp {
-	out := &scorev1.SpawnApp{Program: app.Command, Args: app.Args, Tasks: uint32(app.MaxProcs)}
+// others are hints, and not taken. A program that is named by a relative path is
+// found from the directory of who spawns it, not from its own.
+func (j *job) spawnApp(app *pmi.SpawnApp) *scorev1.SpawnApp {
+	program := app.Command
+	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
+		program = filepath.Join(j.spec.GetWorkDir(), program)
+	}
+	out := &scorev1.SpawnApp{Program: program, Args: app.Args, Tasks: uint32(app.MaxProcs), Env: app.Env}
 	for _, hint := range app.Info {
 		switch hint.Key {
 		case "wdir":
@@ -271,13 +285,25 @@ func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 	for _, part := range m.GetData() {
 		all = append(all, part...)
 	}
+	if s.job.speaksPMIx() {
+		s.doPMIx(func(e *pmi.Engine) error { return e.FenceDone(m.GetSequence(), all) })
+		return
+	}
 	s.obeyPMI(s.job.pmi.FenceDone(m.GetSequence(), all))
 }
 
 func (s *steward) answerName(m *scorev1.NameReply) {
-	if s.answered(request{kind: requestName, number: m.GetRequest()}) {
-		s.obeyPMI(s.job.pmi.NameResult(m.GetRequest(), m.GetOk(), m.GetPort()))
+	if !s.answered(request{kind: requestName, number: m.GetRequest()}) {
+		return
 	}
+	if s.job.speaksPMIx() {
+		s.doPMIx(func(e *pmi.Engine) error {
+			e.NameResult(m.GetRequest(), m.GetOk(), m.GetPort())
+			return nil
+		})
+		return
+	}
+	s.obeyPMI(s.job.pmi.NameResult(m.GetRequest(), m.GetOk(), m.GetPort()))
 }
 
 func (s *steward) answerSpawn(m *scorev1.SpawnReply) {
@@ -290,6 +316,13 @@ func (s *steward) answerSpawn(m *scorev1.SpawnReply) {
 		result.KVSName = kvsName(m.GetChildJob())
 	case result.Failed == "":
 		result.Failed = "the cluster refused the new processes"
+	}
+	if s.job.speaksPMIx() {
+		s.doPMIx(func(e *pmi.Engine) error {
+			e.SpawnResult(m.GetRequest(), result)
+			return nil
+		})
+		return
 	}
 	s.obeyPMI(s.job.pmi.SpawnResult(m.GetRequest(), result))
 }

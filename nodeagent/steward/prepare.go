@@ -59,6 +59,7 @@ func (s *steward) prepared(err error) {
 		}
 		j.outputs, j.files = nil, nil
 		s.relay.post(func() { s.relay.begin(outputs, f) })
+		s.watchPMIx()
 	}
 	answer := &scorev1.Prepared{JobId: j.id, Warning: strings.Join(j.warnings, "; ")}
 	if err != nil {
@@ -91,8 +92,7 @@ func (j *job) prepare(s *steward) error {
 		return err
 	}
 	j.chooseLimits(s.forker)
-	if j.spec.GetMpi() != scorev1.MpiMode_MPI_MODE_NONE {
-		j.silent = j.size() > 1 && j.looksLikeMPI()
+	if j.chooseOffer(); j.offer != (offer{}) {
 		if err := j.newPMI(); err != nil {
 			return err
 		}
@@ -177,8 +177,8 @@ const (
 	// fdsPerChild is how many ends a rank inherits: three streams and PMI.
 	fdsPerChild = 4
 	// fdsPerRank is how many descriptors stay here for each rank besides its
-	// streams: its PMI connection and its process.
-	fdsPerRank = 2
+	// streams: its PMI connection, its PMIx one and its process.
+	fdsPerRank = 3
 )
 
 // checkOpenFiles finds beforehand whether the job has too many ranks for this

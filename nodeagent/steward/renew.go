@@ -8,6 +8,7 @@ import (
 // sure of that: then it leaves. No process of the job exists, no other goroutine
 // has it, and the agent has all its messages.
 func (s *steward) renew() {
+	s.closePMIx()
 	clean := s.leftClean()
 	s.job, s.mail = nil, mail{}
 	s.launchedAt, s.pending = 0, 0

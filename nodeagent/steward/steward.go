@@ -13,6 +13,7 @@ import (
 
 	"score/nodeagent/cgroup"
 	"score/nodeagent/launch"
+	"score/nodeagent/pmi/pmix"
 	"score/nodeagent/steward/life"
 )
 
@@ -104,7 +105,7 @@ func (s *steward) now() time.Time { return time.Now() }
 // run serves until the life of the job, or of its agent, is over.
 func (s *steward) run() error {
 	for !s.left {
-		events, err := s.loop.wait(earlier(s.life.Deadline(), s.flushAt))
+		events, err := s.loop.wait(earlier(earlier(s.life.Deadline(), s.flushAt), s.deadlinePMIx()))
 		if err != nil {
 			return err
 		}
@@ -112,6 +113,7 @@ func (s *steward) run() error {
 			s.handle(tagOf(&events[i]), events[i].Events)
 			s.obeyLife()
 		}
+		s.tickPMIx()
 		s.life.Tick(s.now())
 		s.obeyLife()
 		s.flush()
@@ -141,6 +143,10 @@ func (s *steward) handle(t tag, events uint32) {
 		if s.job != nil {
 			s.servePMI(int(t.index), events)
 		}
+	case kindPMIxListener:
+		s.acceptPMIx()
+	case kindPMIx:
+		s.servePMIx(pmix.ConnID(t.index), events)
 	case kindOutputs, kindOutput, kindInput:
 	}
 }

@@ -36,6 +36,7 @@ func (b *brain) start(j *job) {
 		b.prepare(j, i)
 	}
 	b.tellState(j, "")
+	b.tellPlaces(j)
 }
 
 // placeOn remembers with a place which agent it was given to.
@@ -208,6 +209,7 @@ func (b *brain) conclude(j *job, v *scorev1.Verdict) {
 	b.gang.Remove(gang.JobID(j.id))
 	b.placeDirty, b.planDirty = true, true
 	b.dropNames(j.id)
+	b.tellPlaces(j)
 	b.stats.Ended[v.GetReason()]++
 	b.log("job ended", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()),
 		zap.Stringer("reason", v.GetReason()), zap.Int32("exit_code", v.GetExitCode()))

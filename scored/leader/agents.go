@@ -43,6 +43,8 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 		b.takeUsage(n, m.SwitchReport)
 	case *scorev1.AgentMessage_Name:
 		b.nameRequest(n, m.Name)
+	case *scorev1.AgentMessage_Places:
+		b.askPlaces(n, m.Places)
 	case *scorev1.AgentMessage_Spawn:
 		b.spawn(n, m.Spawn)
 	case *scorev1.AgentMessage_Note:

@@ -21,15 +21,17 @@ type brain struct {
 	singleUser bool
 	now        int64 // cluster nanoseconds of the input being handled
 
-	gang     *gang.Machine
-	settings *scorev1.Settings
-	jobs     map[uint64]*job // all that have not ended, and those that linger
-	nextJob  uint64
-	nodes    map[string]*node
-	names    map[nameKey]name
-	asks     map[uint64]*ask
-	nextAsk  uint64
-	timers   timers
+	gang      *gang.Machine
+	settings  *scorev1.Settings
+	jobs      map[uint64]*job // all that have not ended, and those that linger
+	nextJob   uint64
+	nodes     map[string]*node
+	names     map[nameKey]name
+	lookups   []nameWait // that wait, oldest first
+	placeAsks []placeAsk // likewise
+	asks      map[uint64]*ask
+	nextAsk   uint64
+	timers    timers
 
 	rotation   gang.Rotation
 	planTime   int64 // no plan takes effect before
@@ -82,7 +84,7 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 		}
 	}
 	for _, record := range s.Names() {
-		b.names[nameKey{record.UID, record.Service}] = name{port: record.Port, job: record.Job}
+		b.names[nameKey{record.UID, record.Service}] = name{port: record.Port, job: record.Job, once: record.Once}
 		if j := b.jobs[record.Job]; j != nil {
 			j.names++
 		}

@@ -1,16 +1,21 @@
 package leader
 
 import (
+	"slices"
+
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
 )
 
-// maxServiceName and maxPortName are those of the process management
-// interface (PMI-1: keys and values of up to 1024 bytes with their frame).
+// maxServiceName and maxPortName are those of the process management interfaces:
+// PMIx has keys of up to 511 bytes, and what is published over it may list
+// hundreds of processes (pmi.MaxPublished). maxLookups bounds those that wait, of
+// one job: each rank has a few.
 const (
-	maxServiceName = 256
-	maxPortName    = 1024
+	maxServiceName = 640
+	maxPortName    = 16 << 10
+	maxLookups     = 1 << 16
 )
 
 // nameKey is what names are unique by: users do not see each other's.
@@ -22,6 +27,15 @@ type nameKey struct {
 type name struct {
 	port string
 	job  uint64
+	once bool
+}
+
+// nameWait is a lookup that waits until its name is published.
+type nameWait struct {
+	key     nameKey
+	node    string
+	job     uint64
+	request uint64
 }
 
 // nameRequest publishes, finds or takes back a name for a rank. Repeating a
@@ -35,28 +49,76 @@ func (b *brain) nameRequest(n *node, m *scorev1.NameRequest) {
 	key := nameKey{j.user.GetUid(), m.GetService()}
 	switch m.GetOp() {
 	case scorev1.NameOp_NAME_OP_LOOKUP:
-		reply.Port, reply.Ok = b.names[key].port, b.names[key].job != 0
+		if found, ok := b.names[key]; ok {
+			reply.Port, reply.Ok = found.port, true
+			b.readOnce(key)
+		} else if m.GetWait() && b.waitForName(nameWait{key, n.name, j.id, m.GetRequest()}) {
+			return
+		}
 	case scorev1.NameOp_NAME_OP_PUBLISH:
-		reply.Ok = b.publish(j, key, m.GetPort())
+		reply.Ok = b.publish(j, key, m.GetPort(), m.GetOnce())
 	case scorev1.NameOp_NAME_OP_UNPUBLISH:
 		reply.Ok = b.unpublish(j, key)
 	case scorev1.NameOp_NAME_OP_UNSPECIFIED:
 		// not ok
 	}
-	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Name{Name: reply}})
+	b.send(n.link, nameMessage(reply))
+	if m.GetOp() == scorev1.NameOp_NAME_OP_PUBLISH && reply.GetOk() {
+		b.namePublished(key)
+	}
 }
 
-func (b *brain) publish(j *job, key nameKey, port string) bool {
+func nameMessage(reply *scorev1.NameReply) *scorev1.ServerMessage {
+	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Name{Name: reply}}
+}
+
+// waitForName holds a lookup. An agent that has lost its stream asks again.
+func (b *brain) waitForName(w nameWait) bool {
+	if len(b.lookups) == maxLookups {
+		return false
+	}
+	if !slices.Contains(b.lookups, w) {
+		b.lookups = append(b.lookups, w)
+	}
+	return true
+}
+
+// namePublished answers who waits for a name; one that can be read once goes to
+// the first.
+func (b *brain) namePublished(key nameKey) {
+	waiting := b.lookups
+	b.lookups = nil
+	for _, w := range waiting {
+		found, ok := b.names[key]
+		n := b.nodes[w.node]
+		if w.key != key || !ok || n == nil || n.link == nil {
+			b.lookups = append(b.lookups, w)
+			continue
+		}
+		b.send(n.link, nameMessage(&scorev1.NameReply{JobId: w.job, Request: w.request, Ok: true, Port: found.port}))
+		b.readOnce(key)
+	}
+}
+
+// readOnce takes away a name that has been looked up, if it was published so.
+func (b *brain) readOnce(key nameKey) {
+	found := b.names[key]
+	if owner := b.jobs[found.job]; found.once && owner != nil {
+		b.unpublish(owner, key)
+	}
+}
+
+func (b *brain) publish(j *job, key nameKey, port string, once bool) bool {
 	if old, taken := b.names[key]; taken {
-		return old == name{port, j.id}
+		return old == name{port, j.id, once}
 	}
 	if !j.active() || len(key.service) > maxServiceName || len(port) > maxPortName || key.service == "" || j.names >= state.MaxNamesPerJob {
 		return false
 	}
 	j.names++
-	b.names[key] = name{port, j.id}
+	b.names[key] = name{port, j.id, once}
 	b.propose(&statepb.Command{Command: &statepb.Command_PublishName{PublishName: &statepb.PublishName{
-		JobId: j.id, Service: key.service, Port: port,
+		JobId: j.id, Service: key.service, Port: port, Once: once,
 	}}})
 	return true
 }
@@ -81,4 +143,5 @@ func (b *brain) dropNames(id uint64) {
 			delete(b.names, key)
 		}
 	}
+	b.lookups = slices.DeleteFunc(b.lookups, func(w nameWait) bool { return w.job == id })
 }

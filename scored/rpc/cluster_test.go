@@ -237,6 +237,10 @@ func (a *fakeAgent) Stdio(ctx context.Context, stream *stdioStream) error {
 }
 
 // Collect implements PeerServiceHandler.
+func (a *fakeAgent) Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("not here"))
+}
+
 func (a *fakeAgent) Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {
 	return connect.NewResponse(&scorev1.CollectResponse{}), nil
 }

@@ -301,7 +301,7 @@ func (s *State) publish(c *statepb.PublishName) error {
 	case len(job.names) >= MaxNamesPerJob:
 		return fmt.Errorf("%w: %d names of one job", ErrTooMany, MaxNamesPerJob)
 	}
-	put(s, s.names, key, &Name{UID: key.uid, Service: key.service, Port: c.GetPort(), Job: job.ID})
+	put(s, s.names, key, &Name{UID: key.uid, Service: key.service, Port: c.GetPort(), Job: job.ID, Once: c.GetOnce()})
 	next := *job
 	next.names = append(slices.Clone(job.names), c.GetService())
 	put(s, s.jobs, job.ID, &next)

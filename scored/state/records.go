@@ -83,6 +83,8 @@ type Name struct {
 	Service string
 	Port    string
 	Job     JobID
+	// Once: it vanishes when it has been looked up.
+	Once bool
 }
 
 type nameKey struct {

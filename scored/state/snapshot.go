@@ -54,7 +54,7 @@ func (i *Image) Encode() ([]byte, error) {
 		image.Jobs = append(image.Jobs, job.proto())
 	}
 	for _, name := range i.names {
-		image.Names = append(image.Names, &statepb.Name{Uid: name.UID, Service: name.Service, Port: name.Port, JobId: name.Job})
+		image.Names = append(image.Names, &statepb.Name{Uid: name.UID, Service: name.Service, Port: name.Port, JobId: name.Job, Once: name.Once})
 	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(image)
 }
@@ -102,7 +102,7 @@ func (s *State) restoreRecords(image *statepb.Snapshot) error {
 		}
 		job.names = append(job.names, record.GetService())
 		s.names[nameKey{record.GetUid(), record.GetService()}] =
-			&Name{UID: record.GetUid(), Service: record.GetService(), Port: record.GetPort(), Job: job.ID}
+			&Name{UID: record.GetUid(), Service: record.GetService(), Port: record.GetPort(), Job: job.ID, Once: record.GetOnce()}
 	}
 	s.finished = slices.Clone(image.GetFinished())
 	if len(s.finished) != done {

@@ -81,6 +81,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"cluster": startCluster,
 			"mpicc":   compileMPI,
+			"ompicc":  compileOpenMPI,
+			"pmixcc":  compilePMIx,
 			"cc":      compileC,
 			"until":   until,
 			"nothing-left": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -140,6 +142,21 @@ func writable(path string) bool {
 
 func compileMPI(ts *testscript.TestScript, neg bool, args []string) {
 	compileWith(ts, "mpicc.mpich", args)
+}
+
+func compileOpenMPI(ts *testscript.TestScript, neg bool, args []string) {
+	compileWith(ts, "mpicc.openmpi", args)
+}
+
+// compilePMIx builds programs that use libpmix itself, which comes with Open MPI.
+func compilePMIx(ts *testscript.TestScript, neg bool, args []string) {
+	dirs, err := filepath.Glob("/usr/lib/*/pmix2")
+	ts.Check(err)
+	if len(dirs) == 0 {
+		ts.Fatalf("libpmix-dev is not installed; run .ci/setup test")
+	}
+	flags := []string{"-I" + filepath.Join(dirs[0], "include"), "-L" + filepath.Join(dirs[0], "lib"), "-lpmix"}
+	compileWith(ts, "gcc", append(args, flags...))
 }
 
 func compileC(ts *testscript.TestScript, neg bool, args []string) {

@@ -121,11 +121,15 @@ func (d *Display) makeFiles(rank uint32) error {
 	return nil
 }
 
+// maxRank bounds the ranks whose output is shown, so that a confused server fills
+// no memory. It is not the number of the job's own: what it spawns may have more.
+const maxRank = 1 << 20
+
 // Show takes one piece of output. After an error everything is dropped.
 func (d *Display) Show(output *scorev1.Output) error {
 	key := streamKey{output.GetRank(), output.GetStream()}
 	known := key.stream == streamOut || key.stream == streamErr
-	if d.broken || !known || int(key.rank) >= d.format.Tasks {
+	if d.broken || !known || key.rank >= maxRank {
 		return nil
 	}
 	err := d.pass(key, output)

@@ -118,7 +118,7 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 	kill.NoOptDefVal = "1"
 	o.addDigits(flags)
 	flags.BoolVar(&o.KillOnDeadlock, "kill-on-deadlock", false, "end the job when all ranks wait for messages, none is on its way, and nothing outside can wake them (exit code 124)")
-	flags.Var(newParsed(&o.MPI, "kind", parseMPI), "mpi", "process management: pmi2 or pmi1 (both are served), none (default: found out from the program)")
+	flags.Var(newParsed(&o.MPI, "kind", parseMPI), "mpi", "process management: pmix, pmi (pmi2 or pmi1: both are served), none (default: found out from the program)")
 	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell what happens")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "show no warnings")
@@ -141,9 +141,11 @@ func parseMPI(text string) (scorev1.MpiMode, error) {
 	switch text {
 	case "pmi2", "pmi1", "pmi":
 		return scorev1.MpiMode_MPI_MODE_PMI, nil
+	case "pmix":
+		return scorev1.MpiMode_MPI_MODE_PMIX, nil
 	case "none":
 		return scorev1.MpiMode_MPI_MODE_NONE, nil
 	default:
-		return 0, fmt.Errorf("it is pmi2, pmi1 or none; programs of MPICH and its relatives speak pmi2 and pmi1")
+		return 0, fmt.Errorf("it is pmix (Open MPI speaks it), pmi, pmi2 or pmi1 (MPICH and its relatives), or none")
 	}
 }

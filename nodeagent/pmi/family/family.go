@@ -70,6 +70,7 @@ var libraries = []struct {
 	{"libopen-rte.so", OpenMPI},
 	{"libopen-pal.so", OpenMPI},
 	{"libpmix.so", OpenMPI},
+	{"libprrte.so", OpenMPI},
 	{"libpmi2.so", PMI2},
 	{"libpmi.so", PMI2},
 }
@@ -107,6 +108,8 @@ type Report struct {
 	Class   elf.Class
 	// Needed are the names of the libraries, in the order of the file.
 	Needed []string
+	// paths are the search paths of the file itself.
+	paths []string
 }
 
 // machines are the ELF machine and class of Go's names for architectures, and

@@ -226,10 +226,57 @@ func FuzzInspect(f *testing.F) {
 			t.Errorf("an error of its own: %v", err)
 		}
 		for _, name := range report.Needed {
-			if len(name) > maxName {
+			if len(name) > maxText {
 				t.Errorf("a name of %d bytes", len(name))
 			}
 		}
 		_ = report.Runs(runtime.GOARCH)
 	})
+}
+
+// TestFollow is for an MPI that comes in by way of another library.
+func TestFollow(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("libsolver.so.1", amd64("libdeep.so", "libc.so.6"))
+	write("libdeep.so", amd64("libmpi.so.40"))
+	write("libplain.so", buildELF(elf.ELFCLASS64, binary.LittleEndian, elf.EM_X86_64, false))
+	write("libother.so", buildELF(elf.ELFCLASS64, binary.LittleEndian, elf.EM_AARCH64, true, "libmpi.so.40"))
+	write("libloop.so", amd64("libloop.so", "libloop2.so"))
+	write("libloop2.so", amd64("libloop.so"))
+	write("libbroken.so", []byte("\x7fELF"))
+	for _, test := range []struct {
+		needed []string
+		want   Family
+	}{
+		{[]string{"libsolver.so.1"}, OpenMPI},
+		{[]string{"libsolver.so.1", "libmpich.so.12"}, MPICH}, // its own comes first
+		{[]string{"libplain.so"}, None},
+		{[]string{"libother.so"}, None},
+		{[]string{"libloop.so"}, None},
+		{[]string{"libbroken.so", "libmissing.so", "libsolver.so.1"}, OpenMPI},
+	} {
+		report, err := Follow(write("program", amd64(test.needed...)), dir)
+		if err != nil || report.Family != test.want {
+			t.Errorf("%v: %v, %v; want %v", test.needed, report.Family, err, test.want)
+		}
+	}
+	if report, err := Follow(write("static", buildELF(elf.ELFCLASS64, binary.LittleEndian, elf.EM_X86_64, false)), dir); err != nil || report.Family != StaticUnknown {
+		t.Errorf("%v, %v", report.Family, err)
+	}
+}
+
+func TestOffers(t *testing.T) {
+	for family, want := range map[Family][2]bool{MPICH: {true, false}, PMI2: {true, false}, OpenMPI: {false, true},
+		StaticUnknown: {true, false}, None: {true, true}} {
+		if pmi, pmix := family.Offers(); [2]bool{pmi, pmix} != want || family.Describe() == "" {
+			t.Errorf("%v is offered %v, %v", family, pmi, pmix)
+		}
+	}
 }

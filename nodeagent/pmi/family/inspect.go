@@ -25,8 +25,11 @@ const (
 	maxDynamic = 4096
 	// maxNeeded is the number of libraries named directly.
 	maxNeeded = 256
-	// maxName is the length of a library's name; file systems allow 255.
-	maxName = 255
+	// maxPaths is the number of search paths in a file; one or two are usual.
+	maxPaths = 8
+	// maxText is the length of a library's name or a search path; names may have 255
+	// in file systems, and paths name a few directories.
+	maxText = 2047
 )
 
 // Inspect tells what the file looks like. Errors are those of opening and
@@ -81,6 +84,8 @@ type file struct {
 	r     io.ReaderAt
 	order binary.ByteOrder
 	class elf.Class
+	// paths are where the file says its libraries are.
+	paths []string
 }
 
 // segment is a program header, as far as it matters here.
@@ -106,6 +111,7 @@ func (f *file) inspect() (Report, error) {
 		}
 	}
 	report.Family = familyOf(report.Needed)
+	report.paths = f.paths
 	if len(report.Needed) == 0 && indexOf(segments, elf.PT_INTERP) < 0 {
 		report.Family = StaticUnknown
 	}
@@ -177,7 +183,7 @@ func (f *file) needed(segments []segment, dynamic segment) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var places []uint64
+	var places, paths []uint64
 	var table, size uint64
 	for _, entry := range entries {
 		switch elf.DynTag(entry.Tag) {
@@ -187,11 +193,19 @@ func (f *file) needed(segments []segment, dynamic segment) ([]string, error) {
 			size = entry.Val
 		case elf.DT_NEEDED:
 			places = append(places, entry.Val)
+		case elf.DT_RPATH, elf.DT_RUNPATH:
+			paths = append(paths, entry.Val)
 		default:
 		}
 	}
 	if len(places) > maxNeeded {
 		return nil, damaged("%d libraries, the most is %d", len(places), maxNeeded)
+	}
+	if len(paths) > maxPaths {
+		return nil, damaged("%d search paths, the most is %d", len(paths), maxPaths)
+	}
+	if f.paths, err = f.names(segments, table, size, paths); err != nil {
+		return nil, err
 	}
 	return f.names(segments, table, size, places)
 }
@@ -268,14 +282,14 @@ func (f *file) text(offset uint64) (string, error) {
 	if offset > 1<<62 {
 		return "", damaged("offset %#x", offset)
 	}
-	buffer := make([]byte, maxName+1)
+	buffer := make([]byte, maxText+1)
 	n, err := f.r.ReadAt(buffer, int64(offset))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
 	end := bytes.IndexByte(buffer[:n], 0)
 	if end < 0 {
-		return "", damaged("a library name of more than %d bytes", maxName)
+		return "", damaged("a library name or path of more than %d bytes", maxText)
 	}
 	return string(buffer[:end]), nil
 }

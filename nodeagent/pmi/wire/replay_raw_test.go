@@ -87,8 +87,8 @@ func companions(job *testJob) {
 func checkRawSpawn(t *testing.T, request *pmi.SpawnRequest) {
 	t.Helper()
 	got := fmt.Sprintf("%+v %v", request.Apps, request.Preput)
-	want := "[{Command:pmi1_client.py Args:[a b=c] MaxProcs:2 Info:[{Key:wdir Value:/tmp}]}" +
-		" {Command:pmi1_client.py Args:[] MaxProcs:1 Info:[]}] map[PARENT_ROOT_PORT_NAME:tag#0$x=1;y$]"
+	want := "[{Command:pmi1_client.py Args:[a b=c] MaxProcs:2 Env:[] Info:[{Key:wdir Value:/tmp}]}" +
+		" {Command:pmi1_client.py Args:[] MaxProcs:1 Env:[] Info:[]}] map[PARENT_ROOT_PORT_NAME:tag#0$x=1;y$]"
 	if got != want {
 		t.Errorf("spawn\n got %s\nwant %s", got, want)
 	}

@@ -145,6 +145,22 @@ func (c *Conn) Spawn(reply *scorev1.SpawnReply) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Spawn{Spawn: reply}})
 }
 
+// Relay hands over a message of another steward, RelayFailed gives back one that
+// could not be delivered.
+func (c *Conn) Relay(m *stewardpb.Relay) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Relay{Relay: m}})
+}
+
+// RelayFailed gives back a message that could not be delivered.
+func (c *Conn) RelayFailed(m *stewardpb.Relay) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_RelayFailed{RelayFailed: m}})
+}
+
+// Places answers a PlacesRequest.
+func (c *Conn) Places(reply *scorev1.PlacesReply) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Places{Places: reply}})
+}
+
 // AskRankStates asks how the ranks are; RankStatesReply answers with the number.
 func (c *Conn) AskRankStates(number uint64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_AskRankStates{AskRankStates: number}})

@@ -42,6 +42,9 @@ type ToSteward struct {
 	//	*ToSteward_Forget
 	//	*ToSteward_AskRankStates
 	//	*ToSteward_Recycle
+	//	*ToSteward_Relay
+	//	*ToSteward_RelayFailed
+	//	*ToSteward_Places
 	Message       isToSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -192,6 +195,33 @@ func (x *ToSteward) GetRecycle() bool {
 	return false
 }
 
+func (x *ToSteward) GetRelay() *Relay {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_Relay); ok {
+			return x.Relay
+		}
+	}
+	return nil
+}
+
+func (x *ToSteward) GetRelayFailed() *Relay {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_RelayFailed); ok {
+			return x.RelayFailed
+		}
+	}
+	return nil
+}
+
+func (x *ToSteward) GetPlaces() *scorev1.PlacesReply {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_Places); ok {
+			return x.Places
+		}
+	}
+	return nil
+}
+
 type isToSteward_Message interface {
 	isToSteward_Message()
 }
@@ -244,6 +274,18 @@ type ToSteward_Recycle struct {
 	Recycle bool `protobuf:"varint,12,opt,name=recycle,proto3,oneof"` // the job's end is known: become free, or exit
 }
 
+type ToSteward_Relay struct {
+	Relay *Relay `protobuf:"bytes,20,opt,name=relay,proto3,oneof"` // of another node or job
+}
+
+type ToSteward_RelayFailed struct {
+	RelayFailed *Relay `protobuf:"bytes,21,opt,name=relay_failed,json=relayFailed,proto3,oneof"` // what could not be delivered
+}
+
+type ToSteward_Places struct {
+	Places *scorev1.PlacesReply `protobuf:"bytes,22,opt,name=places,proto3,oneof"`
+}
+
 func (*ToSteward_Open) isToSteward_Message() {}
 
 func (*ToSteward_Prepare) isToSteward_Message() {}
@@ -267,6 +309,12 @@ func (*ToSteward_Forget) isToSteward_Message() {}
 func (*ToSteward_AskRankStates) isToSteward_Message() {}
 
 func (*ToSteward_Recycle) isToSteward_Message() {}
+
+func (*ToSteward_Relay) isToSteward_Message() {}
+
+func (*ToSteward_RelayFailed) isToSteward_Message() {}
+
+func (*ToSteward_Places) isToSteward_Message() {}
 
 type Open struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -429,6 +477,8 @@ type FromSteward struct {
 	//	*FromSteward_Drained
 	//	*FromSteward_Note
 	//	*FromSteward_RankStates
+	//	*FromSteward_Relay
+	//	*FromSteward_Places
 	Message       isFromSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -588,6 +638,24 @@ func (x *FromSteward) GetRankStates() *scorev1.RankStatesReply {
 	return nil
 }
 
+func (x *FromSteward) GetRelay() *Relay {
+	if x != nil {
+		if x, ok := x.Message.(*FromSteward_Relay); ok {
+			return x.Relay
+		}
+	}
+	return nil
+}
+
+func (x *FromSteward) GetPlaces() *scorev1.PlacesRequest {
+	if x != nil {
+		if x, ok := x.Message.(*FromSteward_Places); ok {
+			return x.Places
+		}
+	}
+	return nil
+}
+
 type isFromSteward_Message interface {
 	isFromSteward_Message()
 }
@@ -644,6 +712,14 @@ type FromSteward_RankStates struct {
 	RankStates *scorev1.RankStatesReply `protobuf:"bytes,13,opt,name=rank_states,json=rankStates,proto3,oneof"`
 }
 
+type FromSteward_Relay struct {
+	Relay *Relay `protobuf:"bytes,20,opt,name=relay,proto3,oneof"` // for another node or job
+}
+
+type FromSteward_Places struct {
+	Places *scorev1.PlacesRequest `protobuf:"bytes,21,opt,name=places,proto3,oneof"`
+}
+
 func (*FromSteward_Status) isFromSteward_Message() {}
 
 func (*FromSteward_Prepared) isFromSteward_Message() {}
@@ -669,6 +745,10 @@ func (*FromSteward_Drained) isFromSteward_Message() {}
 func (*FromSteward_Note) isFromSteward_Message() {}
 
 func (*FromSteward_RankStates) isFromSteward_Message() {}
+
+func (*FromSteward_Relay) isFromSteward_Message() {}
+
+func (*FromSteward_Places) isFromSteward_Message() {}
 
 // Status is all that a new control connection must know.
 type Status struct {
@@ -824,6 +904,76 @@ func (x *Collective) GetData() []byte {
 	return nil
 }
 
+// Relay is a message between the stewards of two nodes. job_id and node_index
+// are where it goes to or, at its end, where it comes from.
+type Relay struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	NodeIndex     uint32                 `protobuf:"varint,2,opt,name=node_index,json=nodeIndex,proto3" json:"node_index,omitempty"`
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"` // of the node's agent
+	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Relay) Reset() {
+	*x = Relay{}
+	mi := &file_steward_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Relay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Relay) ProtoMessage() {}
+
+func (x *Relay) ProtoReflect() protoreflect.Message {
+	mi := &file_steward_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Relay.ProtoReflect.Descriptor instead.
+func (*Relay) Descriptor() ([]byte, []int) {
+	return file_steward_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Relay) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *Relay) GetNodeIndex() uint32 {
+	if x != nil {
+		return x.NodeIndex
+	}
+	return 0
+}
+
+func (x *Relay) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Relay) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 type CollectiveResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
@@ -836,7 +986,7 @@ type CollectiveResult struct {
 
 func (x *CollectiveResult) Reset() {
 	*x = CollectiveResult{}
-	mi := &file_steward_proto_msgTypes[6]
+	mi := &file_steward_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +998,7 @@ func (x *CollectiveResult) String() string {
 func (*CollectiveResult) ProtoMessage() {}
 
 func (x *CollectiveResult) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[6]
+	mi := &file_steward_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +1011,7 @@ func (x *CollectiveResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectiveResult.ProtoReflect.Descriptor instead.
 func (*CollectiveResult) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{6}
+	return file_steward_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CollectiveResult) GetKind() uint32 {
@@ -896,7 +1046,7 @@ var File_steward_proto protoreflect.FileDescriptor
 
 const file_steward_proto_rawDesc = "" +
 	"\n" +
-	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\"\xe7\x03\n" +
+	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\"\x81\x05\n" +
 	"\tToSteward\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.steward.OpenH\x00R\x04open\x125\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.score.steward.PrepareJobH\x00R\aprepare\x12\x18\n" +
@@ -912,7 +1062,10 @@ const file_steward_proto_rawDesc = "" +
 	"\x06forget\x18\n" +
 	" \x01(\bH\x00R\x06forget\x12(\n" +
 	"\x0fask_rank_states\x18\v \x01(\x04H\x00R\raskRankStates\x12\x1a\n" +
-	"\arecycle\x18\f \x01(\bH\x00R\arecycleB\t\n" +
+	"\arecycle\x18\f \x01(\bH\x00R\arecycle\x12,\n" +
+	"\x05relay\x18\x14 \x01(\v2\x14.score.steward.RelayH\x00R\x05relay\x129\n" +
+	"\frelay_failed\x18\x15 \x01(\v2\x14.score.steward.RelayH\x00R\vrelayFailed\x12/\n" +
+	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06placesB\t\n" +
 	"\amessage\"M\n" +
 	"\x04Open\x12\x14\n" +
 	"\x05stdio\x18\x01 \x01(\bR\x05stdio\x12\x18\n" +
@@ -925,7 +1078,7 @@ const file_steward_proto_rawDesc = "" +
 	"\x06cgroup\x18\x03 \x01(\tR\x06cgroup\x12#\n" +
 	"\rmemory_cgroup\x18\x04 \x01(\tR\fmemoryCgroup\x12\x12\n" +
 	"\x04node\x18\x05 \x01(\tR\x04node\x12\x1b\n" +
-	"\tpm_socket\x18\x06 \x01(\tR\bpmSocket\"\x8b\x05\n" +
+	"\tpm_socket\x18\x06 \x01(\tR\bpmSocket\"\xec\x05\n" +
 	"\vFromSteward\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.score.steward.StatusH\x00R\x06status\x120\n" +
 	"\bprepared\x18\x02 \x01(\v2\x12.score.v1.PreparedH\x00R\bprepared\x120\n" +
@@ -944,7 +1097,9 @@ const file_steward_proto_rawDesc = "" +
 	"\adrained\x18\v \x01(\bH\x00R\adrained\x12'\n" +
 	"\x04note\x18\f \x01(\v2\x11.score.v1.JobNoteH\x00R\x04note\x12<\n" +
 	"\vrank_states\x18\r \x01(\v2\x19.score.v1.RankStatesReplyH\x00R\n" +
-	"rankStatesB\t\n" +
+	"rankStates\x12,\n" +
+	"\x05relay\x18\x14 \x01(\v2\x14.score.steward.RelayH\x00R\x05relay\x121\n" +
+	"\x06places\x18\x15 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06placesB\t\n" +
 	"\amessage\"\xc5\x01\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x15\n" +
@@ -958,7 +1113,13 @@ const file_steward_proto_rawDesc = "" +
 	"Collective\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data\"l\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\"k\n" +
+	"\x05Relay\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1d\n" +
+	"\n" +
+	"node_index\x18\x02 \x01(\rR\tnodeIndex\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\"l\n" +
 	"\x10CollectiveResult\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x12\n" +
@@ -977,7 +1138,7 @@ func file_steward_proto_rawDescGZIP() []byte {
 	return file_steward_proto_rawDescData
 }
 
-var file_steward_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_steward_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_steward_proto_goTypes = []any{
 	(*ToSteward)(nil),               // 0: score.steward.ToSteward
 	(*Open)(nil),                    // 1: score.steward.Open
@@ -985,48 +1146,56 @@ var file_steward_proto_goTypes = []any{
 	(*FromSteward)(nil),             // 3: score.steward.FromSteward
 	(*Status)(nil),                  // 4: score.steward.Status
 	(*Collective)(nil),              // 5: score.steward.Collective
-	(*CollectiveResult)(nil),        // 6: score.steward.CollectiveResult
-	(*scorev1.NameReply)(nil),       // 7: score.v1.NameReply
-	(*scorev1.SpawnReply)(nil),      // 8: score.v1.SpawnReply
-	(*scorev1.Stdin)(nil),           // 9: score.v1.Stdin
-	(*scorev1.Prepare)(nil),         // 10: score.v1.Prepare
-	(*scorev1.Prepared)(nil),        // 11: score.v1.Prepared
-	(*scorev1.Launched)(nil),        // 12: score.v1.Launched
-	(*scorev1.RankExited)(nil),      // 13: score.v1.RankExited
-	(*scorev1.NodeDone)(nil),        // 14: score.v1.NodeDone
-	(*scorev1.Abort)(nil),           // 15: score.v1.Abort
-	(*scorev1.NameRequest)(nil),     // 16: score.v1.NameRequest
-	(*scorev1.SpawnRequest)(nil),    // 17: score.v1.SpawnRequest
-	(*scorev1.Output)(nil),          // 18: score.v1.Output
-	(*scorev1.JobNote)(nil),         // 19: score.v1.JobNote
-	(*scorev1.RankStatesReply)(nil), // 20: score.v1.RankStatesReply
+	(*Relay)(nil),                   // 6: score.steward.Relay
+	(*CollectiveResult)(nil),        // 7: score.steward.CollectiveResult
+	(*scorev1.NameReply)(nil),       // 8: score.v1.NameReply
+	(*scorev1.SpawnReply)(nil),      // 9: score.v1.SpawnReply
+	(*scorev1.Stdin)(nil),           // 10: score.v1.Stdin
+	(*scorev1.PlacesReply)(nil),     // 11: score.v1.PlacesReply
+	(*scorev1.Prepare)(nil),         // 12: score.v1.Prepare
+	(*scorev1.Prepared)(nil),        // 13: score.v1.Prepared
+	(*scorev1.Launched)(nil),        // 14: score.v1.Launched
+	(*scorev1.RankExited)(nil),      // 15: score.v1.RankExited
+	(*scorev1.NodeDone)(nil),        // 16: score.v1.NodeDone
+	(*scorev1.Abort)(nil),           // 17: score.v1.Abort
+	(*scorev1.NameRequest)(nil),     // 18: score.v1.NameRequest
+	(*scorev1.SpawnRequest)(nil),    // 19: score.v1.SpawnRequest
+	(*scorev1.Output)(nil),          // 20: score.v1.Output
+	(*scorev1.JobNote)(nil),         // 21: score.v1.JobNote
+	(*scorev1.RankStatesReply)(nil), // 22: score.v1.RankStatesReply
+	(*scorev1.PlacesRequest)(nil),   // 23: score.v1.PlacesRequest
 }
 var file_steward_proto_depIdxs = []int32{
 	1,  // 0: score.steward.ToSteward.open:type_name -> score.steward.Open
 	2,  // 1: score.steward.ToSteward.prepare:type_name -> score.steward.PrepareJob
-	6,  // 2: score.steward.ToSteward.collective:type_name -> score.steward.CollectiveResult
-	7,  // 3: score.steward.ToSteward.name:type_name -> score.v1.NameReply
-	8,  // 4: score.steward.ToSteward.spawn:type_name -> score.v1.SpawnReply
-	9,  // 5: score.steward.ToSteward.stdin:type_name -> score.v1.Stdin
-	10, // 6: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
-	4,  // 7: score.steward.FromSteward.status:type_name -> score.steward.Status
-	11, // 8: score.steward.FromSteward.prepared:type_name -> score.v1.Prepared
-	12, // 9: score.steward.FromSteward.launched:type_name -> score.v1.Launched
-	13, // 10: score.steward.FromSteward.rank_exited:type_name -> score.v1.RankExited
-	14, // 11: score.steward.FromSteward.node_done:type_name -> score.v1.NodeDone
-	15, // 12: score.steward.FromSteward.abort:type_name -> score.v1.Abort
-	16, // 13: score.steward.FromSteward.name:type_name -> score.v1.NameRequest
-	17, // 14: score.steward.FromSteward.spawn:type_name -> score.v1.SpawnRequest
-	5,  // 15: score.steward.FromSteward.collective:type_name -> score.steward.Collective
-	18, // 16: score.steward.FromSteward.output:type_name -> score.v1.Output
-	19, // 17: score.steward.FromSteward.note:type_name -> score.v1.JobNote
-	20, // 18: score.steward.FromSteward.rank_states:type_name -> score.v1.RankStatesReply
-	13, // 19: score.steward.Status.exits:type_name -> score.v1.RankExited
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	7,  // 2: score.steward.ToSteward.collective:type_name -> score.steward.CollectiveResult
+	8,  // 3: score.steward.ToSteward.name:type_name -> score.v1.NameReply
+	9,  // 4: score.steward.ToSteward.spawn:type_name -> score.v1.SpawnReply
+	10, // 5: score.steward.ToSteward.stdin:type_name -> score.v1.Stdin
+	6,  // 6: score.steward.ToSteward.relay:type_name -> score.steward.Relay
+	6,  // 7: score.steward.ToSteward.relay_failed:type_name -> score.steward.Relay
+	11, // 8: score.steward.ToSteward.places:type_name -> score.v1.PlacesReply
+	12, // 9: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
+	4,  // 10: score.steward.FromSteward.status:type_name -> score.steward.Status
+	13, // 11: score.steward.FromSteward.prepared:type_name -> score.v1.Prepared
+	14, // 12: score.steward.FromSteward.launched:type_name -> score.v1.Launched
+	15, // 13: score.steward.FromSteward.rank_exited:type_name -> score.v1.RankExited
+	16, // 14: score.steward.FromSteward.node_done:type_name -> score.v1.NodeDone
+	17, // 15: score.steward.FromSteward.abort:type_name -> score.v1.Abort
+	18, // 16: score.steward.FromSteward.name:type_name -> score.v1.NameRequest
+	19, // 17: score.steward.FromSteward.spawn:type_name -> score.v1.SpawnRequest
+	5,  // 18: score.steward.FromSteward.collective:type_name -> score.steward.Collective
+	20, // 19: score.steward.FromSteward.output:type_name -> score.v1.Output
+	21, // 20: score.steward.FromSteward.note:type_name -> score.v1.JobNote
+	22, // 21: score.steward.FromSteward.rank_states:type_name -> score.v1.RankStatesReply
+	6,  // 22: score.steward.FromSteward.relay:type_name -> score.steward.Relay
+	23, // 23: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
+	15, // 24: score.steward.Status.exits:type_name -> score.v1.RankExited
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_steward_proto_init() }
@@ -1047,6 +1216,9 @@ func file_steward_proto_init() {
 		(*ToSteward_Forget)(nil),
 		(*ToSteward_AskRankStates)(nil),
 		(*ToSteward_Recycle)(nil),
+		(*ToSteward_Relay)(nil),
+		(*ToSteward_RelayFailed)(nil),
+		(*ToSteward_Places)(nil),
 	}
 	file_steward_proto_msgTypes[3].OneofWrappers = []any{
 		(*FromSteward_Status)(nil),
@@ -1062,6 +1234,8 @@ func file_steward_proto_init() {
 		(*FromSteward_Drained)(nil),
 		(*FromSteward_Note)(nil),
 		(*FromSteward_RankStates)(nil),
+		(*FromSteward_Relay)(nil),
+		(*FromSteward_Places)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1069,7 +1243,7 @@ func file_steward_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_steward_proto_rawDesc), len(file_steward_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -359,6 +359,110 @@ func (*CollectResponse) Descriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{3}
 }
 
+type RelayRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // whose steward is meant
+	FromJob       uint64                 `protobuf:"varint,2,opt,name=from_job,json=fromJob,proto3" json:"from_job,omitempty"`
+	FromNodeIndex uint32                 `protobuf:"varint,3,opt,name=from_node_index,json=fromNodeIndex,proto3" json:"from_node_index,omitempty"` // within that job
+	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RelayRequest) Reset() {
+	*x = RelayRequest{}
+	mi := &file_score_v1_agent_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RelayRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RelayRequest) ProtoMessage() {}
+
+func (x *RelayRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RelayRequest.ProtoReflect.Descriptor instead.
+func (*RelayRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *RelayRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *RelayRequest) GetFromJob() uint64 {
+	if x != nil {
+		return x.FromJob
+	}
+	return 0
+}
+
+func (x *RelayRequest) GetFromNodeIndex() uint32 {
+	if x != nil {
+		return x.FromNodeIndex
+	}
+	return 0
+}
+
+func (x *RelayRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type RelayResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RelayResponse) Reset() {
+	*x = RelayResponse{}
+	mi := &file_score_v1_agent_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RelayResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RelayResponse) ProtoMessage() {}
+
+func (x *RelayResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RelayResponse.ProtoReflect.Descriptor instead.
+func (*RelayResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{5}
+}
+
 type AgentMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -379,6 +483,7 @@ type AgentMessage struct {
 	//	*AgentMessage_RanksExited
 	//	*AgentMessage_Channels
 	//	*AgentMessage_Cut
+	//	*AgentMessage_Places
 	Message       isAgentMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -386,7 +491,7 @@ type AgentMessage struct {
 
 func (x *AgentMessage) Reset() {
 	*x = AgentMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[4]
+	mi := &file_score_v1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -398,7 +503,7 @@ func (x *AgentMessage) String() string {
 func (*AgentMessage) ProtoMessage() {}
 
 func (x *AgentMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[4]
+	mi := &file_score_v1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -411,7 +516,7 @@ func (x *AgentMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentMessage.ProtoReflect.Descriptor instead.
 func (*AgentMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AgentMessage) GetMessage() isAgentMessage_Message {
@@ -565,6 +670,15 @@ func (x *AgentMessage) GetCut() *Cut {
 	return nil
 }
 
+func (x *AgentMessage) GetPlaces() *PlacesRequest {
+	if x != nil {
+		if x, ok := x.Message.(*AgentMessage_Places); ok {
+			return x.Places
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Message interface {
 	isAgentMessage_Message()
 }
@@ -633,6 +747,10 @@ type AgentMessage_Cut struct {
 	Cut *Cut `protobuf:"bytes,20,opt,name=cut,proto3,oneof"`
 }
 
+type AgentMessage_Places struct {
+	Places *PlacesRequest `protobuf:"bytes,22,opt,name=places,proto3,oneof"`
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Message() {}
 
 func (*AgentMessage_Ping) isAgentMessage_Message() {}
@@ -665,6 +783,8 @@ func (*AgentMessage_Channels) isAgentMessage_Message() {}
 
 func (*AgentMessage_Cut) isAgentMessage_Message() {}
 
+func (*AgentMessage_Places) isAgentMessage_Message() {}
+
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -684,7 +804,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_score_v1_agent_proto_msgTypes[5]
+	mi := &file_score_v1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -696,7 +816,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[5]
+	mi := &file_score_v1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -709,7 +829,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Hello) GetCluster() string {
@@ -802,7 +922,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_score_v1_agent_proto_msgTypes[6]
+	mi := &file_score_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +934,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[6]
+	mi := &file_score_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +947,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Ping) GetSequence() uint64 {
@@ -877,7 +997,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_score_v1_agent_proto_msgTypes[7]
+	mi := &file_score_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -889,7 +1009,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[7]
+	mi := &file_score_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -902,7 +1022,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Prepared) GetJobId() uint64 {
@@ -944,7 +1064,7 @@ type Launched struct {
 
 func (x *Launched) Reset() {
 	*x = Launched{}
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1076,7 @@ func (x *Launched) String() string {
 func (*Launched) ProtoMessage() {}
 
 func (x *Launched) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1089,7 @@ func (x *Launched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launched.ProtoReflect.Descriptor instead.
 func (*Launched) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Launched) GetJobId() uint64 {
@@ -1012,7 +1132,7 @@ type RankExited struct {
 
 func (x *RankExited) Reset() {
 	*x = RankExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1144,7 @@ func (x *RankExited) String() string {
 func (*RankExited) ProtoMessage() {}
 
 func (x *RankExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1157,7 @@ func (x *RankExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankExited.ProtoReflect.Descriptor instead.
 func (*RankExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RankExited) GetJobId() uint64 {
@@ -1126,7 +1246,7 @@ type RanksExited struct {
 
 func (x *RanksExited) Reset() {
 	*x = RanksExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1258,7 @@ func (x *RanksExited) String() string {
 func (*RanksExited) ProtoMessage() {}
 
 func (x *RanksExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1271,7 @@ func (x *RanksExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RanksExited.ProtoReflect.Descriptor instead.
 func (*RanksExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RanksExited) GetExits() []*RankExited {
@@ -1171,7 +1291,7 @@ type NodeDone struct {
 
 func (x *NodeDone) Reset() {
 	*x = NodeDone{}
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1183,7 +1303,7 @@ func (x *NodeDone) String() string {
 func (*NodeDone) ProtoMessage() {}
 
 func (x *NodeDone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1196,7 +1316,7 @@ func (x *NodeDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDone.ProtoReflect.Descriptor instead.
 func (*NodeDone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeDone) GetJobId() uint64 {
@@ -1225,7 +1345,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1357,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1370,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Abort) GetJobId() uint64 {
@@ -1290,7 +1410,7 @@ type TimeUp struct {
 
 func (x *TimeUp) Reset() {
 	*x = TimeUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1422,7 @@ func (x *TimeUp) String() string {
 func (*TimeUp) ProtoMessage() {}
 
 func (x *TimeUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1435,7 @@ func (x *TimeUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeUp.ProtoReflect.Descriptor instead.
 func (*TimeUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TimeUp) GetJobId() uint64 {
@@ -1335,7 +1455,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1467,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1480,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -1388,7 +1508,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1400,7 +1520,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1413,7 +1533,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -1447,7 +1567,7 @@ type ChannelsReply struct {
 
 func (x *ChannelsReply) Reset() {
 	*x = ChannelsReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1579,7 @@ func (x *ChannelsReply) String() string {
 func (*ChannelsReply) ProtoMessage() {}
 
 func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1592,7 @@ func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
 func (*ChannelsReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ChannelsReply) GetRequest() uint64 {
@@ -1512,7 +1632,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1644,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1657,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Cut) GetJobId() uint64 {
@@ -1638,13 +1758,15 @@ type NameRequest struct {
 	Op            NameOp                 `protobuf:"varint,3,opt,name=op,proto3,enum=score.v1.NameOp" json:"op,omitempty"`
 	Service       string                 `protobuf:"bytes,4,opt,name=service,proto3" json:"service,omitempty"`
 	Port          string                 `protobuf:"bytes,5,opt,name=port,proto3" json:"port,omitempty"`
+	Wait          bool                   `protobuf:"varint,6,opt,name=wait,proto3" json:"wait,omitempty"` // lookup: until it is published
+	Once          bool                   `protobuf:"varint,7,opt,name=once,proto3" json:"once,omitempty"` // publish: gone when it has been looked up
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1656,7 +1778,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1669,7 +1791,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -1707,6 +1829,82 @@ func (x *NameRequest) GetPort() string {
 	return ""
 }
 
+func (x *NameRequest) GetWait() bool {
+	if x != nil {
+		return x.Wait
+	}
+	return false
+}
+
+func (x *NameRequest) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
+}
+
+// PlacesRequest asks where the ranks of another job of the same user are; the
+// answer comes once it has its places.
+type PlacesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // who asks
+	Request       uint64                 `protobuf:"varint,2,opt,name=request,proto3" json:"request,omitempty"`          // echoed in the reply, unique per node
+	OfJob         uint64                 `protobuf:"varint,3,opt,name=of_job,json=ofJob,proto3" json:"of_job,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlacesRequest) Reset() {
+	*x = PlacesRequest{}
+	mi := &file_score_v1_agent_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlacesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlacesRequest) ProtoMessage() {}
+
+func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlacesRequest.ProtoReflect.Descriptor instead.
+func (*PlacesRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *PlacesRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *PlacesRequest) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *PlacesRequest) GetOfJob() uint64 {
+	if x != nil {
+		return x.OfJob
+	}
+	return 0
+}
+
 type SpawnRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -1719,7 +1917,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1731,7 +1929,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1744,7 +1942,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -1790,7 +1988,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1802,7 +2000,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1815,7 +2013,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -1881,7 +2079,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +2091,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1906,7 +2104,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -1961,6 +2159,7 @@ type ServerMessage struct {
 	//	*ServerMessage_Refused
 	//	*ServerMessage_AskChannels
 	//	*ServerMessage_AskCut
+	//	*ServerMessage_Places
 	Message       isServerMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1968,7 +2167,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2179,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2192,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -2120,6 +2319,15 @@ func (x *ServerMessage) GetAskCut() *AskCut {
 	return nil
 }
 
+func (x *ServerMessage) GetPlaces() *PlacesReply {
+	if x != nil {
+		if x, ok := x.Message.(*ServerMessage_Places); ok {
+			return x.Places
+		}
+	}
+	return nil
+}
+
 type isServerMessage_Message interface {
 	isServerMessage_Message()
 }
@@ -2176,6 +2384,10 @@ type ServerMessage_AskCut struct {
 	AskCut *AskCut `protobuf:"bytes,20,opt,name=ask_cut,json=askCut,proto3,oneof"`
 }
 
+type ServerMessage_Places struct {
+	Places *PlacesReply `protobuf:"bytes,22,opt,name=places,proto3,oneof"`
+}
+
 func (*ServerMessage_Welcome) isServerMessage_Message() {}
 
 func (*ServerMessage_Pong) isServerMessage_Message() {}
@@ -2202,6 +2414,8 @@ func (*ServerMessage_AskChannels) isServerMessage_Message() {}
 
 func (*ServerMessage_AskCut) isServerMessage_Message() {}
 
+func (*ServerMessage_Places) isServerMessage_Message() {}
+
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
@@ -2214,7 +2428,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2226,7 +2440,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2239,7 +2453,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -2282,7 +2496,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2294,7 +2508,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2307,7 +2521,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -2356,7 +2570,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2368,7 +2582,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +2595,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -2462,7 +2676,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2688,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2701,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -2535,7 +2749,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2547,7 +2761,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2560,7 +2774,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -2587,7 +2801,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2599,7 +2813,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2612,7 +2826,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -2638,7 +2852,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2650,7 +2864,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2663,7 +2877,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -2685,7 +2899,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +2911,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +2924,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -2741,6 +2955,74 @@ func (x *NameReply) GetPort() string {
 	return ""
 }
 
+type PlacesReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Request       uint64                 `protobuf:"varint,2,opt,name=request,proto3" json:"request,omitempty"`
+	OfJob         uint64                 `protobuf:"varint,3,opt,name=of_job,json=ofJob,proto3" json:"of_job,omitempty"`
+	Places        []*NodePlace           `protobuf:"bytes,4,rep,name=places,proto3" json:"places,omitempty"` // none: there is no such job, or it is over
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlacesReply) Reset() {
+	*x = PlacesReply{}
+	mi := &file_score_v1_agent_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlacesReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlacesReply) ProtoMessage() {}
+
+func (x *PlacesReply) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
+func (*PlacesReply) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *PlacesReply) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *PlacesReply) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *PlacesReply) GetOfJob() uint64 {
+	if x != nil {
+		return x.OfJob
+	}
+	return 0
+}
+
+func (x *PlacesReply) GetPlaces() []*NodePlace {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
 type SpawnReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -2753,7 +3035,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2765,7 +3047,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2778,7 +3060,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -2819,7 +3101,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2831,7 +3113,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2844,7 +3126,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -2873,7 +3155,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2885,7 +3167,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2898,7 +3180,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -2941,7 +3223,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2953,7 +3235,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2966,7 +3248,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -3001,7 +3283,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3013,7 +3295,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3026,7 +3308,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -3065,7 +3347,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3077,7 +3359,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3090,7 +3372,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -3152,7 +3434,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3164,7 +3446,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3177,7 +3459,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -3205,7 +3487,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3217,7 +3499,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3512,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -3274,7 +3556,13 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x0ffrom_node_index\x18\x04 \x01(\rR\rfromNodeIndex\x12\x12\n" +
 	"\x04down\x18\x05 \x01(\bR\x04down\x12\x12\n" +
 	"\x04data\x18\x06 \x01(\fR\x04data\"\x11\n" +
-	"\x0fCollectResponse\"\xa7\x06\n" +
+	"\x0fCollectResponse\"|\n" +
+	"\fRelayRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
+	"\bfrom_job\x18\x02 \x01(\x04R\afromJob\x12&\n" +
+	"\x0ffrom_node_index\x18\x03 \x01(\rR\rfromNodeIndex\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\"\x0f\n" +
+	"\rRelayResponse\"\xda\x06\n" +
 	"\fAgentMessage\x12'\n" +
 	"\x05hello\x18\x01 \x01(\v2\x0f.score.v1.HelloH\x00R\x05hello\x12$\n" +
 	"\x04ping\x18\x02 \x01(\v2\x0e.score.v1.PingH\x00R\x04ping\x120\n" +
@@ -3294,7 +3582,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\atime_up\x18\r \x01(\v2\x10.score.v1.TimeUpH\x00R\x06timeUp\x12:\n" +
 	"\franks_exited\x18\x0e \x01(\v2\x15.score.v1.RanksExitedH\x00R\vranksExited\x125\n" +
 	"\bchannels\x18\x0f \x01(\v2\x17.score.v1.ChannelsReplyH\x00R\bchannels\x12!\n" +
-	"\x03cut\x18\x14 \x01(\v2\r.score.v1.CutH\x00R\x03cutB\t\n" +
+	"\x03cut\x18\x14 \x01(\v2\r.score.v1.CutH\x00R\x03cut\x121\n" +
+	"\x06places\x18\x16 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06placesB\t\n" +
 	"\amessage\"\xa0\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
@@ -3378,13 +3667,19 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	" \x01(\x04R\arequest\x12\x1a\n" +
 	"\bexamined\x18\v \x01(\bR\bexamined\x12\x14\n" +
 	"\x05waker\x18\f \x01(\tR\x05waker\x12(\n" +
-	"\x05waits\x18\r \x03(\v2\x12.score.v1.RankWaitR\x05waits\"\x8e\x01\n" +
+	"\x05waits\x18\r \x03(\v2\x12.score.v1.RankWaitR\x05waits\"\xb6\x01\n" +
 	"\vNameRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12 \n" +
 	"\x02op\x18\x03 \x01(\x0e2\x10.score.v1.NameOpR\x02op\x12\x18\n" +
 	"\aservice\x18\x04 \x01(\tR\aservice\x12\x12\n" +
-	"\x04port\x18\x05 \x01(\tR\x04port\"\xde\x01\n" +
+	"\x04port\x18\x05 \x01(\tR\x04port\x12\x12\n" +
+	"\x04wait\x18\x06 \x01(\bR\x04wait\x12\x12\n" +
+	"\x04once\x18\a \x01(\bR\x04once\"W\n" +
+	"\rPlacesRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x15\n" +
+	"\x06of_job\x18\x03 \x01(\x04R\x05ofJob\"\xde\x01\n" +
 	"\fSpawnRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12&\n" +
@@ -3425,7 +3720,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bjobs_out\x18\a \x03(\x04R\ajobsOut\x1aH\n" +
 	"\bJobUsage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xe8\x04\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\x99\x05\n" +
 	"\rServerMessage\x12-\n" +
 	"\awelcome\x18\x01 \x01(\v2\x11.score.v1.WelcomeH\x00R\awelcome\x12$\n" +
 	"\x04pong\x18\x02 \x01(\v2\x0e.score.v1.PongH\x00R\x04pong\x12-\n" +
@@ -3440,7 +3735,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	" \x01(\v2\x17.score.v1.AskRankStatesH\x00R\raskRankStates\x12\x1a\n" +
 	"\arefused\x18\v \x01(\tH\x00R\arefused\x12:\n" +
 	"\fask_channels\x18\f \x01(\v2\x15.score.v1.AskChannelsH\x00R\vaskChannels\x12+\n" +
-	"\aask_cut\x18\x14 \x01(\v2\x10.score.v1.AskCutH\x00R\x06askCutB\t\n" +
+	"\aask_cut\x18\x14 \x01(\v2\x10.score.v1.AskCutH\x00R\x06askCut\x12/\n" +
+	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06placesB\t\n" +
 	"\amessage\"n\n" +
 	"\aWelcome\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x18\n" +
@@ -3491,7 +3787,12 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x0e\n" +
 	"\x02ok\x18\x03 \x01(\bR\x02ok\x12\x12\n" +
-	"\x04port\x18\x04 \x01(\tR\x04port\"p\n" +
+	"\x04port\x18\x04 \x01(\tR\x04port\"\x82\x01\n" +
+	"\vPlacesReply\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x15\n" +
+	"\x06of_job\x18\x03 \x01(\x04R\x05ofJob\x12+\n" +
+	"\x06places\x18\x04 \x03(\v2\x13.score.v1.NodePlaceR\x06places\"p\n" +
 	"\n" +
 	"SpawnReply\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
@@ -3516,10 +3817,11 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x0eNAME_OP_LOOKUP\x10\x02\x12\x15\n" +
 	"\x11NAME_OP_UNPUBLISH\x10\x032N\n" +
 	"\fAgentService\x12>\n" +
-	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x012\x82\x01\n" +
+	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x012\xbc\x01\n" +
 	"\vPeerService\x123\n" +
 	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12>\n" +
-	"\aCollect\x12\x18.score.v1.CollectRequest\x1a\x19.score.v1.CollectResponseB\"Z score/scored/api/scorev1;scorev1b\x06proto3"
+	"\aCollect\x12\x18.score.v1.CollectRequest\x1a\x19.score.v1.CollectResponse\x128\n" +
+	"\x05Relay\x12\x16.score.v1.RelayRequest\x1a\x17.score.v1.RelayResponseB\"Z score/scored/api/scorev1;scorev1b\x06proto3"
 
 var (
 	file_score_v1_agent_proto_rawDescOnce sync.Once
@@ -3534,121 +3836,130 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_score_v1_agent_proto_goTypes = []any{
 	(NameOp)(0),                   // 0: score.v1.NameOp
 	(*StdioUp)(nil),               // 1: score.v1.StdioUp
 	(*StdioDown)(nil),             // 2: score.v1.StdioDown
 	(*CollectRequest)(nil),        // 3: score.v1.CollectRequest
 	(*CollectResponse)(nil),       // 4: score.v1.CollectResponse
-	(*AgentMessage)(nil),          // 5: score.v1.AgentMessage
-	(*Hello)(nil),                 // 6: score.v1.Hello
-	(*Ping)(nil),                  // 7: score.v1.Ping
-	(*Prepared)(nil),              // 8: score.v1.Prepared
-	(*Launched)(nil),              // 9: score.v1.Launched
-	(*RankExited)(nil),            // 10: score.v1.RankExited
-	(*RanksExited)(nil),           // 11: score.v1.RanksExited
-	(*NodeDone)(nil),              // 12: score.v1.NodeDone
-	(*Abort)(nil),                 // 13: score.v1.Abort
-	(*TimeUp)(nil),                // 14: score.v1.TimeUp
-	(*JobNote)(nil),               // 15: score.v1.JobNote
-	(*RankStatesReply)(nil),       // 16: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),         // 17: score.v1.ChannelsReply
-	(*Cut)(nil),                   // 18: score.v1.Cut
-	(*NameRequest)(nil),           // 19: score.v1.NameRequest
-	(*SpawnRequest)(nil),          // 20: score.v1.SpawnRequest
-	(*SpawnApp)(nil),              // 21: score.v1.SpawnApp
-	(*SwitchReport)(nil),          // 22: score.v1.SwitchReport
-	(*ServerMessage)(nil),         // 23: score.v1.ServerMessage
-	(*Welcome)(nil),               // 24: score.v1.Welcome
-	(*Pong)(nil),                  // 25: score.v1.Pong
-	(*Prepare)(nil),               // 26: score.v1.Prepare
-	(*Plan)(nil),                  // 27: score.v1.Plan
-	(*Kill)(nil),                  // 28: score.v1.Kill
-	(*SignalRanks)(nil),           // 29: score.v1.SignalRanks
-	(*Forget)(nil),                // 30: score.v1.Forget
-	(*NameReply)(nil),             // 31: score.v1.NameReply
-	(*SpawnReply)(nil),            // 32: score.v1.SpawnReply
-	(*AskRankStates)(nil),         // 33: score.v1.AskRankStates
-	(*AskChannels)(nil),           // 34: score.v1.AskChannels
-	(*AskCut)(nil),                // 35: score.v1.AskCut
-	nil,                           // 36: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),    // 37: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil), // 38: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil), // 39: score.v1.SwitchReport.JobUsage
-	nil,                           // 40: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),              // 41: score.v1.Plan.Row
-	(*Stdin)(nil),                 // 42: score.v1.Stdin
-	(*Output)(nil),                // 43: score.v1.Output
-	(*Usage)(nil),                 // 44: score.v1.Usage
-	(*RankState)(nil),             // 45: score.v1.RankState
-	(*ChannelState)(nil),          // 46: score.v1.ChannelState
-	(*RankWait)(nil),              // 47: score.v1.RankWait
-	(*JobSpec)(nil),               // 48: score.v1.JobSpec
-	(*Identity)(nil),              // 49: score.v1.Identity
-	(*NodePlace)(nil),             // 50: score.v1.NodePlace
-	(*Flushes)(nil),               // 51: score.v1.Flushes
+	(*RelayRequest)(nil),          // 5: score.v1.RelayRequest
+	(*RelayResponse)(nil),         // 6: score.v1.RelayResponse
+	(*AgentMessage)(nil),          // 7: score.v1.AgentMessage
+	(*Hello)(nil),                 // 8: score.v1.Hello
+	(*Ping)(nil),                  // 9: score.v1.Ping
+	(*Prepared)(nil),              // 10: score.v1.Prepared
+	(*Launched)(nil),              // 11: score.v1.Launched
+	(*RankExited)(nil),            // 12: score.v1.RankExited
+	(*RanksExited)(nil),           // 13: score.v1.RanksExited
+	(*NodeDone)(nil),              // 14: score.v1.NodeDone
+	(*Abort)(nil),                 // 15: score.v1.Abort
+	(*TimeUp)(nil),                // 16: score.v1.TimeUp
+	(*JobNote)(nil),               // 17: score.v1.JobNote
+	(*RankStatesReply)(nil),       // 18: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),         // 19: score.v1.ChannelsReply
+	(*Cut)(nil),                   // 20: score.v1.Cut
+	(*NameRequest)(nil),           // 21: score.v1.NameRequest
+	(*PlacesRequest)(nil),         // 22: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),          // 23: score.v1.SpawnRequest
+	(*SpawnApp)(nil),              // 24: score.v1.SpawnApp
+	(*SwitchReport)(nil),          // 25: score.v1.SwitchReport
+	(*ServerMessage)(nil),         // 26: score.v1.ServerMessage
+	(*Welcome)(nil),               // 27: score.v1.Welcome
+	(*Pong)(nil),                  // 28: score.v1.Pong
+	(*Prepare)(nil),               // 29: score.v1.Prepare
+	(*Plan)(nil),                  // 30: score.v1.Plan
+	(*Kill)(nil),                  // 31: score.v1.Kill
+	(*SignalRanks)(nil),           // 32: score.v1.SignalRanks
+	(*Forget)(nil),                // 33: score.v1.Forget
+	(*NameReply)(nil),             // 34: score.v1.NameReply
+	(*PlacesReply)(nil),           // 35: score.v1.PlacesReply
+	(*SpawnReply)(nil),            // 36: score.v1.SpawnReply
+	(*AskRankStates)(nil),         // 37: score.v1.AskRankStates
+	(*AskChannels)(nil),           // 38: score.v1.AskChannels
+	(*AskCut)(nil),                // 39: score.v1.AskCut
+	nil,                           // 40: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),    // 41: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil), // 42: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil), // 43: score.v1.SwitchReport.JobUsage
+	nil,                           // 44: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),              // 45: score.v1.Plan.Row
+	(*Stdin)(nil),                 // 46: score.v1.Stdin
+	(*Output)(nil),                // 47: score.v1.Output
+	(*Usage)(nil),                 // 48: score.v1.Usage
+	(*RankState)(nil),             // 49: score.v1.RankState
+	(*ChannelState)(nil),          // 50: score.v1.ChannelState
+	(*RankWait)(nil),              // 51: score.v1.RankWait
+	(*JobSpec)(nil),               // 52: score.v1.JobSpec
+	(*Identity)(nil),              // 53: score.v1.Identity
+	(*NodePlace)(nil),             // 54: score.v1.NodePlace
+	(*Flushes)(nil),               // 55: score.v1.Flushes
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	42, // 0: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	43, // 1: score.v1.StdioDown.output:type_name -> score.v1.Output
-	6,  // 2: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
-	7,  // 3: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
-	8,  // 4: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
-	9,  // 5: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
-	10, // 6: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	12, // 7: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	13, // 8: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	22, // 9: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	19, // 10: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	20, // 11: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	15, // 12: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	16, // 13: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	14, // 14: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	11, // 15: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	17, // 16: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	18, // 17: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
-	10, // 18: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	44, // 19: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	45, // 20: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	46, // 21: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
-	47, // 22: score.v1.Cut.waits:type_name -> score.v1.RankWait
-	0,  // 23: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	21, // 24: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	36, // 25: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	37, // 26: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	38, // 27: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	39, // 28: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	24, // 29: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	25, // 30: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	26, // 31: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	27, // 32: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	28, // 33: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	29, // 34: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	30, // 35: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	31, // 36: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	32, // 37: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	33, // 38: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	34, // 39: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	35, // 40: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	48, // 41: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	49, // 42: score.v1.Prepare.user:type_name -> score.v1.Identity
-	50, // 43: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	40, // 44: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	41, // 45: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	51, // 46: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	44, // 47: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	5,  // 48: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	1,  // 49: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	3,  // 50: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	23, // 51: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	2,  // 52: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	4,  // 53: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	51, // [51:54] is the sub-list for method output_type
-	48, // [48:51] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	46, // 0: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	47, // 1: score.v1.StdioDown.output:type_name -> score.v1.Output
+	8,  // 2: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
+	9,  // 3: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
+	10, // 4: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
+	11, // 5: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
+	12, // 6: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
+	14, // 7: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	15, // 8: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	25, // 9: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	21, // 10: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	23, // 11: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	17, // 12: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	18, // 13: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	16, // 14: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	13, // 15: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	19, // 16: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	20, // 17: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	22, // 18: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
+	12, // 19: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	48, // 20: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	49, // 21: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	50, // 22: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	51, // 23: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	0,  // 24: score.v1.NameRequest.op:type_name -> score.v1.NameOp
+	24, // 25: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	40, // 26: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	41, // 27: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	42, // 28: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	43, // 29: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	27, // 30: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	28, // 31: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	29, // 32: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	30, // 33: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	31, // 34: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	32, // 35: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	33, // 36: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	34, // 37: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	36, // 38: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	37, // 39: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	38, // 40: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	39, // 41: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	35, // 42: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	52, // 43: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	53, // 44: score.v1.Prepare.user:type_name -> score.v1.Identity
+	54, // 45: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	44, // 46: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	45, // 47: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	54, // 48: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	55, // 49: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	48, // 50: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	7,  // 51: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	1,  // 52: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	3,  // 53: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	5,  // 54: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	26, // 55: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	2,  // 56: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	4,  // 57: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	6,  // 58: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	55, // [55:59] is the sub-list for method output_type
+	51, // [51:55] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -3666,7 +3977,7 @@ func file_score_v1_agent_proto_init() {
 		(*StdioDown_Output)(nil),
 		(*StdioDown_Drained)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[4].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[6].OneofWrappers = []any{
 		(*AgentMessage_Hello)(nil),
 		(*AgentMessage_Ping)(nil),
 		(*AgentMessage_Prepared)(nil),
@@ -3683,8 +3994,9 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_RanksExited)(nil),
 		(*AgentMessage_Channels)(nil),
 		(*AgentMessage_Cut)(nil),
+		(*AgentMessage_Places)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[22].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[25].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -3698,6 +4010,7 @@ func file_score_v1_agent_proto_init() {
 		(*ServerMessage_Refused)(nil),
 		(*ServerMessage_AskChannels)(nil),
 		(*ServerMessage_AskCut)(nil),
+		(*ServerMessage_Places)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3705,7 +4018,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   41,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -146,6 +146,7 @@ const (
 	MpiMode_MPI_MODE_UNSPECIFIED MpiMode = 0 // found out from the executable
 	MpiMode_MPI_MODE_PMI         MpiMode = 1 // PMI-1 and PMI-2 on PMI_FD
 	MpiMode_MPI_MODE_NONE        MpiMode = 2 // no process management interface
+	MpiMode_MPI_MODE_PMIX        MpiMode = 3 // PMIx on a loopback port
 )
 
 // Enum value maps for MpiMode.
@@ -154,11 +155,13 @@ var (
 		0: "MPI_MODE_UNSPECIFIED",
 		1: "MPI_MODE_PMI",
 		2: "MPI_MODE_NONE",
+		3: "MPI_MODE_PMIX",
 	}
 	MpiMode_value = map[string]int32{
 		"MPI_MODE_UNSPECIFIED": 0,
 		"MPI_MODE_PMI":         1,
 		"MPI_MODE_NONE":        2,
+		"MPI_MODE_PMIX":        3,
 	}
 )
 
@@ -1498,11 +1501,12 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x16STDIN_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10STDIN_MODE_RANK0\x10\x01\x12\x12\n" +
 	"\x0eSTDIN_MODE_ALL\x10\x02\x12\x13\n" +
-	"\x0fSTDIN_MODE_NONE\x10\x03*H\n" +
+	"\x0fSTDIN_MODE_NONE\x10\x03*[\n" +
 	"\aMpiMode\x12\x18\n" +
 	"\x14MPI_MODE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fMPI_MODE_PMI\x10\x01\x12\x11\n" +
-	"\rMPI_MODE_NONE\x10\x02*]\n" +
+	"\rMPI_MODE_NONE\x10\x02\x12\x11\n" +
+	"\rMPI_MODE_PMIX\x10\x03*]\n" +
 	"\fDistribution\x12\x1c\n" +
 	"\x18DISTRIBUTION_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12DISTRIBUTION_BLOCK\x10\x01\x12\x17\n" +

@@ -875,6 +875,7 @@ type PublishName struct {
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Service       string                 `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
 	Port          string                 `protobuf:"bytes,3,opt,name=port,proto3" json:"port,omitempty"`
+	Once          bool                   `protobuf:"varint,4,opt,name=once,proto3" json:"once,omitempty"` // gone when it has been looked up
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -928,6 +929,13 @@ func (x *PublishName) GetPort() string {
 		return x.Port
 	}
 	return ""
+}
+
+func (x *PublishName) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
 }
 
 type UnpublishName struct {
@@ -1380,6 +1388,7 @@ type Name struct {
 	Service       string                 `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
 	Port          string                 `protobuf:"bytes,3,opt,name=port,proto3" json:"port,omitempty"`
 	JobId         uint64                 `protobuf:"varint,4,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Once          bool                   `protobuf:"varint,5,opt,name=once,proto3" json:"once,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1440,6 +1449,13 @@ func (x *Name) GetJobId() uint64 {
 		return x.JobId
 	}
 	return 0
+}
+
+func (x *Name) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
 }
 
 // Snapshot is the whole state. Everything in it is in one fixed order, so
@@ -1598,11 +1614,12 @@ const file_state_proto_rawDesc = "" +
 	"\averdict\x18\x02 \x01(\v2\x11.score.v1.VerdictR\averdict\x12%\n" +
 	"\x05usage\x18\x03 \x01(\v2\x0f.score.v1.UsageR\x05usage\"=\n" +
 	"\vSetSettings\x12.\n" +
-	"\bsettings\x18\x01 \x01(\v2\x12.score.v1.SettingsR\bsettings\"R\n" +
+	"\bsettings\x18\x01 \x01(\v2\x12.score.v1.SettingsR\bsettings\"f\n" +
 	"\vPublishName\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x12\n" +
-	"\x04port\x18\x03 \x01(\tR\x04port\"@\n" +
+	"\x04port\x18\x03 \x01(\tR\x04port\x12\x12\n" +
+	"\x04once\x18\x04 \x01(\bR\x04once\"@\n" +
 	"\rUnpublishName\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\"\xf1\x01\n" +
@@ -1644,12 +1661,13 @@ const file_state_proto_rawDesc = "" +
 	"\x06preput\x18\x0e \x03(\v2\x11.score.state.PairR\x06preput\x12\x1a\n" +
 	"\battempts\x18\x0f \x01(\rR\battempts\x12\x12\n" +
 	"\x04gang\x18\x10 \x01(\x04R\x04gang\x121\n" +
-	"\x15memory_per_node_bytes\x18\x11 \x01(\x04R\x12memoryPerNodeBytes\"]\n" +
+	"\x15memory_per_node_bytes\x18\x11 \x01(\x04R\x12memoryPerNodeBytes\"q\n" +
 	"\x04Name\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x12\n" +
 	"\x04port\x18\x03 \x01(\tR\x04port\x12\x15\n" +
-	"\x06job_id\x18\x04 \x01(\x04R\x05jobId\"\xa0\x02\n" +
+	"\x06job_id\x18\x04 \x01(\x04R\x05jobId\x12\x12\n" +
+	"\x04once\x18\x05 \x01(\bR\x04once\"\xa0\x02\n" +
 	"\bSnapshot\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x19\n" +
 	"\bnext_job\x18\x02 \x01(\x04R\anextJob\x12\x1d\n" +

@@ -43,6 +43,8 @@ const (
 	PeerServiceStdioProcedure = "/score.v1.PeerService/Stdio"
 	// PeerServiceCollectProcedure is the fully-qualified name of the PeerService's Collect RPC.
 	PeerServiceCollectProcedure = "/score.v1.PeerService/Collect"
+	// PeerServiceRelayProcedure is the fully-qualified name of the PeerService's Relay RPC.
+	PeerServiceRelayProcedure = "/score.v1.PeerService/Relay"
 )
 
 // AgentServiceClient is a client for the score.v1.AgentService service.
@@ -123,6 +125,9 @@ type PeerServiceClient interface {
 	Stdio(context.Context) *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown]
 	// Collect carries one step of a collective between the stewards of a job.
 	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
+	// Relay carries one message between the stewards of a job, or of two jobs of
+	// one user.
+	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
 }
 
 // NewPeerServiceClient constructs a client for the score.v1.PeerService service. By default, it
@@ -148,6 +153,12 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("Collect")),
 			connect.WithClientOptions(opts...),
 		),
+		relay: connect.NewClient[scorev1.RelayRequest, scorev1.RelayResponse](
+			httpClient,
+			baseURL+PeerServiceRelayProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("Relay")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -155,6 +166,7 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 type peerServiceClient struct {
 	stdio   *connect.Client[scorev1.StdioUp, scorev1.StdioDown]
 	collect *connect.Client[scorev1.CollectRequest, scorev1.CollectResponse]
+	relay   *connect.Client[scorev1.RelayRequest, scorev1.RelayResponse]
 }
 
 // Stdio calls score.v1.PeerService.Stdio.
@@ -167,12 +179,20 @@ func (c *peerServiceClient) Collect(ctx context.Context, req *connect.Request[sc
 	return c.collect.CallUnary(ctx, req)
 }
 
+// Relay calls score.v1.PeerService.Relay.
+func (c *peerServiceClient) Relay(ctx context.Context, req *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
+	return c.relay.CallUnary(ctx, req)
+}
+
 // PeerServiceHandler is an implementation of the score.v1.PeerService service.
 type PeerServiceHandler interface {
 	// Stdio relays the input and output of a job's ranks on this node.
 	Stdio(context.Context, *connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]) error
 	// Collect carries one step of a collective between the stewards of a job.
 	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
+	// Relay carries one message between the stewards of a job, or of two jobs of
+	// one user.
+	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
 }
 
 // NewPeerServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -194,12 +214,20 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(peerServiceMethods.ByName("Collect")),
 		connect.WithHandlerOptions(opts...),
 	)
+	peerServiceRelayHandler := connect.NewUnaryHandler(
+		PeerServiceRelayProcedure,
+		svc.Relay,
+		connect.WithSchema(peerServiceMethods.ByName("Relay")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.PeerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case PeerServiceStdioProcedure:
 			peerServiceStdioHandler.ServeHTTP(w, r)
 		case PeerServiceCollectProcedure:
 			peerServiceCollectHandler.ServeHTTP(w, r)
+		case PeerServiceRelayProcedure:
+			peerServiceRelayHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -215,4 +243,8 @@ func (UnimplementedPeerServiceHandler) Stdio(context.Context, *connect.BidiStrea
 
 func (UnimplementedPeerServiceHandler) Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Collect is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Relay is not implemented"))
 }

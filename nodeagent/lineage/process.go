@@ -1,4 +1,4 @@
-package dataplane
+package lineage
 
 import (
 	"bytes"
@@ -22,61 +22,61 @@ const (
 // errStat says that /proc does not say what is expected.
 var errStat = errors.New("not a process's stat")
 
-// process is what /proc tells of one.
-type process struct {
-	pid, parent int
-	start       uint64 // in 1/userHZ seconds since the machine started
+// Process is what /proc tells of one.
+type Process struct {
+	PID, Parent int
+	Start       uint64 // in 1/userHZ seconds since the machine started
 }
 
-// readProcess reads /proc/PID/stat (proc_pid_stat(5)).
-func readProcess(pid int) (process, error) {
+// Read reads /proc/PID/stat (proc_pid_stat(5)).
+func Read(pid int) (Process, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return process{}, err
+		return Process{}, err
 	}
 	return parseStat(pid, stat)
 }
 
 // parseStat takes the fields after the program's name, which may hold anything.
-func parseStat(pid int, stat []byte) (process, error) {
+func parseStat(pid int, stat []byte) (Process, error) {
 	const state, parent, start = 3, 4, 22 // numbers of the fields
 	name := bytes.LastIndexByte(stat, ')')
 	fields := bytes.Fields(stat[name+1:])
 	if name < 0 || len(fields) <= start-state {
-		return process{}, errStat
+		return Process{}, errStat
 	}
 	ppid, err := strconv.Atoi(string(fields[parent-state]))
 	if err != nil {
-		return process{}, fmt.Errorf("%w: %w", errStat, err)
+		return Process{}, fmt.Errorf("%w: %w", errStat, err)
 	}
 	began, err := strconv.ParseUint(string(fields[start-state]), 10, 64)
 	if err != nil {
-		return process{}, fmt.Errorf("%w: %w", errStat, err)
+		return Process{}, fmt.Errorf("%w: %w", errStat, err)
 	}
-	return process{pid: pid, parent: ppid, start: began}, nil
+	return Process{PID: pid, Parent: ppid, Start: began}, nil
 }
 
-// childOf finds the process of the chain from pid upwards whose parent is one for which
+// ChildOf finds the process of the chain from pid upwards whose parent is one for which
 // isParent is true. A number that was given to a younger process meanwhile breaks the chain.
-func childOf(pid int, isParent func(pid int) bool) (child process, ok bool) {
+func ChildOf(pid int, isParent func(pid int) bool) (child Process, ok bool) {
 	for range ancestorsMost {
-		p, err := readProcess(pid)
-		if err != nil || child.pid != 0 && p.start > child.start {
-			return process{}, false
+		p, err := Read(pid)
+		if err != nil || child.PID != 0 && p.Start > child.Start {
+			return Process{}, false
 		}
-		if isParent(p.parent) {
+		if isParent(p.Parent) {
 			return p, true
 		}
-		if p.parent <= 1 {
-			return process{}, false
+		if p.Parent <= 1 {
+			return Process{}, false
 		}
-		child, pid = p, p.parent
+		child, pid = p, p.Parent
 	}
-	return process{}, false
+	return Process{}, false
 }
 
-// sinceBoot is the time in the unit of process.start.
-func sinceBoot() (uint64, error) {
+// SinceBoot is the time in the unit of Process.Start.
+func SinceBoot() (uint64, error) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
 		return 0, os.NewSyscallError("clock_gettime", err)

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"path/filepath"
+
+	"score/nodeagent/launch"
+	"score/nodeagent/pmi/family"
+	"score/scored/api/scorev1"
+)
+
+// tellFamily says, with -v, by which interface the ranks will find each other, as
+// far as it can be seen from the program here: the nodes look for themselves.
+func tellFamily(speak voice, spec *scorev1.JobSpec, path, libraryPath string) {
+	if !speak.verbose {
+		return
+	}
+	program, err := launch.Resolve(spec.GetArgv()[0], spec.GetWorkDir(), path, nil)
+	if err != nil {
+		return // the nodes may have what this host has not
+	}
+	report, err := family.Follow(program, libraryPath)
+	if err != nil {
+		return
+	}
+	speak.tell("%s %s: it gets %s", filepath.Base(program), report.Family.Describe(), given(spec.GetMpi(), report.Family))
+}
+
+// given names what a program is offered.
+func given(mode scorev1.MpiMode, found family.Family) string {
+	pmi, pmix := found.Offers()
+	switch mode {
+	case scorev1.MpiMode_MPI_MODE_PMI:
+		return "PMI"
+	case scorev1.MpiMode_MPI_MODE_PMIX:
+		return "PMIx"
+	case scorev1.MpiMode_MPI_MODE_NONE:
+		return "neither PMI nor PMIx"
+	case scorev1.MpiMode_MPI_MODE_UNSPECIFIED:
+	}
+	switch {
+	case pmi && pmix:
+		return "PMI and PMIx"
+	case pmix:
+		return "PMIx"
+	}
+	return "PMI"
+}

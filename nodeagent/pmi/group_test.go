@@ -1,0 +1,237 @@
+package pmi
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// groupIn brings a process into a collective.
+func groupIn(w *world, p Proc, kind GroupKind, procs ...Proc) {
+	w.t.Helper()
+	w.do(p.Job, p.Rank, func(e *Engine) error { return e.GroupIn(p.Rank, 1, kind, procs) })
+}
+
+// told lists how collectives ended, and for whom.
+func told(w *world) map[string]bool {
+	ends := make(map[string]bool)
+	for _, answer := range w.take() {
+		if answer.Kind == EventGroup {
+			ends[fmt.Sprintf("%d/%d", answer.Job, answer.Rank)] = answer.OK
+		}
+	}
+	return ends
+}
+
+func twoJobs(t *testing.T) *world {
+	w := newWorld(t)
+	w.job(1, 0, 0, 1)
+	w.job(2, 0, 1)
+	return w
+}
+
+func TestGroupOfTwoJobs(t *testing.T) {
+	w := twoJobs(t)
+	all := []Proc{{2, 1}, {1, -1}, {2, 0}, {1, 2}}
+	other := []Proc{{1, -1}, {2, 0}, {2, 1}} // the same, otherwise named
+	for round := range 3 {
+		for i, p := range []Proc{{1, 0}, {2, 1}, {1, 2}, {1, 1}} {
+			groupIn(w, p, GroupConnect, [][]Proc{all, other}[i%2]...)
+			if got := told(w); len(got) != 0 {
+				t.Fatalf("round %d: over after %d of 5: %v", round, i+1, got)
+			}
+		}
+		groupIn(w, Proc{2, 0}, GroupConnect, all...)
+		if got := told(w); len(got) != 5 || !got["1/0"] || !got["1/1"] || !got["1/2"] || !got["2/0"] || !got["2/1"] {
+			t.Fatalf("round %d: %v", round, got)
+		}
+	}
+}
+
+func TestGroupWithinANode(t *testing.T) {
+	w := twoJobs(t)
+	groupIn(w, Proc{1, 0}, GroupFence, Proc{1, 0}, Proc{1, 1})
+	groupIn(w, Proc{1, 1}, GroupFence, Proc{1, 1}, Proc{1, 0})
+	if got := told(w); len(got) != 2 || !got["1/0"] || !got["1/1"] {
+		t.Fatal(got)
+	}
+}
+
+// TestGroupBreaks is for collectives to which not all can come.
+func TestGroupBreaks(t *testing.T) {
+	procs := []Proc{{1, 0}, {1, 2}, {2, 1}}
+	for name, cause := range map[string]func(*world){
+		"a process ends":    func(w *world) { w.do(2, 1, func(e *Engine) error { _, err := e.Gone(1); return err }) },
+		"one finalizes":     func(w *world) { w.do(2, 1, func(e *Engine) error { return e.Finalize(1) }) },
+		"on the first node": func(w *world) { w.do(1, 0, func(e *Engine) error { _, err := e.Gone(0); return err }) },
+	} {
+		for _, before := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " before=", before), func(t *testing.T) {
+				w := twoJobs(t)
+				if before {
+					cause(w)
+				}
+				groupIn(w, Proc{1, 2}, GroupConnect, procs...)
+				if !before {
+					cause(w)
+				}
+				if name != "on the first node" {
+					groupIn(w, Proc{1, 0}, GroupConnect, procs...)
+				}
+				got := told(w)
+				if ok, answered := got["1/2"]; !answered || ok {
+					t.Errorf("rank 2: %v", got)
+				}
+			})
+		}
+	}
+}
+
+func TestGroupRefused(t *testing.T) {
+	w := twoJobs(t)
+	e, _ := w.of(1, 0)
+	if err := e.GroupIn(0, 1, GroupFence, nil); err == nil {
+		t.Error("a group of nobody")
+	}
+	if err := e.GroupIn(0, 1, GroupFence, []Proc{{1, 0}, {1, 7}}); err == nil {
+		t.Error("a group with a rank that does not exist")
+	}
+	groupIn(w, Proc{1, 0}, GroupConnect, Proc{1, 0}, Proc{99, 0})
+	if got := told(w); len(got) != 1 || got["1/0"] {
+		t.Errorf("with a job that does not exist: %v", got)
+	}
+	w.lost[address{2, 1}] = true
+	groupIn(w, Proc{1, 2}, GroupConnect, Proc{1, 2}, Proc{2, 1})
+	if err := e.GroupIn(0, 2, GroupFence, []Proc{{1, 0}, {1, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.GroupIn(0, 3, GroupFence, []Proc{{1, 1}, {1, 0}}); err == nil {
+		t.Error("a second one before the first was answered")
+	}
+}
+
+func TestWholeJob(t *testing.T) {
+	w := twoJobs(t)
+	e, _ := w.of(1, 0)
+	for _, test := range []struct {
+		procs []Proc
+		want  bool
+	}{
+		{[]Proc{{1, -1}}, true},
+		{[]Proc{{1, 2}, {1, 0}, {1, 1}}, true},
+		{[]Proc{{1, 2}, {1, 0}}, false},
+		{[]Proc{{1, 2}, {1, 0}, {1, 0}}, false},
+		{[]Proc{{2, -1}}, false},
+		{[]Proc{{1, 0}, {1, 1}, {1, 2}, {2, 0}}, false},
+		{nil, false},
+	} {
+		if got := e.WholeJob(test.procs); got != test.want {
+			t.Errorf("%v: %v", test.procs, got)
+		}
+	}
+}
+
+// TestGroupsMeet has random groups do random collectives, with messages in any
+// order: each ends when all its processes have come, and for all of them.
+func TestGroupsMeet(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t)
+		w.job(1, 0, 1, 2, 0)
+		w.job(2, 0, 1)
+		w.order = func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "next") }
+		everybody := []Proc{{1, 0}, {1, 1}, {1, 2}, {1, 3}, {2, 0}, {2, 1}}
+		for range 4 {
+			size := rapid.IntRange(1, len(everybody)).Draw(rt, "size")
+			members := rapid.Permutation(everybody).Draw(rt, "members")[:size]
+			came := 0
+			for _, p := range rapid.Permutation(members).Draw(rt, "order") {
+				groupIn(w, p, GroupFence, rapid.Permutation(members).Draw(rt, "names")...)
+				came++
+				if got := told(w); (len(got) != 0) != (came == size) || came == size && len(got) != size {
+					rt.Fatalf("%v: after %d came %v", members, came, got)
+				}
+			}
+		}
+	})
+}
+
+func TestGroupKey(t *testing.T) {
+	procs := canonical([]Proc{{3, 1}, {1, -1}, {1, 5}, {3, 0}, {3, 1}})
+	if want := []Proc{{1, -1}, {3, 0}, {3, 1}}; !slices.Equal(procs, want) {
+		t.Fatal(procs)
+	}
+	kind, again, ok := readGroup(groupKey(GroupConnect, procs))
+	if kind != GroupConnect || !slices.Equal(again, procs) || !ok {
+		t.Fatal(kind, again, ok)
+	}
+	if _, _, ok := readGroup(string([]byte{byte(GroupFence), 1, 2, 1, 1})); ok {
+		t.Error("processes out of order")
+	}
+}
+
+func TestNotices(t *testing.T) {
+	w := newWorld(t)
+	w.job(1, 0, 0, 1)
+	for _, r := range []struct {
+		rank  int
+		codes []int32
+	}{{0, nil}, {1, []int32{-5}}, {2, []int32{-5, -6}}} {
+		w.do(1, r.rank, func(e *Engine) error { return e.Register(r.rank, r.codes) })
+	}
+	heard := func(n Notice, reach Reach) (ranks []int) {
+		w.do(1, n.Source, func(e *Engine) error { e.Notify(n, reach); return nil })
+		for _, answer := range w.take() {
+			if answer.Kind == EventNotice && answer.Notice.Code == n.Code {
+				ranks = append(ranks, answer.Rank)
+			}
+		}
+		return ranks
+	}
+	for _, test := range []struct {
+		n     Notice
+		reach Reach
+		want  []int
+	}{
+		{Notice{Source: 2, Code: -5}, ReachJob, []int{0, 1}},
+		{Notice{Source: 1, Code: -6}, ReachJob, []int{0, 2}},
+		{Notice{Source: 1, Code: -6}, ReachNode, []int{0}},
+		{Notice{Source: 1, Code: -5}, ReachRank, []int{1}},
+	} {
+		if got := heard(test.n, test.reach); !slices.Equal(got, test.want) {
+			t.Errorf("%+v: told %v, want %v", test.n, got, test.want)
+		}
+	}
+	w.do(1, 0, func(e *Engine) error { e.Deregister(0, nil); return nil })
+	if got := heard(Notice{Source: 1, Code: -9}, ReachJob); len(got) != 0 {
+		t.Errorf("after it was taken back: %v", got)
+	}
+}
+
+func FuzzRelayed(f *testing.F) {
+	for _, m := range []relayed{
+		{kind: relayFetch, id: 1, rank: 1, key: "k", timeout: 5},
+		{kind: relayCard, id: 2, outcome: Found, pairs: []KV{{"k", "v"}}},
+		{kind: relayIn, id: 1, group: groupKey(GroupFence, []Proc{{1, 0}, {2, -1}}), outcome: Found},
+		{kind: relayOut, id: 1, group: groupKey(GroupConnect, []Proc{{1, 0}}), outcome: Missing},
+		{kind: relayNotify, note: Notice{Source: 1, Code: -5, Range: 3, Infos: "x"}},
+	} {
+		f.Add(m.append(nil))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		w := newWorld(t)
+		w.job(1, 0, 0, 1)
+		e := w.engines[address{1, 0}]
+		_ = e.Relayed(w.now, 1, 1, data)
+		_ = e.Relayed(w.now, 2, 0, data)
+		e.RelayFailed(1, 1, data)
+		m, err := readRelayed(data)
+		if err != nil {
+			return
+		}
+		if again, err := readRelayed(m.append(nil)); err != nil || again.kind != m.kind || again.id != m.id || again.group != m.group {
+			t.Errorf("%+v became %+v, %v", m, again, err)
+		}
+	})
+}

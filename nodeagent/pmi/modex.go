@@ -1,0 +1,326 @@
+package pmi
+
+import (
+	"fmt"
+	"time"
+)
+
+// keyPatience is how long a get waits, unless it says otherwise, for a key that
+// its owner has not put, though it has committed others. It is what libpmix's own
+// server takes. For an owner that has committed nothing there is no such bound:
+// programs that start at different times wait for each other.
+const keyPatience = 2 * time.Second
+
+// Fetch asks for the keys of a rank: the direct modex.
+type Fetch struct {
+	Tag Tag
+	// Job is that of the rank, 0 for the asker's own.
+	Job uint64
+	// Of is the rank whose keys are wanted.
+	Of int
+	// Key is the one without which the answer is of no use; "" takes any.
+	Key string
+	// Immediate takes what is known here and does not wait.
+	Immediate bool
+	// Timeout bounds the wait; 0 leaves it to the engine.
+	Timeout time.Duration
+}
+
+// Outcome is how a request went.
+type Outcome uint8
+
+// Outcomes of a Fetch.
+const (
+	// Held: the answer comes as an event.
+	Held Outcome = iota + 1
+	// Found: the keys are there.
+	Found
+	// Missing: they are not, and will not come.
+	Missing
+	// TimedOut: they did not come in the time that was asked for.
+	TimedOut
+)
+
+// address is where a part of a job is.
+type address struct {
+	job  uint64
+	node int
+}
+
+// fetch is a Fetch that waits.
+type fetch struct {
+	id uint64
+	// rank asks, with tag; or it was asked at another node, as number foreign.
+	rank    int
+	tag     Tag
+	from    address
+	foreign uint64
+	remote  bool
+
+	job uint64 // 0: this one
+	of  int
+	key string
+	// timeout is what was asked for, deadline when it is over; asked is set once
+	// the owner's node has been asked.
+	timeout  time.Duration
+	deadline time.Time
+	asked    bool
+}
+
+// fetches are those that wait, by id.
+type fetches struct {
+	waiting map[uint64]*fetch
+	lastID  uint64
+	// foreign counts those that other nodes wait for.
+	foreign int
+}
+
+// maxForeign bounds the fetches that other nodes may have waiting here: some for
+// each rank of the largest jobs.
+const maxForeign = 1 << 16
+
+// Fetch carries out or holds a request of a rank here. Found means that Card has
+// the keys. The error wraps ErrFull.
+func (e *Engine) Fetch(now time.Time, rank int, f Fetch) (Outcome, error) {
+	if f.Job == e.info.Job {
+		f.Job = 0
+	}
+	if f.Job == 0 {
+		if f.Of < 0 || f.Of >= e.Size() {
+			return Missing, nil
+		}
+		if outcome := e.known(f.Of, f.Key); outcome != Held || f.Immediate {
+			return settled(outcome), nil
+		}
+	} else if f.Immediate {
+		return Missing, nil
+	}
+	if err := e.hold(rank); err != nil {
+		return 0, err
+	}
+	w := e.wait(fetch{rank: rank, tag: f.Tag, job: f.Job, of: f.Of, key: f.Key, timeout: f.Timeout})
+	if f.Timeout > 0 {
+		w.deadline = now.Add(f.Timeout)
+	}
+	e.pursue(now, w)
+	return Held, nil
+}
+
+// settled is the outcome for who does not wait.
+func settled(o Outcome) Outcome {
+	if o == Held {
+		return Missing
+	}
+	return o
+}
+
+func (e *Engine) wait(f fetch) *fetch {
+	if e.fetches.waiting == nil {
+		e.fetches.waiting = make(map[uint64]*fetch)
+	}
+	e.fetches.lastID++
+	f.id = e.fetches.lastID
+	e.fetches.waiting[f.id] = &f
+	return &f
+}
+
+// known tells what this node knows of a rank's key.
+func (e *Engine) known(of int, key string) Outcome {
+	c := e.store.cards[int32(of)]
+	if c != nil && key == "" && (c.committed || !e.isLocal(of)) {
+		return Found
+	}
+	if c != nil && key != "" {
+		if _, ok := e.store.visible(int32(of), key, e.isLocal(of)); ok {
+			return Found
+		}
+	}
+	if e.isLocal(of) && e.isDeparted(of) {
+		return e.lastWord(c)
+	}
+	return Held
+}
+
+// lastWord is the outcome for a rank that will commit nothing more: what there
+// is, is given, and the client finds out that the key is not in it.
+func (e *Engine) lastWord(c *card) Outcome {
+	if c != nil && c.committed {
+		return Found
+	}
+	return Missing
+}
+
+func (e *Engine) isDeparted(rank int) bool {
+	s := e.state(rank)
+	return s.gone || s.phase == PhaseFinalized
+}
+
+// pursue does what brings a waiting fetch nearer to its end.
+func (e *Engine) pursue(now time.Time, w *fetch) {
+	switch {
+	case w.job != 0:
+		e.pursueElsewhere(w)
+	case !e.isLocal(w.of):
+		e.askNode(w, address{e.info.Job, int(e.info.RankNode[w.of])})
+	default:
+		e.patience(now, w)
+	}
+}
+
+// patience bounds the wait for a key that a committed card lacks.
+func (e *Engine) patience(now time.Time, w *fetch) {
+	c := e.store.cards[int32(w.of)]
+	if w.deadline.IsZero() && c != nil && c.committed {
+		w.deadline = now.Add(keyPatience)
+	}
+}
+
+func (e *Engine) pursueElsewhere(w *fetch) {
+	other, err := e.otherJob(w.job)
+	switch {
+	case err != nil || other.failed || other.placed() && (w.of < 0 || w.of >= len(other.rankNode)):
+		e.answerFetch(w, Missing, nil)
+	case other.placed():
+		e.askNode(w, address{w.job, int(other.rankNode[w.of])})
+	}
+}
+
+func (e *Engine) askNode(w *fetch, at address) {
+	if w.asked {
+		return
+	}
+	w.asked = true
+	e.relay(at, relayed{kind: relayFetch, id: w.id, rank: w.of, key: w.key, timeout: w.timeout})
+}
+
+// cardCame looks at the fetches of a rank that has committed.
+func (e *Engine) cardCame(now time.Time, of int) {
+	for _, w := range e.fetchesOf(of) {
+		if e.known(of, w.key) == Found {
+			e.answerFetch(w, Found, e.cardFor(w))
+			continue
+		}
+		e.patience(now, w)
+	}
+}
+
+// cardFor is a rank's card as who waits sees it.
+func (e *Engine) cardFor(w *fetch) []KV { return e.cardSeen(w.of, !w.remote) }
+
+// cardNeverComes ends the fetches of a rank that will commit no more.
+func (e *Engine) cardNeverComes(of int) {
+	for _, w := range e.fetchesOf(of) {
+		outcome := e.lastWord(e.store.cards[int32(of)])
+		e.answerFetch(w, outcome, e.cardFor(w))
+	}
+}
+
+// fetchesOf lists the waiting fetches of a rank of this node, oldest first.
+func (e *Engine) fetchesOf(of int) []*fetch {
+	return e.someFetches(func(w *fetch) bool { return w.job == 0 && w.of == of })
+}
+
+// answerFetch ends a fetch.
+func (e *Engine) answerFetch(w *fetch, outcome Outcome, pairs []KV) {
+	delete(e.fetches.waiting, w.id)
+	if outcome != Found {
+		pairs = nil
+	}
+	if w.remote {
+		e.fetches.foreign--
+		e.relay(w.from, relayed{kind: relayCard, id: w.foreign, outcome: outcome, pairs: pairs})
+		return
+	}
+	e.state(w.rank).held--
+	e.emit(Event{Kind: EventCard, Rank: w.rank, Tag: w.tag, Job: w.job, Of: w.of, Outcome: outcome, Pairs: pairs})
+}
+
+// fetchAsked takes a fetch of another node.
+func (e *Engine) fetchAsked(now time.Time, from address, m *relayed) error {
+	refuse := func() error {
+		e.relay(from, relayed{kind: relayCard, id: m.id, outcome: Missing})
+		return nil
+	}
+	if m.rank < 0 || m.rank >= e.Size() || !e.isLocal(m.rank) {
+		return refuse()
+	}
+	w := fetch{from: from, foreign: m.id, remote: true, of: m.rank, key: m.key}
+	if outcome := e.knownRemotely(m.rank, m.key); outcome != Held {
+		e.relay(from, relayed{kind: relayCard, id: m.id, outcome: outcome, pairs: e.cardIf(outcome, m.rank)})
+		return nil
+	}
+	if e.fetches.foreign == maxForeign {
+		return refuse()
+	}
+	e.fetches.foreign++
+	held := e.wait(w)
+	if m.timeout > 0 {
+		held.deadline = now.Add(m.timeout)
+	}
+	e.patience(now, held)
+	return nil
+}
+
+func (e *Engine) cardIf(outcome Outcome, of int) []KV {
+	if outcome != Found {
+		return nil
+	}
+	return e.cardSeen(of, false)
+}
+
+// knownRemotely is known, as another node sees it.
+func (e *Engine) knownRemotely(of int, key string) Outcome {
+	c := e.store.cards[int32(of)]
+	_, has := e.store.visible(int32(of), key, false)
+	switch {
+	case c != nil && c.committed && (key == "" || has):
+		return Found
+	case e.isDeparted(of):
+		return e.lastWord(c)
+	}
+	return Held
+}
+
+// cardArrived takes the answer of another node.
+func (e *Engine) cardArrived(m *relayed) {
+	if w := e.fetches.waiting[m.id]; w != nil && !w.remote {
+		e.answerFetch(w, m.outcome, m.pairs)
+	}
+}
+
+// Deadline returns when Tick must be called next; zero: never.
+func (e *Engine) Deadline() time.Time {
+	var first time.Time
+	for _, w := range e.fetches.waiting {
+		if !w.deadline.IsZero() && (first.IsZero() || w.deadline.Before(first)) {
+			first = w.deadline
+		}
+	}
+	return first
+}
+
+// Tick ends the waits that have lasted long enough.
+func (e *Engine) Tick(now time.Time) {
+	over := e.someFetches(func(w *fetch) bool { return !w.deadline.IsZero() && !now.Before(w.deadline) })
+	for _, w := range over {
+		outcome := TimedOut
+		if w.timeout == 0 && !w.remote {
+			outcome = Missing
+		}
+		e.answerFetch(w, outcome, nil)
+	}
+}
+
+func (o Outcome) String() string {
+	switch o {
+	case Held:
+		return "held"
+	case Found:
+		return "found"
+	case Missing:
+		return "missing"
+	case TimedOut:
+		return "timed out"
+	}
+	return fmt.Sprintf("outcome %d", uint8(o))
+}

@@ -1,0 +1,191 @@
+package pmix
+
+import (
+	"errors"
+	"fmt"
+
+	"score/nodeagent/pmi"
+	"score/nodeagent/pmi/pmix/bfrops"
+	"score/nodeagent/pmi/pmix/message"
+)
+
+// conn is one connection:
+//
+//	greeting --whole greeting--> asking --Admit--> admitted --request--> admitted
+//	any --refused, violation--> closing
+type conn struct {
+	id   ConnID
+	rank int // NoRank until it is admitted
+	// claimed is the rank that the greeting named, while it is being looked at.
+	claimed  int
+	asking   bool
+	closing  bool
+	encoding bfrops.Encoding
+	// unread says why a client cannot be understood.
+	unread string
+	// rest is input that is not a whole message yet.
+	rest []byte
+}
+
+// peer is the number of the client in headers.
+func (c *conn) peer() uint32 { return uint32(c.rank) }
+
+// feed handles all whole messages and keeps the rest.
+func (c *conn) feed(s *Server, data []byte) error {
+	rest := c.rest
+	c.rest = nil
+	s.pending -= len(rest)
+	if len(rest) > 0 {
+		rest = append(rest, data...)
+		data = rest
+	}
+	for !s.ended && !c.closing && !c.asking {
+		size, err := c.next(data)
+		if err != nil {
+			return err
+		}
+		if size == 0 || len(data) < size {
+			break
+		}
+		whole := data[:size]
+		data = data[size:]
+		if err := c.take(s, whole); err != nil {
+			return err
+		}
+		s.deliver() // effects keep the order in which they were caused
+	}
+	if c.closing || len(data) == 0 {
+		return nil
+	}
+	// rest may overlap data; append moves the bytes down.
+	c.rest = append(rest[:0], data...)
+	if s.pending += len(c.rest); s.pending > MaxPending {
+		return fmt.Errorf("%w: messages of more than %d bytes are on their way", pmi.ErrFull, MaxPending)
+	}
+	return nil
+}
+
+// next returns the length of the first message with its header, 0 if the header
+// is not whole.
+func (c *conn) next(data []byte) (int, error) {
+	if len(data) < message.HeaderLen {
+		return 0, nil
+	}
+	if c.rank == NoRank {
+		n := message.HelloLength(data)
+		if n > message.MaxHello {
+			return 0, fmt.Errorf("%w: a greeting of %d bytes, the most is %d", pmi.ErrTooLong, n, message.MaxHello)
+		}
+		return message.HeaderLen + int(n), nil
+	}
+	n := message.ReadHeader(data).Length
+	if n > MaxMessage {
+		return 0, fmt.Errorf("%w: a PMIx message of %d bytes, the most is %d", pmi.ErrTooLong, n, MaxMessage)
+	}
+	return message.HeaderLen + int(n), nil
+}
+
+func (c *conn) take(s *Server, whole []byte) error {
+	if c.rank == NoRank {
+		return c.greet(s, whole[message.HeaderLen:])
+	}
+	header := message.ReadHeader(whole)
+	return c.request(s, header.Tag, whole[message.HeaderLen:])
+}
+
+// errRefused is a client that cannot be served; its job goes on, or ends by what
+// the client makes of it.
+var errRefused = errors.New("a PMIx client is refused")
+
+// greet looks at a greeting. What is wrong with one ends the connection only: it
+// may not come from the job at all.
+func (c *conn) greet(s *Server, data []byte) error {
+	hello, err := message.ReadHello(data)
+	if err != nil {
+		s.refuse(c, message.ErrBadParam)
+		return nil
+	}
+	encoding, known := bfrops.Named(hello.Encoding)
+	slot, here := s.engine.Slot(int(hello.Rank))
+	switch {
+	case hello.Namespace != s.Namespace() || hello.Rank >= pmi.MaxRanks || !here || hello.Flag != 0:
+		s.refuse(c, message.ErrNotFound)
+		return nil
+	case hello.Security != "native":
+		s.refuse(c, message.ErrUnsupported)
+		return nil
+	case s.ranks[slot] != nil:
+		s.refuse(c, message.ErrExists)
+		return nil
+	}
+	c.claimed, c.encoding, c.asking = int(hello.Rank), encoding, true
+	if !known || hello.BufferKind != bfrops.NotDescribed {
+		// Only a process of the job may end it by this, hence not before Admit.
+		c.encoding = 0
+		c.unread = fmt.Sprintf("libpmix %s writes %q in buffers of kind %d, which this server does not read; it reads v41, v4 and v3 in kind %d",
+			hello.Version, hello.Encoding, hello.BufferKind, bfrops.NotDescribed)
+	}
+	s.effect(Effect{Kind: Authenticate, Conn: c.id, Rank: c.claimed})
+	return nil
+}
+
+func (s *Server) refuse(c *conn, code int32) {
+	start := len(s.out)
+	s.out = message.AppendRefusal(s.out, code)
+	s.effect(Effect{Kind: Write, Conn: c.id, Bytes: s.out[start:len(s.out):len(s.out)]})
+	s.effect(Effect{Kind: Close, Conn: c.id})
+	if !c.closing {
+		c.closing = true
+		s.greeting--
+	}
+}
+
+// Admit answers Authenticate: ok says that the process belongs to the job.
+func (s *Server) Admit(id ConnID, ok bool) []Effect {
+	s.begin(s.now)
+	c := s.conns[id]
+	if c == nil || !c.asking || s.ended {
+		return nil
+	}
+	c.asking = false
+	slot, _ := s.engine.Slot(c.claimed)
+	switch {
+	case !ok:
+		s.refuse(c, message.ErrCredential)
+		return s.effects
+	case s.ranks[slot] != nil:
+		s.refuse(c, message.ErrExists)
+		return s.effects
+	case c.encoding == 0:
+		s.refuse(c, message.ErrUnsupported)
+		s.violate(nil, fmt.Errorf("rank %d: %w: %s", c.claimed, errRefused, c.unread))
+		return s.effects
+	}
+	if err := s.welcome(c, slot); err != nil {
+		s.refuse(c, message.ErrBadParam)
+		if !errors.Is(err, pmi.ErrOrder) || s.engine.Protocol() != pmi.ProtocolPMIx {
+			s.violate(nil, err)
+		}
+	}
+	s.deliver()
+	if err := c.feed(s, nil); err != nil { // what it sent without waiting for the answer
+		s.violate(c, err)
+	}
+	return s.effects
+}
+
+func (s *Server) welcome(c *conn, slot int) error {
+	if err := s.engine.Speak(c.claimed, pmi.ProtocolPMIx); err != nil {
+		return err
+	}
+	if err := s.engine.Init(c.claimed); err != nil {
+		return err
+	}
+	c.rank = c.claimed
+	s.greeting--
+	s.ranks[slot] = c
+	start := len(s.out)
+	s.out = message.AppendWelcome(s.out, c.peer())
+	s.effect(Effect{Kind: Write, Conn: c.id, Bytes: s.out[start:len(s.out):len(s.out)]})
+	return nil
+}

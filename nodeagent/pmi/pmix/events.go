@@ -1,0 +1,107 @@
+package pmix
+
+import (
+	"slices"
+	"time"
+
+	"score/nodeagent/pmi"
+	"score/nodeagent/pmi/pmix/bfrops"
+	"score/nodeagent/pmi/pmix/message"
+)
+
+func (c *conn) register(s *Server, tag uint32, r *bfrops.Reader) error {
+	m := message.ReadRegister(r)
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if err := s.engine.Register(c.rank, m.Codes); err != nil {
+		return err
+	}
+	s.status(c, tag, message.Success)
+	return nil
+}
+
+// deregister has no reply: clients do not wait for one.
+func (c *conn) deregister(s *Server, r *bfrops.Reader) error {
+	codes := message.ReadDeregister(r)
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if slices.Contains(codes, message.AllEvents) {
+		codes = nil
+	}
+	s.engine.Deregister(c.rank, codes)
+	return nil
+}
+
+func (c *conn) notify(s *Server, tag uint32, r *bfrops.Reader) error {
+	m := message.ReadNotify(r)
+	if err := r.Err(); err != nil {
+		return err
+	}
+	s.status(c, tag, message.Success)
+	s.engine.Notify(pmi.Notice{Source: c.rank, Code: m.Code, Range: m.Range, Infos: packInfos(m.Infos)}, reachOf(m.Range))
+	return nil
+}
+
+func reachOf(scope uint8) pmi.Reach {
+	switch scope {
+	case message.RangeProcess:
+		return pmi.ReachRank
+	case message.RangeNode:
+		return pmi.ReachNode
+	}
+	return pmi.ReachJob
+}
+
+// packInfos writes infos for other nodes.
+func packInfos(infos []bfrops.Info) string {
+	w := bfrops.NewWriter(bfrops.V41, nil)
+	w.Infos(infos)
+	return string(w.Bytes())
+}
+
+// tell sends an event to a client that has registered for it.
+func (s *Server) tell(c *conn, n *pmi.Notice) {
+	r := bfrops.NewReader(bfrops.V41, []byte(n.Infos))
+	infos := r.Infos()
+	if r.Err() != nil {
+		return // another node sent it
+	}
+	event := message.Event{
+		Code:   n.Code,
+		Source: bfrops.Proc{Namespace: s.Namespace(), Rank: uint32(n.Source)},
+		Range:  n.Range,
+		Infos:  infos,
+	}
+	w := s.writer(c)
+	event.Write(w)
+	s.send(c, message.TagNotify, w)
+}
+
+// RankEnded tells those who have registered for it how a rank of this node ended:
+// by signal, with an exit code, or before its good-bye.
+func (s *Server) RankEnded(now time.Time, rank int, phase pmi.Phase, code, signal int) []Effect {
+	status := message.ProcEnded
+	switch {
+	case signal != 0:
+		status = message.ErrProcSignal
+	case code != 0:
+		status = message.ErrProcExit
+	case phase == pmi.PhaseActive:
+		status = message.ErrProcEnded
+	}
+	affected := bfrops.Proc{Namespace: s.Namespace(), Rank: uint32(rank)}
+	infos := []bfrops.Info{
+		{Key: message.KeyAffected, Value: bfrops.NewProc(affected)},
+		{Key: message.KeyExitCode, Value: bfrops.Value{Type: bfrops.Int, Number: uint64(int64(code))}},
+	}
+	if status == message.ProcEnded {
+		// An end as it should be is no news for handlers of anything.
+		infos = append(infos, bfrops.Info{Key: message.KeyNotDefault, Value: bfrops.NewBool(true)})
+	}
+	return s.Do(now, func(e *pmi.Engine) error {
+		e.Notify(pmi.Notice{Source: rank, Code: status, Range: message.RangeNamespace, Infos: packInfos(infos)}, pmi.ReachJob)
+		return nil
+	})
+}

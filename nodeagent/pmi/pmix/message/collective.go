@@ -1,0 +1,48 @@
+package message
+
+import "score/nodeagent/pmi/pmix/bfrops"
+
+// Collective is a fence, or the connecting or disconnecting of processes.
+type Collective struct {
+	Procs []bfrops.Proc
+	Infos bfrops.Infos
+}
+
+// Keys of directives to requests.
+const (
+	KeyCollect    = "pmix.collect"   // bool: a fence exchanges data
+	KeyTimeout    = "pmix.timeout"   // int, seconds
+	KeyImmediate  = "pmix.immediate" // bool: only what is known already
+	KeyRequired   = "pmix.req.key"
+	KeyWait       = "pmix.wait"           // int: for how many keys; 0: all
+	KeyRange      = "pmix.range"          // range
+	KeyPersist    = "pmix.persist"        // persistence
+	KeyUser       = "pmix.euid"           // uint32, added by libraries
+	KeyWorkDir    = "pmix.wdir"           // string
+	KeyHost       = "pmix.host"           // string, commas between
+	KeyPath       = "pmix.prefix"         // string
+	KeyCleanup    = "pmix.reg.cleanup"    // string, commas between: files
+	KeyCleanupDir = "pmix.reg.cleanupdir" // string, commas between: directories
+	KeyRecurse    = "pmix.clnup.recurse"  // bool
+	KeyKeep       = "pmix.clnup.ignore"   // string, commas between: not to be removed
+	KeyKill       = "pmix.jctrl.kill"     // bool
+	KeySignal     = "pmix.jctrl.sig"      // int
+	KeyTerminate  = "pmix.jctrl.term"     // bool
+	KeyStdout     = "pmix.log.stdout"     // string
+	KeyStderr     = "pmix.log.stderr"     // string
+	KeyExitCode   = "pmix.exit.code"
+	KeyAffected   = "pmix.evproc"   // proc
+	KeyNotDefault = "pmix.evnondef" // bool: not for default handlers
+	KeyTargets    = "pmix.evrange"  // array of procs
+)
+
+// ReadCollective reads a Collective.
+func ReadCollective(r *bfrops.Reader) Collective {
+	return Collective{Procs: r.Procs(), Infos: r.Infos()}
+}
+
+// Write writes it behind its command.
+func (m *Collective) Write(w *bfrops.Writer) {
+	w.Procs(m.Procs)
+	w.Infos(m.Infos)
+}

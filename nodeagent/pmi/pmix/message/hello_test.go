@@ -1,0 +1,67 @@
+package message
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"score/nodeagent/pmi/pmix/bfrops"
+)
+
+var helloLine = regexp.MustCompile(`(?m)handshake b(['"].*)$`)
+
+func hellos(t testing.TB) (all [][]byte) {
+	t.Helper()
+	files, _ := filepath.Glob("testdata/*.txt")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range helloLine.FindAllStringSubmatch(string(text), -1) {
+			if data, ok := python(found[1]); ok {
+				all = append(all, data)
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Fatal("no greeting in the transcripts")
+	}
+	return all
+}
+
+func TestHello(t *testing.T) {
+	for _, data := range hellos(t) {
+		h, err := ReadHello(data)
+		if err != nil || h.Security != "native" || len(h.Credential) != 8 || h.Encoding != "v41" ||
+			h.BufferKind != bfrops.NotDescribed || h.Store != "hash" || h.Flag != 0 {
+			t.Fatalf("%q: %+v, %v", data, h, err)
+		}
+		again := h.Append(nil)
+		if HelloLength(again) != uint64(len(again)-HeaderLen) || !bytes.HasPrefix(data, again[HeaderLen:]) {
+			t.Errorf("%q became %q", data, again)
+		}
+		for n := range len(again) - HeaderLen {
+			if h, err := ReadHello(data[:n]); err == nil {
+				t.Fatalf("cut to %d bytes: %+v", n, h)
+			}
+		}
+	}
+}
+
+func FuzzHello(f *testing.F) {
+	for _, data := range hellos(f) {
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, err := ReadHello(data)
+		if err != nil {
+			return
+		}
+		if again, err := ReadHello(h.Append(nil)[HeaderLen:]); err != nil || again.Namespace != h.Namespace || again.Rank != h.Rank {
+			t.Errorf("%+v became %+v, %v", h, again, err)
+		}
+	})
+}

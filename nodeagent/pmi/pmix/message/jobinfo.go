@@ -1,0 +1,129 @@
+package message
+
+import (
+	"strconv"
+	"strings"
+
+	"score/nodeagent/pmi/pmix/bfrops"
+)
+
+// Job is what every rank is told of a job when it starts.
+type Job struct {
+	Namespace string
+	// NodeNames are the nodes of the job, RankNode the node of each rank.
+	NodeNames []string
+	RankNode  []int32
+	// RankApp is the command of each rank; nil: there is one.
+	RankApp []int32
+	// UniverseSize is how many processes there may be.
+	UniverseSize int
+	// Parent is who spawned the job; nil: a user.
+	Parent *bfrops.Proc
+	// SessionDir is where programs keep the files of this run; empty: they choose.
+	SessionDir string
+	// Version is what the server says to be.
+	Version string
+}
+
+// WriteJob writes the reply to a client's first request.
+func WriteJob(w *bfrops.Writer, j *Job) {
+	w.Text(j.Namespace)
+	size := uint64(len(j.RankNode))
+	apps := 1
+	for _, app := range j.RankApp {
+		apps = max(apps, int(app)+1)
+	}
+	number := func(key string, n uint64) { w.KVal(key, bfrops.NewNumber(bfrops.Uint32, n)) }
+	number("pmix.job.size", size)
+	number("pmix.max.size", size)
+	number("pmix.num.nodes", uint64(len(j.NodeNames)))
+	number("pmix.job.napps", uint64(apps))
+	w.KVal("pmix.jobid", bfrops.NewString(j.Namespace))
+	w.KVal("pmix.nlist", bfrops.NewString(strings.Join(j.NodeNames, ",")))
+	w.KVal("pmix.bfrops.mod", bfrops.NewString(j.Version))
+	w.KVal("pmix.spawned", bfrops.NewBool(j.Parent != nil))
+	if j.Parent != nil {
+		w.KVal("pmix.parent", bfrops.NewProc(*j.Parent))
+	}
+	if j.SessionDir != "" {
+		w.KVal("pmix.tmpdir", bfrops.NewString(j.SessionDir))
+		w.KVal("pmix.nsdir", bfrops.NewString(j.SessionDir))
+		w.KVal("pmix.tdir.rmclean", bfrops.NewBool(true))
+	}
+	w.KVal("pmix.ssn.arr", bfrops.NewInfos(
+		bfrops.Info{Key: "pmix.session.id", Value: bfrops.NewNumber(bfrops.Uint32, uint64(noSession))},
+		bfrops.Info{Key: "pmix.univ.size", Value: bfrops.NewNumber(bfrops.Uint32, uint64(j.universe()))}))
+	local := j.writeNodes(w)
+	j.writeRanks(w, local)
+}
+
+// noSession is the number of a session that is not known.
+const noSession = 0xffffffff
+
+func (j *Job) universe() int {
+	if j.UniverseSize <= 0 {
+		return len(j.RankNode)
+	}
+	return j.UniverseSize
+}
+
+// writeNodes writes what is to know of each node and returns the position of
+// each rank on its node.
+func (j *Job) writeNodes(w *bfrops.Writer) []int {
+	peers := make([][]byte, len(j.NodeNames))
+	first := make([]int, len(j.NodeNames))
+	count := make([]int, len(j.NodeNames))
+	local := make([]int, len(j.RankNode))
+	for rank, node := range j.RankNode {
+		if count[node] == 0 {
+			first[node] = rank
+		} else {
+			peers[node] = append(peers[node], ',')
+		}
+		peers[node] = strconv.AppendInt(peers[node], int64(rank), 10)
+		local[rank] = count[node]
+		count[node]++
+	}
+	for node, name := range j.NodeNames {
+		w.KVal("pmix.node.arr", bfrops.NewInfos(
+			bfrops.Info{Key: "pmix.hname", Value: bfrops.NewString(name)},
+			bfrops.Info{Key: "pmix.nodeid", Value: bfrops.NewNumber(bfrops.Uint32, uint64(node))},
+			bfrops.Info{Key: "pmix.node.size", Value: bfrops.NewNumber(bfrops.Uint32, uint64(count[node]))},
+			bfrops.Info{Key: "pmix.lpeers", Value: bfrops.NewString(string(peers[node]))},
+			bfrops.Info{Key: "pmix.lldr", Value: bfrops.NewNumber(bfrops.Rank, uint64(first[node]))},
+			bfrops.Info{Key: "pmix.local.size", Value: bfrops.NewNumber(bfrops.Uint32, uint64(count[node]))}))
+	}
+	return local
+}
+
+func (j *Job) writeRanks(w *bfrops.Writer, local []int) {
+	inApp := make(map[int32]int)
+	for rank, node := range j.RankNode {
+		app := int32(0)
+		if j.RankApp != nil {
+			app = j.RankApp[rank]
+		}
+		inner := w.Sub()
+		inner.One(bfrops.NewNumber(bfrops.Rank, uint64(rank)))
+		inner.KVal("pmix.lrank", bfrops.NewNumber(bfrops.Uint16, uint64(local[rank])))
+		inner.KVal("pmix.nrank", bfrops.NewNumber(bfrops.Uint16, uint64(local[rank])))
+		inner.KVal("pmix.nodeid", bfrops.NewNumber(bfrops.Uint32, uint64(node)))
+		inner.KVal("pmix.hname", bfrops.NewString(j.NodeNames[node]))
+		inner.KVal("pmix.appnum", bfrops.NewNumber(bfrops.Uint32, uint64(app)))
+		inner.KVal("pmix.grank", bfrops.NewNumber(bfrops.Rank, uint64(rank)))
+		inner.KVal("pmix.apprank", bfrops.NewNumber(bfrops.Rank, uint64(inApp[app])))
+		inApp[app]++
+		w.KVal("pmix.pblob", bfrops.NewBytes(inner.Bytes()))
+	}
+}
+
+// ReadJob reads the name of the job and its keys.
+func ReadJob(r *bfrops.Reader) (namespace string, keys map[string][]bfrops.Value) {
+	namespace = r.Text()
+	keys = make(map[string][]bfrops.Value)
+	for r.Left() > 0 && r.Err() == nil {
+		key, value := r.KVal()
+		keys[key] = append(keys[key], value)
+	}
+	return namespace, keys
+}

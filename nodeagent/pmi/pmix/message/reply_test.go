@@ -1,0 +1,89 @@
+package message
+
+import (
+	"slices"
+	"testing"
+
+	"score/nodeagent/pmi/pmix/bfrops"
+)
+
+func TestReplies(t *testing.T) {
+	owner := bfrops.Proc{Namespace: "score_7", Rank: 3}
+	value := bfrops.NewString("v")
+	pairs := []Pair{{"k", Pack(&value)}}
+	for _, encoding := range []bfrops.Encoding{bfrops.V41, bfrops.V3} {
+		check := func(what string, write func(*bfrops.Writer), read func(*bfrops.Reader) bool) {
+			t.Helper()
+			w := bfrops.NewWriter(encoding, nil)
+			write(w)
+			r := bfrops.NewReader(encoding, w.Bytes())
+			if !read(r) || r.Err() != nil || r.Left() > 0 {
+				t.Errorf("%s in %v: %v, %d bytes left of %q", what, encoding, r.Err(), r.Left(), w.Bytes())
+			}
+		}
+		check("status", func(w *bfrops.Writer) { WriteStatus(w, ErrNotFound) },
+			func(r *bfrops.Reader) bool { return ReadStatus(r) == ErrNotFound })
+		check("card", func(w *bfrops.Writer) { WriteCard(w, owner, pairs) }, func(r *bfrops.Reader) bool {
+			code, of, got := ReadCard(r)
+			return code == Success && of == owner && slices.Equal(got, pairs)
+		})
+		check("found", func(w *bfrops.Writer) { WriteFound(w, ErrPartial, []Found{{owner, "k", pairs[0].Packed}}) },
+			func(r *bfrops.Reader) bool {
+				code, got := ReadFound(r)
+				return code == ErrPartial && slices.Equal(got, []Found{{owner, "k", pairs[0].Packed}})
+			})
+		check("spawned", func(w *bfrops.Writer) { WriteSpawned(w, Success, "score_8") }, func(r *bfrops.Reader) bool {
+			code, name := ReadSpawned(r)
+			return code == Success && name == "score_8"
+		})
+		check("results", func(w *bfrops.Writer) { WriteResults(w, Success, []bfrops.Info{{Key: "k", Value: value}}) },
+			func(r *bfrops.Reader) bool {
+				code, got := ReadResults(r)
+				return code == Success && len(got) == 1 && got[0].Value.Text == "v"
+			})
+		check("event", func(w *bfrops.Writer) {
+			(&Event{Code: ErrProcSignal, Source: owner, Range: RangeNamespace}).Write(w)
+		}, func(r *bfrops.Reader) bool {
+			command := Command(r.Command())
+			e := ReadEvent(r)
+			return command == Notify && e.Code == ErrProcSignal && e.Source == owner && e.Range == RangeNamespace
+		})
+	}
+}
+
+// TestJob checks what ranks are told, by the keys without which clients hang.
+func TestJob(t *testing.T) {
+	parent := bfrops.Proc{Namespace: "score_6", Rank: bfrops.Undef}
+	job := &Job{Namespace: "score_7", NodeNames: []string{"a", "b"}, RankNode: []int32{0, 1, 0}, Parent: &parent, SessionDir: "/tmp/x"}
+	for _, encoding := range []bfrops.Encoding{bfrops.V41, bfrops.V3} {
+		w := bfrops.NewWriter(encoding, nil)
+		WriteJob(w, job)
+		r := bfrops.NewReader(encoding, w.Bytes())
+		name, keys := ReadJob(r)
+		if r.Err() != nil || name != "score_7" || keys["pmix.job.size"][0].Number != 3 || !keys["pmix.spawned"][0].True() ||
+			keys["pmix.nlist"][0].Text != "a,b" || keys["pmix.parent"][0].Parts[0].Text != "score_6" || len(keys["pmix.node.arr"]) != 2 {
+			t.Fatalf("%v: %v %q %v", encoding, r.Err(), name, keys)
+		}
+		peers := keys["pmix.node.arr"][0].Parts[3].Parts
+		if peers[0].Text != "pmix.lpeers" || peers[2].Text != "0,2" {
+			t.Errorf("peers of the first node: %v", peers)
+		}
+		blob := bfrops.NewReader(encoding, []byte(keys["pmix.pblob"][2].Text))
+		if rank := blob.Rank(); rank != 2 {
+			t.Errorf("third rank is %d", rank)
+		}
+		if key, value := blob.KVal(); key != "pmix.lrank" || value.Number != 1 {
+			t.Errorf("%s is %d on its node", key, value.Number)
+		}
+	}
+}
+
+// TestPackedByAnotherNode is for values that were damaged on their way.
+func TestPackedByAnotherNode(t *testing.T) {
+	w := bfrops.NewWriter(bfrops.V3, nil)
+	WritePairs(w, []Pair{{"bad", "\xff\xff"}, {"good", Pack(&bfrops.Value{Type: bfrops.Bool, Number: 1})}})
+	r := bfrops.NewReader(bfrops.V3, w.Bytes())
+	if key, value := r.KVal(); key != "good" || !value.True() || r.Left() > 0 {
+		t.Errorf("%s: %+v, %v", key, value, r.Err())
+	}
+}

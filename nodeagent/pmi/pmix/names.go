@@ -1,0 +1,201 @@
+package pmix
+
+import (
+	"encoding/base64"
+	"strconv"
+
+	"score/nodeagent/pmi"
+	"score/nodeagent/pmi/pmix/bfrops"
+	"score/nodeagent/pmi/pmix/message"
+)
+
+// namePrefix begins the names of PMIx in the cluster's table, which programs of
+// PMI-1 and PMI-2 use too: their ports are texts, these are values.
+const namePrefix = "pmix/"
+
+// lookupKey is one request of one client.
+type lookupKey struct {
+	conn ConnID
+	tag  uint32
+}
+
+// lookup is a request of several names, or a publishing of several: it is
+// answered when all parts are.
+type lookup struct {
+	command message.Command
+	// left counts the parts that are not answered yet.
+	left   int
+	found  []message.Found
+	failed int
+}
+
+// maxKeys bounds the names of one request; MPI programs use one.
+const maxKeys = 256
+
+// nameOf is the entry in the cluster's table for a key. What is for the job only
+// has the job in its name.
+func (s *Server) nameOf(key string, scope uint64) string {
+	if scope == message.RangeNamespace || scope == message.RangeNode || scope == message.RangeProcess {
+		return namePrefix + strconv.FormatUint(s.config.Job, 10) + "/" + key
+	}
+	return namePrefix + "/" + key
+}
+
+func rangeOf(infos bfrops.Infos) uint64 {
+	if v := infos.Find(message.KeyRange); v != nil {
+		return v.Number
+	}
+	return message.RangeSession
+}
+
+// portOf writes a value and its owner as what is published.
+func portOf(owner bfrops.Proc, packed string) string {
+	w := bfrops.NewWriter(bfrops.V41, nil)
+	w.One(bfrops.NewProc(owner))
+	w.Raw(packed)
+	return base64.RawStdEncoding.EncodeToString(w.Bytes())
+}
+
+// ownerOf is the inverse of portOf.
+func ownerOf(port string) (owner bfrops.Proc, packed string, ok bool) {
+	data, err := base64.RawStdEncoding.DecodeString(port)
+	if err != nil {
+		return owner, "", false
+	}
+	r := bfrops.NewReader(bfrops.V41, data)
+	r.Count(1)
+	name := r.Plain(bfrops.ProcType)
+	if r.Err() != nil {
+		return owner, "", false
+	}
+	owner = bfrops.Proc{Namespace: name.Parts[0].Text, Rank: uint32(name.Parts[1].Number)}
+	packed = string(data[len(data)-r.Left():])
+	_, err = message.Unpack(packed)
+	return owner, packed, err == nil
+}
+
+func (c *conn) publish(s *Server, tag uint32, r *bfrops.Reader) error {
+	m := message.ReadPublish(r)
+	if err := r.Err(); err != nil {
+		return err
+	}
+	once := false
+	if v := m.Infos.Find(message.KeyPersist); v != nil {
+		once = v.Number == message.PersistFirstRead
+	}
+	owner := bfrops.Proc{Namespace: s.Namespace(), Rank: uint32(c.rank)}
+	var ops []pmi.NameOp
+	for i := range m.Infos {
+		if info := &m.Infos[i]; !message.Described(info.Key) {
+			ops = append(ops, pmi.NameOp{Kind: pmi.NamePublish, Service: s.nameOf(info.Key, rangeOf(m.Infos)),
+				Port: portOf(owner, message.Pack(&info.Value)), Once: once})
+		}
+	}
+	return c.ask(s, tag, message.Publish, ops)
+}
+
+func (c *conn) lookup(s *Server, tag uint32, r *bfrops.Reader) error {
+	m := message.ReadLookup(r)
+	if err := r.Err(); err != nil {
+		return err
+	}
+	wait := m.Infos.Find(message.KeyWait) != nil
+	return c.askKeys(s, tag, message.Lookup, &m, pmi.NameOp{Kind: pmi.NameLookup, Wait: wait})
+}
+
+func (c *conn) unpublish(s *Server, tag uint32, r *bfrops.Reader) error {
+	m := message.ReadLookup(r)
+	if err := r.Err(); err != nil {
+		return err
+	}
+	return c.askKeys(s, tag, message.Unpublish, &m, pmi.NameOp{Kind: pmi.NameUnpublish})
+}
+
+func (c *conn) askKeys(s *Server, tag uint32, command message.Command, m *message.LookupRequest, op pmi.NameOp) error {
+	var ops []pmi.NameOp
+	for _, key := range m.Keys {
+		op.Service = s.nameOf(key, rangeOf(m.Infos))
+		ops = append(ops, op)
+	}
+	return c.ask(s, tag, command, ops)
+}
+
+// ask passes the parts of a request on.
+func (c *conn) ask(s *Server, tag uint32, command message.Command, ops []pmi.NameOp) error {
+	key := lookupKey{c.id, tag}
+	if len(ops) == 0 || len(ops) > maxKeys || s.lookups[key] != nil {
+		s.status(c, tag, message.ErrBadParam)
+		return nil
+	}
+	s.lookups[key] = &lookup{command: command, left: len(ops)}
+	for _, op := range ops {
+		if err := s.engine.AskName(c.rank, pmi.Tag(tag), op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerName takes the answer to one part, and answers the request with the last.
+func (s *Server) answerName(c *conn, event *pmi.Event) {
+	key := lookupKey{c.id, uint32(event.Tag)}
+	l := s.lookups[key]
+	if l == nil {
+		return
+	}
+	l.left--
+	l.add(s, event)
+	if l.left > 0 {
+		return
+	}
+	delete(s.lookups, key)
+	if l.command != message.Lookup {
+		s.status(c, uint32(event.Tag), l.code())
+		return
+	}
+	if len(l.found) == 0 {
+		s.status(c, uint32(event.Tag), message.ErrNotFound)
+		return
+	}
+	w := s.writer(c)
+	message.WriteFound(w, l.code(), l.found)
+	s.send(c, uint32(event.Tag), w)
+}
+
+func (l *lookup) add(s *Server, event *pmi.Event) {
+	if !event.OK {
+		l.failed++
+		return
+	}
+	if l.command != message.Lookup {
+		return
+	}
+	owner, packed, ok := ownerOf(event.Value)
+	if !ok {
+		l.failed++
+		return
+	}
+	l.found = append(l.found, message.Found{Owner: owner, Key: s.keyOf(event.Name.Service), Packed: packed})
+}
+
+// keyOf is the key of an entry in the cluster's table.
+func (s *Server) keyOf(service string) string {
+	for _, scope := range [...]uint64{message.RangeNamespace, message.RangeSession} {
+		if prefix := s.nameOf("", scope); len(service) > len(prefix) && service[:len(prefix)] == prefix {
+			return service[len(prefix):]
+		}
+	}
+	return service
+}
+
+func (l *lookup) code() int32 {
+	switch {
+	case l.failed == 0:
+		return message.Success
+	case l.command == message.Publish:
+		return message.ErrExists
+	case l.command == message.Unpublish:
+		return message.ErrNotFound
+	}
+	return message.ErrPartial
+}

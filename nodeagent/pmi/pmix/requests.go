@@ -1,0 +1,259 @@
+package pmix
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"score/nodeagent/pmi"
+	"score/nodeagent/pmi/pmix/bfrops"
+	"score/nodeagent/pmi/pmix/message"
+)
+
+// request carries out one message of an admitted client. An error ends the job.
+func (c *conn) request(s *Server, tag uint32, payload []byte) error {
+	r := bfrops.NewReader(c.encoding, payload)
+	command := message.Command(r.Command())
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if err := s.engine.Active(c.rank, []byte(command.String())); err != nil {
+		return err
+	}
+	err := c.command(s, tag, command, r)
+	if errors.Is(err, bfrops.ErrType) || errors.Is(err, bfrops.ErrTooMany) {
+		s.status(c, tag, message.ErrUnknownType) // it may be a newer library's
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", command, err)
+	}
+	return nil
+}
+
+func (c *conn) command(s *Server, tag uint32, command message.Command, r *bfrops.Reader) error {
+	switch command {
+	case message.JobInfo:
+		c.jobInfo(s, tag)
+		return nil
+	case message.Abort:
+		return c.abort(s, tag, r)
+	case message.Commit:
+		return c.commit(s, tag, r)
+	case message.Fence, message.Connect, message.Disconnect:
+		return c.collective(s, tag, command, r)
+	case message.Get:
+		return c.get(s, tag, r)
+	case message.Finalize:
+		return c.finalize(s, tag)
+	case message.Publish:
+		return c.publish(s, tag, r)
+	case message.Lookup:
+		return c.lookup(s, tag, r)
+	case message.Unpublish:
+		return c.unpublish(s, tag, r)
+	case message.Spawn:
+		return c.spawn(s, tag, r)
+	case message.Notify:
+		return c.notify(s, tag, r)
+	case message.RegisterEvents:
+		return c.register(s, tag, r)
+	case message.DeregisterEvents:
+		return c.deregister(s, r)
+	case message.Query:
+		return c.query(s, tag, r)
+	case message.Log:
+		return c.log(s, tag, r)
+	case message.JobControl:
+		return c.jobControl(s, tag, r)
+	default:
+		s.status(c, tag, message.ErrUnsupported)
+		return nil
+	}
+}
+
+// jobInfo answers with what all ranks of the node are told alike.
+func (c *conn) jobInfo(s *Server, tag uint32) {
+	info, ok := s.info[c.encoding]
+	if !ok {
+		w := s.writer(c)
+		message.WriteJob(w, s.job())
+		info = w.Bytes()
+		s.info[c.encoding] = info
+	}
+	s.send(c, tag, bfrops.NewWriter(c.encoding, info))
+}
+
+func (c *conn) abort(s *Server, tag uint32, r *bfrops.Reader) error {
+	m := message.ReadAbort(r)
+	if err := r.Err(); err != nil {
+		return err
+	}
+	s.status(c, tag, message.Success)
+	s.engine.Abort(c.rank, int(m.Code), firstLine(m.Text))
+	return nil
+}
+
+// firstLine cuts a text of a program to what fits a verdict.
+func firstLine(text string) string {
+	const most = 256
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.ToValidUTF8(text[:min(len(text), most)], "?")
+}
+
+func (c *conn) commit(s *Server, tag uint32, r *bfrops.Reader) error {
+	parts := message.ReadCommit(r)
+	if err := r.Err(); err != nil {
+		return err
+	}
+	for i := range parts {
+		scope, ok := scopeOf(parts[i].Scope)
+		if !ok {
+			return fmt.Errorf("%w: scope %d", bfrops.ErrMalformed, parts[i].Scope)
+		}
+		for _, pair := range parts[i].Pairs {
+			if err := s.engine.Commit(c.rank, scope, pair.Key, pair.Packed); err != nil {
+				return err
+			}
+		}
+	}
+	s.status(c, tag, message.Success)
+	s.engine.Committed(s.now, c.rank)
+	return nil
+}
+
+func scopeOf(scope uint8) (pmi.Scope, bool) {
+	switch scope {
+	case message.ScopeNode:
+		return pmi.ScopeNode, true
+	case message.ScopeRemote:
+		return pmi.ScopeRemote, true
+	case message.ScopeGlobal:
+		return pmi.ScopeGlobal, true
+	}
+	return 0, false
+}
+
+// collective brings a rank into a fence, or a connection of processes. What is
+// wrong with one is the caller's to hear.
+func (c *conn) collective(s *Server, tag uint32, command message.Command, r *bfrops.Reader) error {
+	m := message.ReadCollective(r)
+	if err := r.Err(); err != nil {
+		return err
+	}
+	procs, ok := s.procs(m.Procs)
+	if !ok || len(procs) == 0 {
+		s.status(c, tag, message.ErrBadParam)
+		return nil
+	}
+	var err error
+	switch {
+	case command == message.Fence && s.engine.WholeJob(procs):
+		err = s.engine.CollectIn(c.rank, pmi.Tag(tag), m.Infos.True(message.KeyCollect))
+	case command == message.Fence:
+		err = s.engine.GroupIn(c.rank, pmi.Tag(tag), pmi.GroupFence, procs)
+	case command == message.Connect:
+		err = s.engine.GroupIn(c.rank, pmi.Tag(tag), pmi.GroupConnect, procs)
+	default:
+		err = s.engine.GroupIn(c.rank, pmi.Tag(tag), pmi.GroupDisconnect, procs)
+	}
+	if errors.Is(err, pmi.ErrMalformed) {
+		s.status(c, tag, message.ErrBadParam)
+		return nil
+	}
+	return err
+}
+
+// seconds reads a time-out, 0: none.
+func seconds(v *bfrops.Value) time.Duration {
+	const most = 1 << 31 // of any number that a library sends
+	if v == nil || v.Number > most {
+		return 0
+	}
+	return time.Duration(v.Number) * time.Second
+}
+
+func (c *conn) get(s *Server, tag uint32, r *bfrops.Reader) error {
+	m := message.ReadGet(r)
+	if err := r.Err(); err != nil {
+		return err
+	}
+	p, ok := s.proc(m.Proc)
+	if !ok {
+		s.status(c, tag, message.ErrNotFound)
+		return nil
+	}
+	if p.Rank < 0 {
+		return c.getJob(s, tag, p.Job)
+	}
+	if p.Job == s.config.Job && strings.HasPrefix(m.Key, reservedPrefix) {
+		// All that there is of these the client was told at its start.
+		s.status(c, tag, message.ErrNotFound)
+		return nil
+	}
+	outcome, err := s.engine.Fetch(s.now, c.rank, pmi.Fetch{
+		Tag: pmi.Tag(tag), Job: p.Job, Of: p.Rank, Key: m.Key,
+		Immediate: m.Infos.True(message.KeyImmediate),
+		Timeout:   seconds(m.Infos.Find(message.KeyTimeout)),
+	})
+	if err != nil || outcome == pmi.Held {
+		return err
+	}
+	if outcome != pmi.Found {
+		s.status(c, tag, message.ErrNotFound)
+		return nil
+	}
+	c.card(s, tag, m.Proc, s.engine.Card(p.Rank))
+	return nil
+}
+
+// reservedPrefix begins the keys that the system gives, and no program.
+const reservedPrefix = "pmix."
+
+func (c *conn) card(s *Server, tag uint32, of bfrops.Proc, kvs []pmi.KV) {
+	pairs := make([]message.Pair, len(kvs))
+	for i, kv := range kvs {
+		pairs[i] = message.Pair{Key: kv.Key, Packed: kv.Value}
+	}
+	w := s.writer(c)
+	message.WriteCard(w, of, pairs)
+	s.send(c, tag, w)
+}
+
+// getJob answers what is known of a whole job; of its own a client knows all.
+func (c *conn) getJob(s *Server, tag uint32, job uint64) error {
+	if job == s.config.Job {
+		s.status(c, tag, message.ErrNotFound)
+		return nil
+	}
+	outcome, err := s.engine.AskPlaces(c.rank, pmi.Tag(tag), job)
+	if err != nil || outcome == pmi.Held {
+		return err
+	}
+	c.otherJob(s, tag, job)
+	return nil
+}
+
+// otherJob tells a client of another job than its own.
+func (c *conn) otherJob(s *Server, tag uint32, job uint64) {
+	places, ok := s.engine.Places(job)
+	if !ok {
+		s.status(c, tag, message.ErrNotFound)
+		return
+	}
+	info := s.writer(c)
+	message.WriteJob(info, &message.Job{
+		Namespace: s.config.NameOf(job), NodeNames: places.NodeNames, RankNode: places.RankNode, Version: Version})
+	w := s.writer(c)
+	message.WriteForeignJob(w, s.config.NameOf(job), info.Bytes())
+	s.send(c, tag, w)
+}
+
+func (c *conn) finalize(s *Server, tag uint32) error {
+	if err := s.engine.Finalize(c.rank); err != nil {
+		return err
+	}
+	s.status(c, tag, message.Success)
+	return nil
+}

@@ -1,0 +1,180 @@
+package pmi
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// relayKind says what one node tells another, of the same job or of one it is
+// connected with.
+type relayKind uint8
+
+const (
+	// relayFetch asks for the keys of a rank, relayCard answers.
+	relayFetch relayKind = iota + 1
+	relayCard
+	// relayOpen tells the nodes of a group that there is one, relayIn tells its
+	// first node that all its ranks here have come, relayOut tells the others that
+	// all have.
+	relayOpen
+	relayIn
+	relayOut
+	// relayNotify carries an event.
+	relayNotify
+)
+
+// relayed is a message between the engines of two nodes:
+//
+//	message := version kind id ...
+//	fetch   := rank key timeout            nanoseconds
+//	card    := outcome n n*(key value)
+//	open, in, out := group outcome         group as in groupKey, its number as id
+//	notify  := source code range infos
+//
+// Numbers are LEB128, texts have their length before them.
+type relayed struct {
+	kind    relayKind
+	id      uint64
+	rank    int
+	key     string
+	timeout time.Duration
+	outcome Outcome
+	pairs   []KV
+	group   string
+	note    Notice
+}
+
+// relayVersion is the version of this form.
+const relayVersion = 1
+
+func (e *Engine) relay(to address, m relayed) {
+	e.emit(Event{Kind: EventRelay, Job: to.job, Node: to.node, Data: m.append(nil)})
+}
+
+func (m *relayed) append(dst []byte) []byte {
+	dst = append(dst, relayVersion, byte(m.kind))
+	dst = binary.AppendUvarint(dst, m.id)
+	switch m.kind {
+	case relayFetch:
+		dst = binary.AppendUvarint(dst, uint64(m.rank))
+		dst = appendText(dst, m.key)
+		dst = binary.AppendUvarint(dst, uint64(m.timeout))
+	case relayCard:
+		dst = binary.AppendUvarint(dst, uint64(m.outcome))
+		dst = binary.AppendUvarint(dst, uint64(len(m.pairs)))
+		for _, pair := range m.pairs {
+			dst = appendText(dst, pair.Key)
+			dst = appendText(dst, pair.Value)
+		}
+	case relayOpen, relayIn, relayOut:
+		dst = appendText(dst, m.group)
+		dst = binary.AppendUvarint(dst, uint64(m.outcome))
+	case relayNotify:
+		dst = binary.AppendUvarint(dst, uint64(m.note.Source))
+		dst = binary.AppendVarint(dst, int64(m.note.Code))
+		dst = binary.AppendUvarint(dst, uint64(m.note.Range))
+		dst = appendText(dst, m.note.Infos)
+	}
+	return dst
+}
+
+// readRelayed reads a message. The error wraps ErrExchange.
+func readRelayed(data []byte) (relayed, error) {
+	r := reader{text: string(data)}
+	version := r.number()
+	m := relayed{kind: relayKind(r.number())}
+	if r.bad || version != relayVersion {
+		return m, badExchange("a message of version %d, this is %d; all nodes need the same version of score", version, relayVersion)
+	}
+	m.id = r.number()
+	switch m.kind {
+	case relayFetch:
+		m.rank, m.key, m.timeout = r.small(), r.chunk(r.number()), time.Duration(r.number())
+	case relayCard:
+		m.outcome = r.outcome()
+		const least = 2 // bytes of a pair
+		for range r.count(least) {
+			m.pairs = append(m.pairs, KV{r.chunk(r.number()), r.chunk(r.number())})
+			if r.bad {
+				break
+			}
+		}
+	case relayOpen, relayIn, relayOut:
+		m.group, m.outcome = r.chunk(r.number()), r.outcome()
+	case relayNotify:
+		m.note = Notice{Source: r.small(), Code: int32(r.signed()), Range: uint8(r.number()), Infos: r.chunk(r.number())}
+	default:
+		return m, badExchange("a message of kind %d", m.kind)
+	}
+	if r.bad || r.left() > 0 {
+		return m, badExchange("a message that contradicts itself")
+	}
+	return m, nil
+}
+
+// small reads a number that counts ranks.
+func (r *reader) small() int {
+	n := r.number()
+	if n >= MaxRanks {
+		return int(r.fail())
+	}
+	return int(n)
+}
+
+// outcome reads an Outcome.
+func (r *reader) outcome() Outcome {
+	n := r.number()
+	if n > uint64(TimedOut) {
+		return Outcome(r.fail())
+	}
+	return Outcome(n)
+}
+
+// Relayed takes what another node has sent by EventRelay. The error wraps
+// ErrExchange; the job must end then.
+func (e *Engine) Relayed(now time.Time, job uint64, node int, data []byte) error {
+	m, err := readRelayed(data)
+	if err != nil {
+		return fmt.Errorf("node %d of job %d: %w", node, job, err)
+	}
+	from := address{job, node}
+	switch m.kind {
+	case relayFetch:
+		return e.fetchAsked(now, from, &m)
+	case relayCard:
+		e.cardArrived(&m)
+	case relayOpen:
+		return e.groupOpened(from, &m)
+	case relayIn:
+		return e.groupPart(from, &m)
+	case relayOut:
+		return e.groupOver(from, &m)
+	case relayNotify:
+		if job == e.info.Job {
+			e.deliver(&m.note)
+		}
+	}
+	return nil
+}
+
+// RelayFailed tells that a message cannot reach its node: who waits for an answer
+// gets one.
+func (e *Engine) RelayFailed(job uint64, node int, data []byte) {
+	m, err := readRelayed(data)
+	if err != nil {
+		return
+	}
+	switch m.kind {
+	case relayFetch:
+		e.cardArrived(&relayed{id: m.id, outcome: Missing})
+	case relayIn:
+		m.outcome = Missing
+		_ = e.groupOver(address{job, node}, &m) // as if its first node had said so
+	case relayOpen:
+		m.outcome = Missing
+		_ = e.groupPart(address{job, node}, &m) // as if the node had said so
+	case relayCard, relayOut, relayNotify:
+		// Who waited for it is gone.
+	}
+}

@@ -1,0 +1,81 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+const (
+	// maxRelay bounds a message between stewards in bytes: the keys of one rank.
+	maxRelay = 32 << 20
+	// maxRelays bounds those of a job that are on their way: each rank of a large
+	// node asks for a few others' keys at once. A rank that floods its job with
+	// events loses them.
+	maxRelays = 4096
+)
+
+var errRelays = errors.New("too many messages are on their way")
+
+// hearRelay carries a message of the job's steward to that of another node, or of
+// another job. Messages may overtake each other. One that does not arrive comes
+// back.
+func (j *job) hearRelay(m *stewardpb.Relay) {
+	request := &scorev1.RelayRequest{
+		JobId: m.GetJobId(), FromJob: j.id, FromNodeIndex: j.order.GetNodeIndex(), Data: m.GetData(),
+	}
+	if j.relays.Add(1) > maxRelays {
+		j.relays.Add(-1)
+		j.relayFailed(m, errRelays)
+		return
+	}
+	j.agent.workers.Go(func() {
+		err := j.agent.relayTo(j.ctx, m.GetAddress(), request)
+		j.relays.Add(-1)
+		if err == nil || j.ctx.Err() != nil {
+			return
+		}
+		j.relayFailed(m, err)
+	})
+}
+
+func (j *job) relayFailed(m *stewardpb.Relay, err error) {
+	j.agent.log.Debug("a message of a job cannot be delivered", zap.Uint64("job", j.id),
+		zap.Uint64("to_job", m.GetJobId()), zap.Uint32("to_node", m.GetNodeIndex()), zap.Error(err))
+	if steward := j.stewardOf(); steward != nil {
+		_ = steward.RelayFailed(m)
+	}
+}
+
+// relayTo delivers a message, on this node without a detour.
+func (a *Agent) relayTo(ctx context.Context, address string, request *scorev1.RelayRequest) error {
+	if address == a.address {
+		return a.relay(ctx, request)
+	}
+	return a.peers.relay(ctx, address, request)
+}
+
+// relay takes a message for the steward of a job here. Only agents of the cluster
+// get so far (auth.go), so it is true which job speaks; addresses of other jobs'
+// nodes the leader gives only to jobs of the same user.
+func (a *Agent) relay(_ context.Context, request *scorev1.RelayRequest) error {
+	j := a.jobs.get(request.GetJobId())
+	if j == nil {
+		return fmt.Errorf("job %d has no part on node %s", request.GetJobId(), a.options.Name)
+	}
+	if len(request.GetData()) > maxRelay {
+		return fmt.Errorf("a message of %d bytes between stewards, the most is %d", len(request.GetData()), maxRelay)
+	}
+	steward := j.stewardOf()
+	if steward == nil {
+		return fmt.Errorf("job %d is not ready on node %s", request.GetJobId(), a.options.Name)
+	}
+	return steward.Relay(&stewardpb.Relay{
+		JobId: request.GetFromJob(), NodeIndex: request.GetFromNodeIndex(), Data: request.GetData(),
+	})
+}

@@ -1,0 +1,58 @@
+package steward
+
+import (
+	"fmt"
+	"runtime"
+
+	"score/nodeagent/launch"
+	"score/nodeagent/pmi/family"
+	"score/scored/api/scorev1"
+)
+
+// offer is what ranks may speak to their steward.
+type offer struct{ pmi, pmix bool }
+
+// chooseOffer finds out what to offer: what the user says, else what the program
+// was linked with.
+func (j *job) chooseOffer() {
+	switch j.spec.GetMpi() {
+	case scorev1.MpiMode_MPI_MODE_NONE:
+		return
+	case scorev1.MpiMode_MPI_MODE_PMI:
+		j.offer.pmi = true
+	case scorev1.MpiMode_MPI_MODE_PMIX:
+		j.offer.pmix = true
+	case scorev1.MpiMode_MPI_MODE_UNSPECIFIED:
+		j.offer = offer{pmi: true, pmix: true}
+	}
+	found, ok := j.family()
+	j.silent = ok && j.size() > 1 && found.Parallel()
+	if j.spec.GetMpi() != scorev1.MpiMode_MPI_MODE_UNSPECIFIED || !ok {
+		return
+	}
+	j.offer.pmi, j.offer.pmix = found.Offers()
+}
+
+// family tells what the program was linked with; ok is false when it cannot be
+// read, or is made for another machine.
+func (j *job) family() (found family.Family, ok bool) {
+	var report family.Report
+	err := launch.AsUser(j.user, func() (err error) {
+		report, err = family.Follow(j.program, j.variable("LD_LIBRARY_PATH"))
+		return err
+	})
+	return report.Family, err == nil && report.Runs(runtime.GOARCH)
+}
+
+// silence says that a program looks like MPI and has asked nobody for its rank.
+func (j *job) silence() string {
+	offered := "PMI and PMIx were"
+	switch {
+	case !j.offer.pmix:
+		offered = "only PMI was"
+	case !j.offer.pmi:
+		offered = "only PMIx was"
+	}
+	return fmt.Sprintf("%s looks like an MPI program, but none of its ranks on node %s has asked for its rank: "+
+		"each may believe to be rank 0 of 1; %s offered to it, see --mpi in 'scrun --help'", j.program, j.node, offered)
+}

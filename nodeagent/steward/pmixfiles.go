@@ -1,0 +1,110 @@
+package steward
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"score/nodeagent/launch"
+)
+
+// pmixDirs are the directories in which the ranks of a job on one node keep their
+// files, so that those of several nodes on one host do not meet, nor those of two
+// clusters, and nothing is left.
+type pmixDirs struct {
+	shared  string // for shared memory; "": the host has none
+	session string // for the rest, made when the first rank speaks PMIx
+	made    bool   // session is
+}
+
+// newPMIxDirs chooses names that nobody can guess: the directories that hold them
+// are everybody's.
+func newPMIxDirs(j *job) (pmixDirs, error) {
+	var random [8]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return pmixDirs{}, fmt.Errorf("making names of directories: %w", err)
+	}
+	name := fmt.Sprintf("score-%d-%d-%s", j.id, j.order.GetJob().GetNodeIndex(), hex.EncodeToString(random[:]))
+	d := pmixDirs{shared: filepath.Join("/dev/shm", name), session: filepath.Join("/tmp", name)}
+	// At once, since a script may start an Open MPI that never asks here.
+	if err := d.make(j, d.shared); err != nil {
+		d.shared = ""
+	}
+	return d, nil
+}
+
+// make makes a directory as the job's user.
+func (d *pmixDirs) make(j *job, dir string) error {
+	return launch.AsUser(j.user, func() error { return os.Mkdir(dir, 0o700) })
+}
+
+// makeSession makes the directory that the ranks are told of.
+func (d *pmixDirs) makeSession(j *job) error {
+	if d.made {
+		return nil
+	}
+	d.made = true
+	return d.make(j, d.session)
+}
+
+// cleanup is what a program wants removed after it.
+type cleanup struct {
+	path         string
+	dir, recurse bool
+}
+
+// remove removes it. What is gone, or not the user's, stays as it is.
+func (c cleanup) remove() {
+	if c.dir && c.recurse {
+		_ = os.RemoveAll(c.path)
+		return
+	}
+	info, err := os.Lstat(c.path)
+	if err != nil || info.IsDir() != c.dir {
+		return
+	}
+	_ = os.Remove(c.path)
+}
+
+// removeLeftovers removes what the ranks have left, as their user; no process of
+// the job exists any more.
+func (j *job) removeLeftovers() {
+	if j.pmix == nil {
+		return
+	}
+	_ = launch.AsUser(j.user, func() error {
+		for _, c := range j.pmix.cleanups {
+			c.remove()
+		}
+		if dir := j.pmix.dirs.shared; dir != "" {
+			_ = os.RemoveAll(dir)
+		}
+		if j.pmix.dirs.made {
+			_ = os.RemoveAll(j.pmix.dirs.session)
+		}
+		return nil
+	})
+}
+
+// environ appends what a rank must know to find its server, and what makes Open
+// MPI look for one at all: it takes itself for the only process of its job unless
+// its own launcher is ruled out.
+func (e *pmixEndpoint) environ(env []string, j *job, rank int) []string {
+	env = e.server.Environ(env, rank, e.port, j.node)
+	env = append(env, "OMPI_MCA_schizo=^orte")
+	set := func(name, value string) {
+		if j.variable(name) == "" { // the user knows better
+			env = append(env, name+"="+value)
+		}
+	}
+	if e.dirs.shared != "" {
+		set("OMPI_MCA_btl_vader_backing_directory", e.dirs.shared)
+	}
+	if len(j.ranks) > max(len(j.place.GetCpus()), 1) {
+		set("OMPI_MCA_mpi_yield_when_idle", strconv.Itoa(1))
+	}
+	return env
+}
