@@ -163,7 +163,7 @@ func TestRuns(t *testing.T) {
 		"ranks that do not exist": {
 			arguments: "prog",
 			attach: func(job *clienttest.Attachment) {
-				job.Print(1, 1, "a\n")
+				job.Print(1<<20, 1, "a\n")
 				job.Print(0, 3, "b\n")
 				job.End(0, "")
 			},
