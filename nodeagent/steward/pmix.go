@@ -203,7 +203,7 @@ func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
 		}
 		phase := engine.Phase(rank)
 		s.gonePMIx(id)
-		s.obeyPMIx(e.server.RankEnded(s.now(), rank, phase, int(status.Code), int(status.Signal)))
+		s.obeyPMIx(e.server.RankEnded(s.now(), rank, phase, status.Code, int(status.Signal)))
 		return
 	}
 	if engine.Protocol() == pmi.ProtocolPMIx {
@@ -211,7 +211,7 @@ func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
 		if status.Signal == 0 { // what ends a rank by a signal ends the job, and says more
 			s.obeyPMIx(e.server.Depart(s.now(), rank))
 		}
-		s.obeyPMIx(e.server.RankEnded(s.now(), rank, phase, int(status.Code), int(status.Signal)))
+		s.obeyPMIx(e.server.RankEnded(s.now(), rank, phase, status.Code, int(status.Signal)))
 	}
 }
 

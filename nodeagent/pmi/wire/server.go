@@ -167,5 +167,7 @@ func (s *Server) deliverOne(event *pmi.Event) {
 		s.effects = append(s.effects, Effect{Kind: Abort, Rank: event.Rank, Code: event.Code, Message: event.Value})
 	case pmi.EventFinalized:
 		s.effects = append(s.effects, Effect{Kind: Finalized, Rank: event.Rank})
+	case pmi.EventCard, pmi.EventGroup, pmi.EventNotice, pmi.EventRelay, pmi.EventPlaces:
+		// Of PMIx.
 	}
 }
