@@ -334,3 +334,28 @@ func BenchmarkTick(b *testing.B) {
 		m.Deadline()
 	}
 }
+
+// TestLooseStopIsTightened: a freeze that nobody had to wait for is not waited for as long once a job is
+// there for which others wait.
+func TestLooseStopIsTightened(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	m := New()
+	m.Handle(0, OffsetLearnt(1, 0))
+	m.Handle(0, JobAdopted(1, 0, false))
+	m.Handle(0, JobAdopted(2, 0, true).StopAwaited())
+	m.Handle(0, PlanArrived(&Plan{Term: 1, Version: 1, Rows: []Row{
+		{Index: 0, Slice: 10 * time.Millisecond, Jobs: []JobID{1}},
+		{Index: 1, Slice: 10 * time.Millisecond},
+		{Index: 2, Slice: 80 * time.Millisecond, Jobs: []JobID{2}},
+	}}))
+	effects := m.Handle(10*ms, Tick())
+	if len(effects) != 1 || effects[0].Kind != EffectFreeze || effects[0].By != 10*ms+int64(LooseStopTimeout) {
+		t.Fatalf("ordered: %+v", effects)
+	}
+	for _, e := range m.Handle(20*ms, Tick()) { // job 1 never stands still
+		if e.Kind == EffectThaw {
+			return
+		}
+	}
+	t.Errorf("state %v until %v: job 2 waits for a freeze of 10 ms ago", m.State(), time.Duration(m.Deadline()))
+}

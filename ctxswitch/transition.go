@@ -293,11 +293,11 @@ func (m *Machine) waiting() bool { return m.pending != [stepCount]int{} }
 
 // patience is the first instant at which a job's answer is no longer awaited.
 func (m *Machine) patience() int64 {
-	at := Never
+	at, tight := Never, m.pending[Stop] > 0 && !m.together()
 	for i := range m.jobs {
 		j := &m.jobs[i]
 		if by, ok := j.awaits(Stop); ok {
-			at = min(at, by)
+			at = min(at, j.tightened(by, tight))
 		}
 		if by, ok := j.awaits(j.waiting); ok {
 			at = min(at, by)
@@ -306,15 +306,25 @@ func (m *Machine) patience() int64 {
 	return at
 }
 
+// tightened is until when a stop is waited for. One that was ordered when nobody had to
+// wait for it may have others waiting now.
+func (j *job) tightened(by int64, tight bool) int64 {
+	if tight {
+		return min(by, j.stopAt+int64(StopTimeout))
+	}
+	return by
+}
+
 // waits says whether step s is still to be waited for. A job whose time is up
 // no longer is, which is noted.
 func (m *Machine) waits(now int64, s Step) bool {
 	if m.pending[s] == 0 {
 		return false
 	}
+	tight := s == Stop && !m.together()
 	for i := range m.jobs {
 		j := &m.jobs[i]
-		if by, ok := j.awaits(s); ok && now >= by {
+		if by, ok := j.awaits(s); ok && now >= j.tightened(by, tight) {
 			m.record.LateSteps.add(s)
 			m.answered(now, j, s)
 			m.late(j, s)

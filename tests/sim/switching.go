@@ -174,6 +174,9 @@ func (k *cluster) letRun(p *part) {
 		if !e.gone() {
 			k.w.wake(e, k.w.now+e.think)
 		}
+		if e.made && e.shared.grabbed {
+			k.w.queue.add(k.w.now+stopMost, evUngrab, e.index, 0) // it goes on where it was stopped
+		}
 	}
 }
 
@@ -237,8 +240,7 @@ func (k *cluster) ungrab(e *end) {
 		return
 	}
 	if e.stopped {
-		k.w.queue.add(k.w.now+undriven, evUngrab, e.index, 0)
-		return
+		return // see letRun
 	}
 	c := e.shared
 	c.process.Drive(k.w.now)
