@@ -28,6 +28,7 @@ type Image struct {
 	mem    memory
 	file   *os.File // nil if the memory is not a mapping
 	local  []uint32 // ranks of this node, ascending
+	copied bool     // the memory is a copy, mapped by Copy
 
 	pages []uint64 // one bit per page that this process knows to be allocated
 }
@@ -217,6 +218,11 @@ func (img *Image) File() *os.File { return img.file }
 // Close unmaps the image. Messages and buffers of it must not be used any more.
 // The memory is freed when the last process has closed it.
 func (img *Image) Close() error {
+	if img.copied {
+		mem := img.mem
+		img.mem = nil
+		return unix.Munmap(mem)
+	}
 	if img.file == nil {
 		return nil
 	}

@@ -43,6 +43,7 @@ type Agent struct {
 	peers    *peers
 	metrics  *metrics.Metrics
 	cuts     *cuts
+	dumping  sync.Mutex // held while a dump is taken
 	// connected says that there is a stream to the leader.
 	connected atomic.Bool
 

@@ -1,7 +1,9 @@
 package dataplane
 
 import (
+	"context"
 	"slices"
+	"time"
 
 	"score/channels/abi"
 	"score/channels/link"
@@ -40,6 +42,11 @@ func (j *Job) Messages(most int) *scorev1.Messages {
 		Contexts: m.Contexts, Sent: m.Sent, SentBytes: m.SentBytes, Received: m.Received, ReceivedBytes: m.ReceivedBytes,
 		Full: m.Full, Nacked: m.Nacked, Resent: m.Resent,
 	}
+}
+
+// Dump copies the contexts of the ranks here that are wanted; see node.Job.Dump.
+func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int64, patience time.Duration) ([]node.Dumped, error) {
+	return j.handle.Dump(ctx, wanted, most, patience)
 }
 
 // Rank tells about the contexts of one rank, and about its exchange with ranks on other nodes.

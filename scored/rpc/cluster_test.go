@@ -125,6 +125,7 @@ type fakeAgent struct {
 	stream  *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
 	peer    *httptest.Server
 	stdio   func(context.Context, *stdioStream) error // how it relays
+	dump    func(*dumpStream) error                   // how it dumps
 	sending sync.Mutex
 	cancel  context.CancelFunc
 }
@@ -163,6 +164,11 @@ func (c *cluster) join(name string, stdio func(context.Context, *stdioStream) er
 		c.t.Fatalf("the leader says %v", m)
 	}
 	return a
+}
+
+// Dump implements PeerServiceHandler.
+func (a *fakeAgent) Dump(_ context.Context, _ *connect.Request[scorev1.DumpJobRequest], stream *dumpStream) error {
+	return a.dump(stream)
 }
 
 // leave ends the stream as an agent does that is stopped.

@@ -33,6 +33,7 @@ var rules = map[string]rule{
 	scorev1connect.JobServiceSignalJobProcedure:         owner,
 	scorev1connect.JobServiceWaitJobProcedure:           anybody,
 	scorev1connect.JobServiceListChannelsProcedure:      owner,
+	scorev1connect.JobServiceDumpJobProcedure:           owner,
 	scorev1connect.ClusterServiceListNodesProcedure:     anybody,
 	scorev1connect.ClusterServiceGetSettingsProcedure:   anybody,
 	scorev1connect.ClusterServiceSetSettingsProcedure:   admin,

@@ -15,7 +15,7 @@ import (
 )
 
 func channelCommand(c *caller) *cobra.Command {
-	return parent("channel", "list and show the message channels of running jobs", channelListCommand(c), channelShowCommand(c))
+	return parent("channel", "list and show the message channels of running jobs", channelListCommand(c), channelShowCommand(c), channelReadCommand())
 }
 
 // channelNote explains what the words of both commands mean.

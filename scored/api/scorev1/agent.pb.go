@@ -3817,11 +3817,12 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x0eNAME_OP_LOOKUP\x10\x02\x12\x15\n" +
 	"\x11NAME_OP_UNPUBLISH\x10\x032N\n" +
 	"\fAgentService\x12>\n" +
-	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x012\xbc\x01\n" +
+	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x012\xf4\x01\n" +
 	"\vPeerService\x123\n" +
 	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12>\n" +
 	"\aCollect\x12\x18.score.v1.CollectRequest\x1a\x19.score.v1.CollectResponse\x128\n" +
-	"\x05Relay\x12\x16.score.v1.RelayRequest\x1a\x17.score.v1.RelayResponseB\"Z score/scored/api/scorev1;scorev1b\x06proto3"
+	"\x05Relay\x12\x16.score.v1.RelayRequest\x1a\x17.score.v1.RelayResponse\x126\n" +
+	"\x04Dump\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01B\"Z score/scored/api/scorev1;scorev1b\x06proto3"
 
 var (
 	file_score_v1_agent_proto_rawDescOnce sync.Once
@@ -3894,6 +3895,8 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*Identity)(nil),              // 53: score.v1.Identity
 	(*NodePlace)(nil),             // 54: score.v1.NodePlace
 	(*Flushes)(nil),               // 55: score.v1.Flushes
+	(*DumpJobRequest)(nil),        // 56: score.v1.DumpJobRequest
+	(*DumpPart)(nil),              // 57: score.v1.DumpPart
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
 	46, // 0: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
@@ -3951,12 +3954,14 @@ var file_score_v1_agent_proto_depIdxs = []int32{
 	1,  // 52: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
 	3,  // 53: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
 	5,  // 54: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	26, // 55: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	2,  // 56: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	4,  // 57: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	6,  // 58: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	55, // [55:59] is the sub-list for method output_type
-	51, // [51:55] is the sub-list for method input_type
+	56, // 55: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	26, // 56: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	2,  // 57: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	4,  // 58: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	6,  // 59: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	57, // 60: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	56, // [56:61] is the sub-list for method output_type
+	51, // [51:56] is the sub-list for method input_type
 	51, // [51:51] is the sub-list for extension type_name
 	51, // [51:51] is the sub-list for extension extendee
 	0,  // [0:51] is the sub-list for field type_name

@@ -1749,6 +1749,242 @@ func (x *ListChannelsResponse) GetSilent() []string {
 	return nil
 }
 
+type DumpJobRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	OneRank       bool                   `protobuf:"varint,2,opt,name=one_rank,json=oneRank,proto3" json:"one_rank,omitempty"` // of that rank only
+	Rank          uint32                 `protobuf:"varint,3,opt,name=rank,proto3" json:"rank,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DumpJobRequest) Reset() {
+	*x = DumpJobRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DumpJobRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DumpJobRequest) ProtoMessage() {}
+
+func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DumpJobRequest.ProtoReflect.Descriptor instead.
+func (*DumpJobRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *DumpJobRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *DumpJobRequest) GetOneRank() bool {
+	if x != nil {
+		return x.OneRank
+	}
+	return false
+}
+
+func (x *DumpJobRequest) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+// DumpPart is a piece of an answer to DumpJob: contexts come one after the other, each
+// with a head and then the bytes of its file in order.
+type DumpPart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Part:
+	//
+	//	*DumpPart_Head
+	//	*DumpPart_Data
+	//	*DumpPart_Trouble
+	Part          isDumpPart_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DumpPart) Reset() {
+	*x = DumpPart{}
+	mi := &file_score_v1_user_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DumpPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DumpPart) ProtoMessage() {}
+
+func (x *DumpPart) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DumpPart.ProtoReflect.Descriptor instead.
+func (*DumpPart) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *DumpPart) GetPart() isDumpPart_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *DumpPart) GetHead() *DumpHead {
+	if x != nil {
+		if x, ok := x.Part.(*DumpPart_Head); ok {
+			return x.Head
+		}
+	}
+	return nil
+}
+
+func (x *DumpPart) GetData() []byte {
+	if x != nil {
+		if x, ok := x.Part.(*DumpPart_Data); ok {
+			return x.Data
+		}
+	}
+	return nil
+}
+
+func (x *DumpPart) GetTrouble() string {
+	if x != nil {
+		if x, ok := x.Part.(*DumpPart_Trouble); ok {
+			return x.Trouble
+		}
+	}
+	return ""
+}
+
+type isDumpPart_Part interface {
+	isDumpPart_Part()
+}
+
+type DumpPart_Head struct {
+	Head *DumpHead `protobuf:"bytes,1,opt,name=head,proto3,oneof"`
+}
+
+type DumpPart_Data struct {
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3,oneof"`
+}
+
+type DumpPart_Trouble struct {
+	Trouble string `protobuf:"bytes,3,opt,name=trouble,proto3,oneof"` // a sentence: what is missing, and why
+}
+
+func (*DumpPart_Head) isDumpPart_Part() {}
+
+func (*DumpPart_Data) isDumpPart_Part() {}
+
+func (*DumpPart_Trouble) isDumpPart_Part() {}
+
+type DumpHead struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rank          uint32                 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
+	Channel       uint32                 `protobuf:"varint,2,opt,name=channel,proto3" json:"channel,omitempty"`
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	GangOn        bool                   `protobuf:"varint,4,opt,name=gang_on,json=gangOn,proto3" json:"gang_on,omitempty"` // its gang was on: contexts of other nodes may be of other instants
+	Moving        bool                   `protobuf:"varint,5,opt,name=moving,proto3" json:"moving,omitempty"`               // it changed again and again while it was copied
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DumpHead) Reset() {
+	*x = DumpHead{}
+	mi := &file_score_v1_user_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DumpHead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DumpHead) ProtoMessage() {}
+
+func (x *DumpHead) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DumpHead.ProtoReflect.Descriptor instead.
+func (*DumpHead) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *DumpHead) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *DumpHead) GetChannel() uint32 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+func (x *DumpHead) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *DumpHead) GetGangOn() bool {
+	if x != nil {
+		return x.GangOn
+	}
+	return false
+}
+
+func (x *DumpHead) GetMoving() bool {
+	if x != nil {
+		return x.Moving
+	}
+	return false
+}
+
 type Node struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1772,7 +2008,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +2020,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +2033,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Node) GetName() string {
@@ -1913,7 +2149,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1925,7 +2161,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1938,7 +2174,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
 }
 
 type ListNodesResponse struct {
@@ -1950,7 +2186,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2198,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2211,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -1996,7 +2232,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2244,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2257,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Settings) GetSliceNanos() int64 {
@@ -2053,7 +2289,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2065,7 +2301,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2078,7 +2314,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
 }
 
 type GetSettingsResponse struct {
@@ -2090,7 +2326,7 @@ type GetSettingsResponse struct {
 
 func (x *GetSettingsResponse) Reset() {
 	*x = GetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2338,7 @@ func (x *GetSettingsResponse) String() string {
 func (*GetSettingsResponse) ProtoMessage() {}
 
 func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2351,7 @@ func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetSettingsResponse) GetSettings() *Settings {
@@ -2135,7 +2371,7 @@ type SetSettingsRequest struct {
 
 func (x *SetSettingsRequest) Reset() {
 	*x = SetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2383,7 @@ func (x *SetSettingsRequest) String() string {
 func (*SetSettingsRequest) ProtoMessage() {}
 
 func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2396,7 @@ func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*SetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetSettingsRequest) GetSettings() *Settings {
@@ -2186,7 +2422,7 @@ type SetSettingsResponse struct {
 
 func (x *SetSettingsResponse) Reset() {
 	*x = SetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2198,7 +2434,7 @@ func (x *SetSettingsResponse) String() string {
 func (*SetSettingsResponse) ProtoMessage() {}
 
 func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2211,7 +2447,7 @@ func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*SetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetSettingsResponse) GetSettings() *Settings {
@@ -2237,7 +2473,7 @@ type StepTimes struct {
 
 func (x *StepTimes) Reset() {
 	*x = StepTimes{}
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2249,7 +2485,7 @@ func (x *StepTimes) String() string {
 func (*StepTimes) ProtoMessage() {}
 
 func (x *StepTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2262,7 +2498,7 @@ func (x *StepTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTimes.ProtoReflect.Descriptor instead.
 func (*StepTimes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StepTimes) GetStep() string {
@@ -2326,7 +2562,7 @@ type Flushes struct {
 
 func (x *Flushes) Reset() {
 	*x = Flushes{}
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2574,7 @@ func (x *Flushes) String() string {
 func (*Flushes) ProtoMessage() {}
 
 func (x *Flushes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2587,7 @@ func (x *Flushes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flushes.ProtoReflect.Descriptor instead.
 func (*Flushes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Flushes) GetClean() uint64 {
@@ -2386,7 +2622,7 @@ type SwitchMetricsRequest struct {
 
 func (x *SwitchMetricsRequest) Reset() {
 	*x = SwitchMetricsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2634,7 @@ func (x *SwitchMetricsRequest) String() string {
 func (*SwitchMetricsRequest) ProtoMessage() {}
 
 func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +2647,7 @@ func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsRequest.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SwitchMetricsRequest) GetJobId() uint64 {
@@ -2449,7 +2685,7 @@ type SwitchMetricsResponse struct {
 
 func (x *SwitchMetricsResponse) Reset() {
 	*x = SwitchMetricsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2461,7 +2697,7 @@ func (x *SwitchMetricsResponse) String() string {
 func (*SwitchMetricsResponse) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2474,7 +2710,7 @@ func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SwitchMetricsResponse) GetGroups() []*SwitchMetricsResponse_Group {
@@ -2530,7 +2766,7 @@ type MatrixRow struct {
 
 func (x *MatrixRow) Reset() {
 	*x = MatrixRow{}
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2778,7 @@ func (x *MatrixRow) String() string {
 func (*MatrixRow) ProtoMessage() {}
 
 func (x *MatrixRow) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2555,7 +2791,7 @@ func (x *MatrixRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow.ProtoReflect.Descriptor instead.
 func (*MatrixRow) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MatrixRow) GetIndex() uint32 {
@@ -2587,7 +2823,7 @@ type GetMatrixRequest struct {
 
 func (x *GetMatrixRequest) Reset() {
 	*x = GetMatrixRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2599,7 +2835,7 @@ func (x *GetMatrixRequest) String() string {
 func (*GetMatrixRequest) ProtoMessage() {}
 
 func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2612,7 +2848,7 @@ func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixRequest.ProtoReflect.Descriptor instead.
 func (*GetMatrixRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
 }
 
 type GetMatrixResponse struct {
@@ -2627,7 +2863,7 @@ type GetMatrixResponse struct {
 
 func (x *GetMatrixResponse) Reset() {
 	*x = GetMatrixResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +2875,7 @@ func (x *GetMatrixResponse) String() string {
 func (*GetMatrixResponse) ProtoMessage() {}
 
 func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +2888,7 @@ func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixResponse.ProtoReflect.Descriptor instead.
 func (*GetMatrixResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GetMatrixResponse) GetPlanVersion() uint64 {
@@ -2691,7 +2927,7 @@ type GetTopRequest struct {
 
 func (x *GetTopRequest) Reset() {
 	*x = GetTopRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2703,7 +2939,7 @@ func (x *GetTopRequest) String() string {
 func (*GetTopRequest) ProtoMessage() {}
 
 func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2716,7 +2952,7 @@ func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopRequest.ProtoReflect.Descriptor instead.
 func (*GetTopRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
 }
 
 type GetTopResponse struct {
@@ -2737,7 +2973,7 @@ type GetTopResponse struct {
 
 func (x *GetTopResponse) Reset() {
 	*x = GetTopResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2749,7 +2985,7 @@ func (x *GetTopResponse) String() string {
 func (*GetTopResponse) ProtoMessage() {}
 
 func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2762,7 +2998,7 @@ func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopResponse.ProtoReflect.Descriptor instead.
 func (*GetTopResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetTopResponse) GetNowNanos() int64 {
@@ -2859,7 +3095,7 @@ type TopJob struct {
 
 func (x *TopJob) Reset() {
 	*x = TopJob{}
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2871,7 +3107,7 @@ func (x *TopJob) String() string {
 func (*TopJob) ProtoMessage() {}
 
 func (x *TopJob) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2884,7 +3120,7 @@ func (x *TopJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopJob.ProtoReflect.Descriptor instead.
 func (*TopJob) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TopJob) GetJobId() uint64 {
@@ -3000,7 +3236,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3012,7 +3248,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3025,7 +3261,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
 }
 
 type GetVersionResponse struct {
@@ -3040,7 +3276,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3052,7 +3288,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3065,7 +3301,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetVersionResponse) GetVersion() string {
@@ -3107,7 +3343,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3119,7 +3355,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3167,7 +3403,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3179,7 +3415,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3226,7 +3462,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3474,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3280,7 +3516,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3292,7 +3528,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3305,7 +3541,7 @@ func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse_Group.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse_Group) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39, 0}
 }
 
 func (x *SwitchMetricsResponse_Group) GetNode() string {
@@ -3348,7 +3584,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3360,7 +3596,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3373,7 +3609,7 @@ func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow_Cell.ProtoReflect.Descriptor instead.
 func (*MatrixRow_Cell) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{37, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{40, 0}
 }
 
 func (x *MatrixRow_Cell) GetNode() string {
@@ -3547,7 +3783,22 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x04rank\x18\x04 \x01(\rR\x04rank\"b\n" +
 	"\x14ListChannelsResponse\x122\n" +
 	"\bchannels\x18\x01 \x03(\v2\x16.score.v1.ChannelStateR\bchannels\x12\x16\n" +
-	"\x06silent\x18\x02 \x03(\tR\x06silent\"\xd1\x03\n" +
+	"\x06silent\x18\x02 \x03(\tR\x06silent\"V\n" +
+	"\x0eDumpJobRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
+	"\bone_rank\x18\x02 \x01(\bR\aoneRank\x12\x12\n" +
+	"\x04rank\x18\x03 \x01(\rR\x04rank\"n\n" +
+	"\bDumpPart\x12(\n" +
+	"\x04head\x18\x01 \x01(\v2\x12.score.v1.DumpHeadH\x00R\x04head\x12\x14\n" +
+	"\x04data\x18\x02 \x01(\fH\x00R\x04data\x12\x1a\n" +
+	"\atrouble\x18\x03 \x01(\tH\x00R\atroubleB\x06\n" +
+	"\x04part\"}\n" +
+	"\bDumpHead\x12\x12\n" +
+	"\x04rank\x18\x01 \x01(\rR\x04rank\x12\x18\n" +
+	"\achannel\x18\x02 \x01(\rR\achannel\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x17\n" +
+	"\agang_on\x18\x04 \x01(\bR\x06gangOn\x12\x16\n" +
+	"\x06moving\x18\x05 \x01(\bR\x06moving\"\xd1\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -3668,7 +3919,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12!\n" +
 	"\fjobs_running\x18\x03 \x01(\x04R\vjobsRunning\x12\x1f\n" +
 	"\vjobs_queued\x18\x04 \x01(\x04R\n" +
-	"jobsQueued2\xeb\x04\n" +
+	"jobsQueued2\xa6\x05\n" +
 	"\n" +
 	"JobService\x12;\n" +
 	"\x06Submit\x12\x17.score.v1.SubmitRequest\x1a\x18.score.v1.SubmitResponse\x12<\n" +
@@ -3680,7 +3931,8 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\tCancelJob\x12\x1a.score.v1.CancelJobRequest\x1a\x1b.score.v1.CancelJobResponse\x12D\n" +
 	"\tSignalJob\x12\x1a.score.v1.SignalJobRequest\x1a\x1b.score.v1.SignalJobResponse\x12>\n" +
 	"\aWaitJob\x12\x18.score.v1.WaitJobRequest\x1a\x19.score.v1.WaitJobResponse\x12M\n" +
-	"\fListChannels\x12\x1d.score.v1.ListChannelsRequest\x1a\x1e.score.v1.ListChannelsResponse2\x8c\x04\n" +
+	"\fListChannels\x12\x1d.score.v1.ListChannelsRequest\x1a\x1e.score.v1.ListChannelsResponse\x129\n" +
+	"\aDumpJob\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x012\x8c\x04\n" +
 	"\x0eClusterService\x12D\n" +
 	"\tListNodes\x12\x1a.score.v1.ListNodesRequest\x1a\x1b.score.v1.ListNodesResponse\x12J\n" +
 	"\vGetSettings\x12\x1c.score.v1.GetSettingsRequest\x1a\x1d.score.v1.GetSettingsResponse\x12J\n" +
@@ -3703,7 +3955,7 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 	return file_score_v1_user_proto_rawDescData
 }
 
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_score_v1_user_proto_goTypes = []any{
 	(*SubmitRequest)(nil),               // 0: score.v1.SubmitRequest
 	(*SubmitResponse)(nil),              // 1: score.v1.SubmitResponse
@@ -3730,117 +3982,123 @@ var file_score_v1_user_proto_goTypes = []any{
 	(*ChannelPeer)(nil),                 // 22: score.v1.ChannelPeer
 	(*ListChannelsRequest)(nil),         // 23: score.v1.ListChannelsRequest
 	(*ListChannelsResponse)(nil),        // 24: score.v1.ListChannelsResponse
-	(*Node)(nil),                        // 25: score.v1.Node
-	(*ListNodesRequest)(nil),            // 26: score.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),           // 27: score.v1.ListNodesResponse
-	(*Settings)(nil),                    // 28: score.v1.Settings
-	(*GetSettingsRequest)(nil),          // 29: score.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),         // 30: score.v1.GetSettingsResponse
-	(*SetSettingsRequest)(nil),          // 31: score.v1.SetSettingsRequest
-	(*SetSettingsResponse)(nil),         // 32: score.v1.SetSettingsResponse
-	(*StepTimes)(nil),                   // 33: score.v1.StepTimes
-	(*Flushes)(nil),                     // 34: score.v1.Flushes
-	(*SwitchMetricsRequest)(nil),        // 35: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 36: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 37: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 38: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 39: score.v1.GetMatrixResponse
-	(*GetTopRequest)(nil),               // 40: score.v1.GetTopRequest
-	(*GetTopResponse)(nil),              // 41: score.v1.GetTopResponse
-	(*TopJob)(nil),                      // 42: score.v1.TopJob
-	(*GetVersionRequest)(nil),           // 43: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 44: score.v1.GetVersionResponse
-	(*AttachRequest_Open)(nil),          // 45: score.v1.AttachRequest.Open
-	(*AttachEvent_StateChange)(nil),     // 46: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 47: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 48: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 49: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 50: score.v1.JobSpec
-	(*Verdict)(nil),                     // 51: score.v1.Verdict
-	(*Job)(nil),                         // 52: score.v1.Job
-	(*Usage)(nil),                       // 53: score.v1.Usage
-	(JobState)(0),                       // 54: score.v1.JobState
-	(*NodePlace)(nil),                   // 55: score.v1.NodePlace
+	(*DumpJobRequest)(nil),              // 25: score.v1.DumpJobRequest
+	(*DumpPart)(nil),                    // 26: score.v1.DumpPart
+	(*DumpHead)(nil),                    // 27: score.v1.DumpHead
+	(*Node)(nil),                        // 28: score.v1.Node
+	(*ListNodesRequest)(nil),            // 29: score.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),           // 30: score.v1.ListNodesResponse
+	(*Settings)(nil),                    // 31: score.v1.Settings
+	(*GetSettingsRequest)(nil),          // 32: score.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),         // 33: score.v1.GetSettingsResponse
+	(*SetSettingsRequest)(nil),          // 34: score.v1.SetSettingsRequest
+	(*SetSettingsResponse)(nil),         // 35: score.v1.SetSettingsResponse
+	(*StepTimes)(nil),                   // 36: score.v1.StepTimes
+	(*Flushes)(nil),                     // 37: score.v1.Flushes
+	(*SwitchMetricsRequest)(nil),        // 38: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 39: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 40: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 41: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 42: score.v1.GetMatrixResponse
+	(*GetTopRequest)(nil),               // 43: score.v1.GetTopRequest
+	(*GetTopResponse)(nil),              // 44: score.v1.GetTopResponse
+	(*TopJob)(nil),                      // 45: score.v1.TopJob
+	(*GetVersionRequest)(nil),           // 46: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 47: score.v1.GetVersionResponse
+	(*AttachRequest_Open)(nil),          // 48: score.v1.AttachRequest.Open
+	(*AttachEvent_StateChange)(nil),     // 49: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 50: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 51: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 52: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 53: score.v1.JobSpec
+	(*Verdict)(nil),                     // 54: score.v1.Verdict
+	(*Job)(nil),                         // 55: score.v1.Job
+	(*Usage)(nil),                       // 56: score.v1.Usage
+	(JobState)(0),                       // 57: score.v1.JobState
+	(*NodePlace)(nil),                   // 58: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	50, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	45, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	53, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	48, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
 	3,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
-	46, // 3: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	49, // 3: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
 	5,  // 4: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	47, // 5: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	51, // 6: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	52, // 7: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	52, // 8: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	50, // 5: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	54, // 6: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	55, // 7: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	55, // 8: score.v1.GetJobResponse.job:type_name -> score.v1.Job
 	6,  // 9: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
 	11, // 10: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	53, // 11: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	33, // 12: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	33, // 13: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	34, // 14: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	52, // 15: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	56, // 11: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	36, // 12: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	36, // 13: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	37, // 14: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	55, // 15: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
 	21, // 16: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
 	22, // 17: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
 	20, // 18: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	25, // 19: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	28, // 20: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	28, // 21: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	28, // 22: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	48, // 23: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	33, // 24: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	33, // 25: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	49, // 26: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	37, // 27: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	39, // 28: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	42, // 29: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	33, // 30: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	33, // 31: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	54, // 32: score.v1.TopJob.state:type_name -> score.v1.JobState
-	53, // 33: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	33, // 34: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	33, // 35: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	54, // 36: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	55, // 37: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	6,  // 38: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	33, // 39: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	34, // 40: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	0,  // 41: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	2,  // 42: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	7,  // 43: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	9,  // 44: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	12, // 45: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	14, // 46: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	16, // 47: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	18, // 48: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	23, // 49: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	26, // 50: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	29, // 51: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	31, // 52: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	35, // 53: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	38, // 54: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	40, // 55: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	43, // 56: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	1,  // 57: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	4,  // 58: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	8,  // 59: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	10, // 60: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	13, // 61: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	15, // 62: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	17, // 63: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	19, // 64: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	24, // 65: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	27, // 66: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	30, // 67: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	32, // 68: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	36, // 69: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	39, // 70: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	41, // 71: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	44, // 72: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	57, // [57:73] is the sub-list for method output_type
-	41, // [41:57] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	27, // 19: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	28, // 20: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	31, // 21: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	31, // 22: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	31, // 23: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	51, // 24: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	36, // 25: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	36, // 26: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	52, // 27: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	40, // 28: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	42, // 29: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	45, // 30: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	36, // 31: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	36, // 32: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	57, // 33: score.v1.TopJob.state:type_name -> score.v1.JobState
+	56, // 34: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	36, // 35: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	36, // 36: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	57, // 37: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	58, // 38: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	6,  // 39: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	36, // 40: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	37, // 41: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	0,  // 42: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	2,  // 43: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	7,  // 44: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	9,  // 45: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	12, // 46: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	14, // 47: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	16, // 48: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	18, // 49: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	23, // 50: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	25, // 51: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	29, // 52: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	32, // 53: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	34, // 54: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	38, // 55: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	41, // 56: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	43, // 57: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	46, // 58: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	1,  // 59: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	4,  // 60: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	8,  // 61: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	10, // 62: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	13, // 63: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	15, // 64: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	17, // 65: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	19, // 66: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	24, // 67: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	26, // 68: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	30, // 69: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	33, // 70: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	35, // 71: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	39, // 72: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	42, // 73: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	44, // 74: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	47, // 75: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	59, // [59:76] is the sub-list for method output_type
+	42, // [42:59] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -3863,13 +4121,18 @@ func file_score_v1_user_proto_init() {
 		(*AttachEvent_Warning)(nil),
 		(*AttachEvent_Ended)(nil),
 	}
+	file_score_v1_user_proto_msgTypes[26].OneofWrappers = []any{
+		(*DumpPart_Head)(nil),
+		(*DumpPart_Data)(nil),
+		(*DumpPart_Trouble)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   50,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -39,6 +39,7 @@ type Daemon struct {
 	Set      func(*scorev1.SetSettingsRequest) error
 	Switches func(*scorev1.SwitchMetricsRequest) *scorev1.SwitchMetricsResponse
 	Matrix   func() *scorev1.GetMatrixResponse
+	Dump     func(*scorev1.DumpJobRequest) ([]*scorev1.DumpPart, error)
 	Top      func() (*scorev1.GetTopResponse, error)
 	Version  func() *scorev1.GetVersionResponse
 }
@@ -245,6 +246,19 @@ func (n nodes) GetMatrix(ctx context.Context, r *connect.Request[scorev1.GetMatr
 		return n.UnimplementedClusterServiceHandler.GetMatrix(ctx, r)
 	}
 	return reply(n.daemon.Matrix(), nil)
+}
+
+func (j jobs) DumpJob(ctx context.Context, r *connect.Request[scorev1.DumpJobRequest], stream *connect.ServerStream[scorev1.DumpPart]) error {
+	if j.daemon.Dump == nil {
+		return j.UnimplementedJobServiceHandler.DumpJob(ctx, r, stream)
+	}
+	parts, err := j.daemon.Dump(r.Msg)
+	for _, part := range parts {
+		if err := stream.Send(part); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 func (n nodes) GetTop(ctx context.Context, r *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error) {

@@ -45,6 +45,8 @@ const (
 	PeerServiceCollectProcedure = "/score.v1.PeerService/Collect"
 	// PeerServiceRelayProcedure is the fully-qualified name of the PeerService's Relay RPC.
 	PeerServiceRelayProcedure = "/score.v1.PeerService/Relay"
+	// PeerServiceDumpProcedure is the fully-qualified name of the PeerService's Dump RPC.
+	PeerServiceDumpProcedure = "/score.v1.PeerService/Dump"
 )
 
 // AgentServiceClient is a client for the score.v1.AgentService service.
@@ -128,6 +130,8 @@ type PeerServiceClient interface {
 	// Relay carries one message between the stewards of a job, or of two jobs of
 	// one user.
 	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
+	// Dump copies the contexts of a job's ranks on this node.
+	Dump(context.Context, *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error)
 }
 
 // NewPeerServiceClient constructs a client for the score.v1.PeerService service. By default, it
@@ -159,6 +163,12 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("Relay")),
 			connect.WithClientOptions(opts...),
 		),
+		dump: connect.NewClient[scorev1.DumpJobRequest, scorev1.DumpPart](
+			httpClient,
+			baseURL+PeerServiceDumpProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("Dump")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -167,6 +177,7 @@ type peerServiceClient struct {
 	stdio   *connect.Client[scorev1.StdioUp, scorev1.StdioDown]
 	collect *connect.Client[scorev1.CollectRequest, scorev1.CollectResponse]
 	relay   *connect.Client[scorev1.RelayRequest, scorev1.RelayResponse]
+	dump    *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
 }
 
 // Stdio calls score.v1.PeerService.Stdio.
@@ -184,6 +195,11 @@ func (c *peerServiceClient) Relay(ctx context.Context, req *connect.Request[scor
 	return c.relay.CallUnary(ctx, req)
 }
 
+// Dump calls score.v1.PeerService.Dump.
+func (c *peerServiceClient) Dump(ctx context.Context, req *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error) {
+	return c.dump.CallServerStream(ctx, req)
+}
+
 // PeerServiceHandler is an implementation of the score.v1.PeerService service.
 type PeerServiceHandler interface {
 	// Stdio relays the input and output of a job's ranks on this node.
@@ -193,6 +209,8 @@ type PeerServiceHandler interface {
 	// Relay carries one message between the stewards of a job, or of two jobs of
 	// one user.
 	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
+	// Dump copies the contexts of a job's ranks on this node.
+	Dump(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error
 }
 
 // NewPeerServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -220,6 +238,12 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(peerServiceMethods.ByName("Relay")),
 		connect.WithHandlerOptions(opts...),
 	)
+	peerServiceDumpHandler := connect.NewServerStreamHandler(
+		PeerServiceDumpProcedure,
+		svc.Dump,
+		connect.WithSchema(peerServiceMethods.ByName("Dump")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.PeerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case PeerServiceStdioProcedure:
@@ -228,6 +252,8 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 			peerServiceCollectHandler.ServeHTTP(w, r)
 		case PeerServiceRelayProcedure:
 			peerServiceRelayHandler.ServeHTTP(w, r)
+		case PeerServiceDumpProcedure:
+			peerServiceDumpHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -247,4 +273,8 @@ func (UnimplementedPeerServiceHandler) Collect(context.Context, *connect.Request
 
 func (UnimplementedPeerServiceHandler) Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Relay is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) Dump(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Dump is not implemented"))
 }

@@ -56,6 +56,8 @@ const (
 	JobServiceWaitJobProcedure = "/score.v1.JobService/WaitJob"
 	// JobServiceListChannelsProcedure is the fully-qualified name of the JobService's ListChannels RPC.
 	JobServiceListChannelsProcedure = "/score.v1.JobService/ListChannels"
+	// JobServiceDumpJobProcedure is the fully-qualified name of the JobService's DumpJob RPC.
+	JobServiceDumpJobProcedure = "/score.v1.JobService/DumpJob"
 	// ClusterServiceListNodesProcedure is the fully-qualified name of the ClusterService's ListNodes
 	// RPC.
 	ClusterServiceListNodesProcedure = "/score.v1.ClusterService/ListNodes"
@@ -93,6 +95,8 @@ type JobServiceClient interface {
 	WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error)
 	// ListChannels tells how the channels of running jobs' ranks are.
 	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
+	// DumpJob copies the contexts of a running job's ranks.
+	DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error)
 }
 
 // NewJobServiceClient constructs a client for the score.v1.JobService service. By default, it uses
@@ -160,6 +164,12 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(jobServiceMethods.ByName("ListChannels")),
 			connect.WithClientOptions(opts...),
 		),
+		dumpJob: connect.NewClient[scorev1.DumpJobRequest, scorev1.DumpPart](
+			httpClient,
+			baseURL+JobServiceDumpJobProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("DumpJob")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -174,6 +184,7 @@ type jobServiceClient struct {
 	signalJob    *connect.Client[scorev1.SignalJobRequest, scorev1.SignalJobResponse]
 	waitJob      *connect.Client[scorev1.WaitJobRequest, scorev1.WaitJobResponse]
 	listChannels *connect.Client[scorev1.ListChannelsRequest, scorev1.ListChannelsResponse]
+	dumpJob      *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
 }
 
 // Submit calls score.v1.JobService.Submit.
@@ -221,6 +232,11 @@ func (c *jobServiceClient) ListChannels(ctx context.Context, req *connect.Reques
 	return c.listChannels.CallUnary(ctx, req)
 }
 
+// DumpJob calls score.v1.JobService.DumpJob.
+func (c *jobServiceClient) DumpJob(ctx context.Context, req *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error) {
+	return c.dumpJob.CallServerStream(ctx, req)
+}
+
 // JobServiceHandler is an implementation of the score.v1.JobService service.
 type JobServiceHandler interface {
 	// Submit commits a job; the reply means a majority has it on disk.
@@ -236,6 +252,8 @@ type JobServiceHandler interface {
 	WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error)
 	// ListChannels tells how the channels of running jobs' ranks are.
 	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
+	// DumpJob copies the contexts of a running job's ranks.
+	DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error
 }
 
 // NewJobServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -299,6 +317,12 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(jobServiceMethods.ByName("ListChannels")),
 		connect.WithHandlerOptions(opts...),
 	)
+	jobServiceDumpJobHandler := connect.NewServerStreamHandler(
+		JobServiceDumpJobProcedure,
+		svc.DumpJob,
+		connect.WithSchema(jobServiceMethods.ByName("DumpJob")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.JobService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case JobServiceSubmitProcedure:
@@ -319,6 +343,8 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 			jobServiceWaitJobHandler.ServeHTTP(w, r)
 		case JobServiceListChannelsProcedure:
 			jobServiceListChannelsHandler.ServeHTTP(w, r)
+		case JobServiceDumpJobProcedure:
+			jobServiceDumpJobHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -362,6 +388,10 @@ func (UnimplementedJobServiceHandler) WaitJob(context.Context, *connect.Request[
 
 func (UnimplementedJobServiceHandler) ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.ListChannels is not implemented"))
+}
+
+func (UnimplementedJobServiceHandler) DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.DumpJob is not implemented"))
 }
 
 // ClusterServiceClient is a client for the score.v1.ClusterService service.

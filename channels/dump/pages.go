@@ -1,0 +1,98 @@
+package dump
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"score/channels/abi"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrTooLarge: an image has more pages in use than were allowed.
+var ErrTooLarge = errors.New("dump: the contexts are too large")
+
+// page is one page of an image that is not empty.
+type page struct {
+	number uint32
+	data   []byte
+}
+
+// Pages are those of an image that are not empty.
+type Pages struct {
+	pages []page
+	bytes int64
+}
+
+// Bytes is how much memory they take.
+func (p *Pages) Bytes() int64 { return p.bytes }
+
+// Collect copies the pages of an image that are not empty; ErrTooLarge if they are more than so many
+// bytes. It reads the file, so that no page is made by looking at it, and none can fault.
+func Collect(image *os.File, most int64) (*Pages, error) {
+	p := &Pages{}
+	err := eachPage(image, func(number uint32, data []byte) bool {
+		p.pages = append(p.pages, page{number, slices.Clone(data)})
+		p.bytes += abi.PageBytes
+		return p.bytes <= most
+	})
+	if err == nil && p.bytes > most {
+		err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, most)
+	}
+	return p, err
+}
+
+// Still says that the image is as it was collected. Then nothing was changed between the end of
+// collecting and the beginning of this look, so that all pages are of one instant.
+func (p *Pages) Still(image *os.File) bool {
+	next, same := 0, true
+	err := eachPage(image, func(number uint32, data []byte) bool {
+		same = next < len(p.pages) && p.pages[next].number == number && bytes.Equal(p.pages[next].data, data)
+		next++
+		return same
+	})
+	return err == nil && same && next == len(p.pages)
+}
+
+// chunkPages is how many pages are read at a time.
+const chunkPages = 16
+
+// eachPage tells of the pages that are not empty, in order, until tell is false.
+func eachPage(image *os.File, tell func(number uint32, data []byte) bool) error {
+	buffer := make([]byte, chunkPages*abi.PageBytes)
+	fd := int(image.Fd())
+	for at := int64(0); ; {
+		from, err := unix.Seek(fd, at, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			return nil // only a hole follows
+		}
+		if err != nil {
+			return fmt.Errorf("dump: looking for the pages in use: %w", err)
+		}
+		end, err := unix.Seek(fd, from, unix.SEEK_HOLE)
+		if err != nil {
+			return fmt.Errorf("dump: looking for the pages in use: %w", err)
+		}
+		from -= from % abi.PageBytes
+		for at = from; at < end; {
+			n, err := image.ReadAt(buffer[:min(int64(len(buffer)), (end-at+abi.PageBytes-1)/abi.PageBytes*abi.PageBytes)], at)
+			if err != nil && !errors.Is(err, io.EOF) || n == 0 {
+				return fmt.Errorf("dump: reading the image: %w", err)
+			}
+			for data := buffer[:n/abi.PageBytes*abi.PageBytes]; len(data) > 0; data = data[abi.PageBytes:] {
+				if !empty(data[:abi.PageBytes]) && !tell(uint32(at/abi.PageBytes), data[:abi.PageBytes]) {
+					return nil
+				}
+				at += abi.PageBytes
+			}
+		}
+	}
+}
+
+var zeros [abi.PageBytes]byte
+
+func empty(data []byte) bool { return bytes.Equal(data, zeros[:]) }

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+func jobDumpCommand(c *caller) *cobra.Command {
+	var dir string
+	var rank int64
+	command := &cobra.Command{
+		Use:               "dump JOB",
+		Short:             "write the channels of a job's ranks to files, to be read with scored channel read",
+		ValidArgsFunction: c.completeJobs(0, 1, false),
+		Long: `Writes each channel of a running job's ranks to a file rankR.channelC.image, for
+debugging: state, counters, the messages that wait in its inbox, and of each rank
+on another node sequence numbers and unacknowledged messages. The files hold
+messages and are yours alone. 'scored channel read' prints them.
+
+The channels of a node are copied while nothing in them moves: while the job's gang
+is not on, or its ranks sleep. Of a job that is always on and always busy a node
+copies them after a second as they are, and says which changed meanwhile.`,
+		Args: needs(1, "one job"),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			ids, err := parseJobs(arguments)
+			if err != nil {
+				return err
+			}
+			request := &scorev1.DumpJobRequest{JobId: ids[0]}
+			if rank >= 0 {
+				request.OneRank, request.Rank = true, uint32(min(rank, 1<<32-1))
+			}
+			if dir == "" {
+				dir = fmt.Sprintf("score-%d.dump", ids[0])
+			}
+			return dumpJob(command, daemon, request, dir)
+		}),
+	}
+	command.Flags().StringVarP(&dir, "dir", "d", "", "the `directory` for the files, made if it is not there (default: score-JOB.dump)")
+	command.Flags().Int64Var(&rank, "rank", -1, "channels of this `rank` only")
+	return command
+}
+
+// errPartial: what was to be dumped is not all there; it was said what is missing.
+var errPartial = errors.New("the dump is not complete")
+
+func dumpJob(command *cobra.Command, daemon *client.Client, request *scorev1.DumpJobRequest, dir string) error {
+	stream, err := daemon.Jobs.DumpJob(command.Context(), connect.NewRequest(request))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }()
+	d := &dumpFiles{command: command, dir: dir}
+	for err == nil && stream.Receive() {
+		err = d.take(stream.Msg())
+	}
+	if err == nil {
+		err = stream.Err()
+	}
+	err = errors.Join(err, d.finish(err == nil))
+	switch {
+	case err != nil:
+		return err
+	case d.trouble:
+		return errPartial
+	case d.files == 0:
+		return fmt.Errorf("job %d has no channels; only programs that use them (score/pm) have", request.GetJobId())
+	default:
+		return nil
+	}
+}
+
+// dumpFiles writes what comes to files. One has its name only when it is complete.
+type dumpFiles struct {
+	command *cobra.Command
+	dir     string
+	file    *os.File
+	head    *scorev1.DumpHead
+	bytes   uint64
+	files   int
+	trouble bool
+}
+
+func (d *dumpFiles) take(part *scorev1.DumpPart) error {
+	switch p := part.GetPart().(type) {
+	case *scorev1.DumpPart_Head:
+		if err := d.finish(true); err != nil {
+			return err
+		}
+		return d.begin(p.Head)
+	case *scorev1.DumpPart_Data:
+		if d.file == nil {
+			return errors.New("the daemon sent a dump without a head")
+		}
+		d.bytes += uint64(len(p.Data))
+		_, err := d.file.Write(p.Data)
+		return err
+	case *scorev1.DumpPart_Trouble:
+		d.trouble = true
+		if err := d.finish(false); err != nil { // the node broke off in the middle
+			return err
+		}
+		fmt.Fprintln(d.command.ErrOrStderr(), "scored: "+printable(p.Trouble))
+	}
+	return nil
+}
+
+const (
+	dumpDirMode  = 0o700
+	dumpFileMode = 0o600
+)
+
+func (d *dumpFiles) begin(head *scorev1.DumpHead) error {
+	if err := os.MkdirAll(d.dir, dumpDirMode); err != nil {
+		return fmt.Errorf("no directory for the dump: %w; choose another with --dir", err)
+	}
+	file, err := os.CreateTemp(d.dir, ".score-dump-*") // for nobody else
+	if err != nil {
+		return fmt.Errorf("the dump cannot be written: %w", err)
+	}
+	d.file, d.head, d.bytes = file, head, 0
+	return file.Chmod(dumpFileMode)
+}
+
+// finish gives the file its name, if it is complete, else removes it.
+func (d *dumpFiles) finish(complete bool) error {
+	if d.file == nil {
+		return nil
+	}
+	temporary := d.file.Name()
+	err := d.file.Close()
+	d.file = nil
+	path := filepath.Join(d.dir, "rank"+strconv.Itoa(int(d.head.GetRank()))+".channel"+strconv.Itoa(int(d.head.GetChannel()))+".image")
+	if complete && err == nil {
+		err = os.Rename(temporary, path)
+	}
+	if !complete || err != nil {
+		return errors.Join(err, os.Remove(temporary))
+	}
+	d.files++
+	_, err = fmt.Fprintf(d.command.OutOrStdout(), "%s  %s  %s\n", path, shortBytes(d.bytes), takenWords(d.head.GetGangOn(), d.head.GetMoving()))
+	return err
+}
+
+// takenWords say how far what was dumped is of one instant.
+func takenWords(on, moving bool) string {
+	switch {
+	case moving:
+		return "changed while it was copied"
+	case on:
+		return "its gang was on, and nothing moved"
+	default:
+		return "its gang was not on"
+	}
+}

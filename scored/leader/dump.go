@@ -1,0 +1,39 @@
+package leader
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"score/scored/api/scorev1"
+)
+
+// DumpSources are the nodes that have contexts of a running job, which the caller must control; of one rank
+// if that is asked for.
+func (l *Leader) DumpSources(ctx context.Context, r *scorev1.DumpJobRequest, caller Caller) ([]*Source, error) {
+	return consult(ctx, l, func(b *brain, answer func([]*Source, error)) {
+		jobs, err := l.jobsOf(b, r.GetJobId(), caller)
+		switch {
+		case err != nil:
+			answer(nil, err)
+		case r.GetJobId() == 0 || jobs[0].state != running && jobs[0].state != ending:
+			answer(nil, fmt.Errorf("%w: job %d does not run yet; it has no channels", ErrState, r.GetJobId()))
+		default:
+			answer(b.dumpSources(jobs[0], r))
+		}
+	})
+}
+
+func (b *brain) dumpSources(j *job, r *scorev1.DumpJobRequest) (sources []*Source, err error) {
+	if r.GetOneRank() && r.GetRank() >= j.spec.GetTasks() {
+		return nil, fmt.Errorf("%w: job %d has no rank %d", ErrInvalid, j.id, r.GetRank())
+	}
+	for _, p := range j.parts {
+		n := b.nodes[p.Node]
+		if n == nil || p.done || r.GetOneRank() && !slices.Contains(p.Ranks, r.GetRank()) {
+			continue
+		}
+		sources = append(sources, &Source{Job: j.id, Node: p.Node, Address: n.address})
+	}
+	return sources, nil
+}
