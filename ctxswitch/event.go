@@ -66,7 +66,9 @@ func (e Event) StopAwaited() Event {
 // without a cgroup the processes born last have not been reached.
 func JobLaunched(job JobID) Event { return Event{Kind: EventJobLaunched, Job: job} }
 
-// JobAdopted tells of a job that a former agent had launched.
+// JobAdopted tells of a job that a former agent had launched. It counts as frozen if it was
+// told to stop, whether or not all of its processes stand still yet: one that is taken for running
+// is never thawed.
 func JobAdopted(job JobID, contexts int, frozen bool) Event {
 	return Event{Kind: EventJobAdopted, Job: job, Contexts: contexts, Frozen: frozen}
 }
