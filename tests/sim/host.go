@@ -96,6 +96,9 @@ func (k *cluster) adopt(p *part) {
 		}
 	}
 	still := p.launched && (p.frozen || p.stop.Seq != 0) // told to stop
+	// An agent may leave what stands still as far from its channel as it is, or bring all back and have it
+	// leave anew.
+	kept := still && k.dicePad.chance(500)
 	contexts := 0
 	for _, e := range p.ends {
 		if !e.made {
@@ -107,7 +110,7 @@ func (k *cluster) adopt(p *part) {
 		c.lookAt, c.retryAt = 0, 0
 		c.img.SetOwner(abi.RoleAgent, channels.Process{Pid: agentPid + uint32(h.life)})
 		c.agent = c.driver(abi.RoleAgent, c.d.Size)
-		p.residence.Found(w.now, &c.member, still)
+		p.residence.Found(w.now, &c.member, kept)
 		if p.released {
 			p.residence.Release(w.now)
 			p.residence.Settle(w.now)
@@ -117,11 +120,15 @@ func (k *cluster) adopt(p *part) {
 		return
 	}
 	p.connected = contexts > 0
-	if p.launched {
+	switch {
+	case !p.launched:
+		k.tell(h, p.kind(ctxswitch.JobAdded(p.id(), 0)))
+	case kept || !still:
 		k.tell(h, p.kind(ctxswitch.JobAdopted(p.id(), contexts, still)))
 		return
+	default:
+		k.tell(h, p.kind(ctxswitch.JobAdopted(p.id(), 0, still)))
 	}
-	k.tell(h, p.kind(ctxswitch.JobAdded(p.id(), 0)))
 	if p.connected {
 		k.tell(h, ctxswitch.JobConnected(p.id()))
 	}
