@@ -30,6 +30,7 @@ type Agent struct {
 	log     *zap.Logger
 	key     *bearer
 	bootID  string   // tells this run from an earlier one
+	socket  string   // the name of the ranks' socket
 	cpuIDs  []uint32 // options.CPUs
 	notes   []string // what the node lacks
 	address string   // where servers and other agents reach it
@@ -71,6 +72,7 @@ func New(options Options) (*Agent, error) {
 		cpuIDs:  make([]uint32, len(options.CPUs)),
 		jobs:    newTable(),
 	}
+	a.socket = a.bootID
 	for i, cpu := range options.CPUs {
 		a.cpuIDs[i] = uint32(cpu)
 	}
@@ -102,13 +104,6 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	defer unlock()
 	a.bePunctual()
-	listener, err := a.listenBoth()
-	if err != nil {
-		return fmt.Errorf("the node cannot listen: %w; choose another address with listen", err)
-	}
-	defer listener.Close()
-	defer a.closePlane() // serve has, unless it was not reached
-	a.address = listener.Addr().String()
 	if a.switcher, err = switcher.New(switcher.Options{Realtime: a.options.EnableRealtime, Logger: a.log}); err != nil {
 		return err
 	}
@@ -116,7 +111,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.pool, err = stewards.Open(stewards.Options{
+	var orphans []*stewards.Orphan
+	a.pool, orphans, err = stewards.Open(stewards.Options{
 		Exe:     a.options.StewardExe,
 		RunDir:  a.options.RunDir,
 		Cluster: a.options.Cluster,
@@ -130,7 +126,16 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.serve(ctx, listener)
+	listener, err := a.listenAs(orphans)
+	if err != nil {
+		// What was found goes on without an agent; where nothing was, nothing stays.
+		_ = a.pool.Close(ctx)
+		return fmt.Errorf("the node cannot listen: %w; choose another address with listen", err)
+	}
+	defer listener.Close()
+	defer a.closePlane() // serve has, unless it was not reached
+	a.address = listener.Addr().String()
+	return a.serve(ctx, listener, orphans)
 }
 
 // openRoot makes the node's control group; it is nil where signals are used.

@@ -12,6 +12,7 @@ import (
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
 	"score/nodeagent/metrics"
+	"score/nodeagent/stewards"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
 )
@@ -24,18 +25,26 @@ const listenTries = 16
 // number: who knows the agent's address knows its directory's.
 func (a *Agent) listenBoth() (listener net.Listener, err error) {
 	for range listenTries {
-		if listener, err = net.Listen("tcp", a.options.Listen); err != nil {
-			return nil, err
-		}
-		if err = a.openPlane(listener.Addr()); err == nil {
+		if listener, err = a.listenAt(a.options.Listen); err == nil {
 			return listener, nil
 		}
-		listener.Close()
 		if _, port, split := net.SplitHostPort(a.options.Listen); split != nil || port != "0" || !errors.Is(err, unix.EADDRINUSE) {
 			break
 		}
 	}
 	return nil, err
+}
+
+func (a *Agent) listenAt(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.openPlane(listener.Addr()); err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return listener, nil
 }
 
 func (a *Agent) openPlane(at net.Addr) error {
@@ -45,7 +54,7 @@ func (a *Agent) openPlane(at net.Addr) error {
 	}
 	a.plane, err = dataplane.Open(dataplane.Options{
 		Address:    address,
-		Name:       a.bootID,
+		Name:       a.socket,
 		Cluster:    a.options.Cluster,
 		ClusterKey: a.options.ClusterKey,
 		Logger:     a.log,
@@ -79,19 +88,40 @@ func (a *Agent) closePlane() {
 
 // openChannels makes the job known to the data plane, before any node may start it, and
 // says where its ranks find that. A job that cannot be there runs without.
-func (j *job) openChannels(steward int) (socket string) {
-	channels, err := j.agent.plane.Add(j.ctx, j.order, steward)
+func (j *job) openChannels(steward *stewards.Steward) (socket string) {
+	j.keeper = newKeeper(steward.Socket(), j.id)
+	channels, err := j.agent.plane.Add(j.ctx, j.order, steward.Pid(), dataplane.Spares{Keep: j.keeper.keep})
 	if err != nil {
 		j.agent.log.Warn("a job's programs cannot open channels", zap.Uint64("job", j.id), zap.Error(err))
 		return ""
 	}
+	j.haveChannels(channels)
+	return j.agent.plane.Socket()
+}
+
+// reopenChannels makes the data plane know a job of a former agent, with the contexts that its
+// steward has kept.
+func (j *job) reopenChannels() error {
+	j.keeper = newKeeper(j.steward.Socket(), j.id)
+	kept, err := j.keeper.reopen(j.ctx)
+	if err != nil {
+		return err
+	}
+	channels, err := j.agent.plane.Add(j.ctx, j.order, j.steward.Pid(), dataplane.Spares{Keep: j.keeper.keep, Kept: kept})
+	if err != nil {
+		return err
+	}
+	j.haveChannels(channels)
+	return nil
+}
+
+func (j *job) haveChannels(channels *dataplane.Job) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.channels = channels
 	if j.done != nil {
 		channels.Leave(0)
 	}
-	return j.agent.plane.Socket()
 }
 
 // withChannels does something with the job's part of the data plane, if it has one.

@@ -114,7 +114,7 @@ func (j *job) stewardGone(err error) {
 		sleep(j.agent.forced, killPause)
 	}
 	if group, _ := steward.Groups(); group == "" {
-		killStrays(j.agent.forced, j.mark())
+		killStrays(j.agent.forced, j.mark)
 	}
 	usage := &scorev1.Usage{}
 	if cpu, err := steward.CPUTime(); err == nil {
@@ -203,6 +203,9 @@ func (j *job) retire() {
 	if !j.isOver() {
 		_ = steward.Kill()
 		j.escalate()
+	}
+	if j.keeper != nil {
+		j.keeper.close()
 	}
 	j.agent.pool.Retire(j.agent.working, steward, j.reading)
 }

@@ -67,20 +67,64 @@ func (x *exchange) lost(node int, reason string) {
 
 // carryOut does what the machine says. The caller holds mu.
 func (x *exchange) carryOut(effects []fence.Effect) {
+	sent := new(sync.WaitGroup)
+	sends := false
 	for _, effect := range effects {
 		switch effect.Kind {
 		case fence.Send:
-			x.send(effect.To, effect.Message)
+			sends = true
+			x.send(effect.To, effect.Message, sent)
 		case fence.Done:
-			delete(x.open, effect.Message.Op)
-			x.answer(&stewardpb.CollectiveResult{
-				Kind:     uint32(effect.Message.Op.Kind),
-				Sequence: effect.Message.Op.Seq,
-				Data:     [][]byte{effect.Message.Data},
+			if !sends {
+				x.done(effect.Message)
+				continue
+			}
+			message := effect.Message // the effects are the machine's
+			x.job.agent.workers.Go(func() {
+				// A steward that has the result does not ask for it again: this agent may be lost
+				// only when the others have it as well.
+				sent.Wait()
+				x.mu.Lock()
+				defer x.mu.Unlock()
+				x.done(message)
 			})
 		case fence.Failed:
 			x.fail(effect.Err)
 		}
+	}
+}
+
+// done gives the steward a result, unless the exchanges have failed meanwhile. The caller holds mu.
+func (x *exchange) done(m fence.Message) {
+	if !x.open[m.Op] {
+		return
+	}
+	delete(x.open, m.Op)
+	x.answer(&stewardpb.CollectiveResult{
+		Kind:     uint32(m.Op.Kind),
+		Sequence: m.Op.Seq,
+		Data:     [][]byte{m.Data},
+	})
+}
+
+// askAgain has the other nodes repeat what an agent before this one has heard.
+func (x *exchange) askAgain() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.machine == nil {
+		return
+	}
+	for _, node := range x.machine.Neighbours() {
+		x.carry(node, &scorev1.CollectRequest{Again: true}, nil)
+	}
+}
+
+// again repeats what a node has forgotten that has restarted.
+func (x *exchange) again(node int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.machine != nil {
+		x.carryOut(x.machine.Repeat(node))
 	}
 }
 
@@ -103,19 +147,27 @@ func (x *exchange) answer(result *stewardpb.CollectiveResult) {
 	}
 }
 
-// send carries a message to another node, and ends the exchanges if it cannot
-// be reached.
-func (x *exchange) send(to int, message fence.Message) {
+// send carries a message to another node; sent is told when it has arrived.
+func (x *exchange) send(to int, message fence.Message, sent *sync.WaitGroup) {
+	x.carry(to, &scorev1.CollectRequest{
+		Kind:     uint32(message.Op.Kind),
+		Sequence: message.Op.Seq,
+		Down:     message.Step == fence.Down,
+		Data:     message.Data,
+	}, sent)
+}
+
+// carry delivers a request to another node, and ends the exchanges if it cannot be reached.
+func (x *exchange) carry(to int, request *scorev1.CollectRequest, delivered *sync.WaitGroup) {
 	place := x.job.order.GetPlaces()[to]
-	request := &scorev1.CollectRequest{
-		JobId:         x.job.id,
-		Kind:          uint32(message.Op.Kind),
-		Sequence:      message.Op.Seq,
-		FromNodeIndex: x.job.order.GetNodeIndex(),
-		Down:          message.Step == fence.Down,
-		Data:          message.Data,
+	request.JobId, request.FromNodeIndex = x.job.id, x.job.order.GetNodeIndex()
+	if delivered != nil {
+		delivered.Add(1)
 	}
 	x.job.agent.workers.Go(func() {
+		if delivered != nil {
+			defer delivered.Done()
+		}
 		err := x.job.agent.peers.collect(x.job.ctx, place.GetAddress(), request)
 		if err == nil || x.job.ctx.Err() != nil {
 			return
@@ -145,6 +197,10 @@ func (a *Agent) collect(_ context.Context, request *scorev1.CollectRequest) erro
 	j := a.jobs.get(request.GetJobId())
 	if j == nil || j.exchange == nil {
 		return fmt.Errorf("job %d has no part on node %s", request.GetJobId(), a.options.Name)
+	}
+	if request.GetAgain() {
+		j.exchange.again(int(request.GetFromNodeIndex()))
+		return nil
 	}
 	if request.GetKind() > maxKind {
 		return fmt.Errorf("there is no collective of kind %d", request.GetKind())

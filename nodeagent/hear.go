@@ -102,9 +102,20 @@ func exitKind(m *scorev1.RankExited) metrics.ID {
 	}
 }
 
+// maxNotes bounds the sentences that wait for a leader.
+const maxNotes = 16
+
 // note tells the user something, once.
 func (j *job) note(text string) {
-	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: j.id, Text: text}}}, false)
+	message := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: j.id, Text: text}}}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.agent.connected.Load():
+		j.tellLocked(message, false)
+	case len(j.notes) < maxNotes:
+		j.notes = append(j.notes, message)
+	}
 }
 
 // notices passes on what the switching thread has to say, until it is closed.

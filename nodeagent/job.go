@@ -19,6 +19,9 @@ type job struct {
 	agent *Agent
 	id    uint64
 	order *scorev1.Prepare
+	// mark is in the environment of all its processes: what names the job among all
+	// that ever ran on this machine.
+	mark string
 	// ctx ends when the job is forgotten.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -32,12 +35,16 @@ type job struct {
 	exchange *exchange
 	// relays counts messages to other stewards that are on their way.
 	relays atomic.Int32
+	// keeper has the contexts outlive this agent; nil before there can be any. It is set
+	// before claimed is closed.
+	keeper *keeper
 
 	mu        sync.Mutex
 	steward   *stewards.Steward
 	channels  *dataplane.Job // nil before it has a steward, and if it cannot have any
 	handle    *switcher.Handle
 	kept      []*scorev1.AgentMessage // what a new stream must be told again
+	notes     []*scorev1.AgentMessage // what the next stream is to be told, once
 	done      *scorev1.AgentMessage   // NodeDone, once over
 	killed    bool
 	forgotten bool
@@ -69,6 +76,10 @@ func (j *job) tellAgain() {
 	for _, message := range j.kept {
 		j.agent.link.Send(message)
 	}
+	for _, message := range j.notes {
+		j.agent.link.Send(message)
+	}
+	j.notes = nil
 }
 
 // answered drops the kept requests that the leader has answered.

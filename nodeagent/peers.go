@@ -18,12 +18,12 @@ const (
 	// maxMessage bounds a message that is read; the largest is the data of a
 	// collective.
 	maxMessage = fence.MaxBytes + 1<<20
-	// collectTries is how often a step of a collective is sent before its
-	// receiver is taken for lost; a restart of its network takes longer, and
-	// then the job is lost.
-	collectTries = 3
-	// collectPause is the time between two of them.
-	collectPause = 200 * time.Millisecond
+	// collectPatience is how long a step of a collective is sent before its
+	// receiver is taken for lost: its agent may be starting anew, and the leader gives
+	// it 10 s for that before it ends the job.
+	collectPatience = 15 * time.Second
+	// collectPause is the time between two tries.
+	collectPause = 100 * time.Millisecond
 	// collectTimeout bounds one of them: the largest data on a slow network.
 	collectTimeout = 30 * time.Second
 	// stdioPatience is how long an early reader waits for its job to come: a
@@ -72,11 +72,9 @@ func (p *peers) collect(ctx context.Context, address string, request *scorev1.Co
 	if err = CheckLoopback("address", address); err != nil {
 		return err
 	}
-	for try := range collectTries {
-		if try > 0 {
-			sleep(ctx, collectPause)
-		}
-		if err = p.collectOnce(ctx, address, request); err == nil || connect.CodeOf(err) != connect.CodeUnavailable {
+	for limit := time.Now().Add(collectPatience); ; sleep(ctx, collectPause) {
+		err = p.collectOnce(ctx, address, request)
+		if err == nil || connect.CodeOf(err) != connect.CodeUnavailable || time.Now().After(limit) || ctx.Err() != nil {
 			break
 		}
 	}
@@ -104,6 +102,16 @@ func (p *peers) relay(ctx context.Context, address string, request *scorev1.Rela
 	defer cancel()
 	_, err := p.at(address).Relay(ctx, connect.NewRequest(request))
 	return err
+}
+
+// ConfirmOutput implements scorev1connect.PeerServiceHandler.
+func (a peerService) ConfirmOutput(_ context.Context, request *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
+	if j := a.jobs.get(request.Msg.GetJobId()); j != nil {
+		if steward := j.stewardOf(); steward != nil {
+			_ = steward.Taken(request.Msg.GetSequence()) // a steward that is gone keeps nothing
+		}
+	}
+	return connect.NewResponse(&scorev1.ConfirmOutputResponse{}), nil
 }
 
 func (p *peers) close() { p.client.CloseIdleConnections() }

@@ -45,7 +45,8 @@ func (a *Agent) prepare(order *scorev1.Prepare) {
 	if len(order.GetPlaces()) > 1 {
 		j.exchange = newExchange(j)
 	}
-	order.Spec.Env = append(order.Spec.Env, j.mark())
+	j.mark = fmt.Sprintf("%s=%s-%d", markVariable, a.bootID, j.id)
+	order.Spec.Env = append(order.Spec.Env, j.mark)
 	a.jobs.add(j)
 	a.log.Info("job begins", zap.Uint64("job", j.id), zap.String("user", order.GetUser().GetUser()),
 		zap.Int("ranks", len(j.place().GetRanks())))
@@ -101,7 +102,7 @@ func (j *job) getReady() {
 	}
 	group, memory := steward.Groups()
 	err = steward.Prepare(&stewardpb.PrepareJob{
-		PmSocket:     j.openChannels(steward.Pid()),
+		PmSocket:     j.openChannels(steward),
 		Job:          j.order,
 		CpuIds:       j.agent.cpuIDs,
 		Cgroup:       group,
@@ -125,14 +126,19 @@ func (j *job) take(steward *stewards.Steward) bool {
 	if j.killed || j.forgotten {
 		return false
 	}
-	j.handle = j.agent.switcher.Add(switcher.Job{
+	j.handle = j.agent.switcher.Add(j.switched(steward))
+	return true
+}
+
+// switched is the job as the switching thread knows it.
+func (j *job) switched(steward *stewards.Steward) switcher.Job {
+	return switcher.Job{
 		ID:        ctxswitch.JobID(j.id),
 		Container: steward.Container,
 		Launch:    steward.Launch,
 		Signals:   steward.Container.FD() < 0,
 		TimeLimit: j.timeLimit(),
-	})
-	return true
+	}
 }
 
 // cannotPrepare tells that this node's part cannot become ready.

@@ -2,15 +2,11 @@ package nodeagent_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"score/nodeagent"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/leadertest"
 	"score/scored/api/scorev1"
@@ -116,38 +112,5 @@ func (n *node) gone() {
 			n.t.Fatalf("processes are left: %v", processesOf(n.t, n.options.RunDir))
 		}
 		time.Sleep(time.Millisecond)
-	}
-}
-
-func TestLeftoversAreSweptAway(t *testing.T) {
-	for _, mode := range modes {
-		t.Run(mode.name, func(t *testing.T) {
-			leader := startLeader(t)
-			n := newNode(t, leader, mode.change, func(o *nodeagent.Options) { o.Grace = patience })
-			process := exec.Command(n.options.StewardExe, append([]string{"agent"}, n.arguments()...)...)
-			process.Stderr = os.Stderr
-			if err := process.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { process.Process.Kill(); process.Wait() })
-			s := leader.Next(t)
-			clocked(t, s)
-			mustPrepare(t, s, n.order(1, "sh", "-c", "setsid sleep 1000 & exec sleep 1000"))
-			s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-			l := launched(t, s, 1)
-			process.Process.Kill()
-			process.Wait()
-			<-s.Gone()
-			if unix.Kill(int(l.GetPids()[0]), 0) != nil {
-				t.Error("the rank did not outlive its agent, though its steward shall wait")
-			}
-			n.run()
-			t.Cleanup(n.stop)
-			s = leader.Next(t)
-			if len(s.Hello.GetJobs()) > 0 {
-				t.Errorf("jobs %v", s.Hello.GetJobs())
-			}
-			n.gone()
-		})
 	}
 }

@@ -5,8 +5,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
+)
+
+const (
+	// lockPatience is how long the lock of an agent that was killed may last: a steward that it was
+	// starting has a copy, until the program runs.
+	lockPatience = 2 * time.Second
+	// lockPause is the time between two tries.
+	lockPause = 10 * time.Millisecond
 )
 
 // takeRunDir makes the agent's directory and locks it, so that a second agent
@@ -26,7 +35,12 @@ func takeRunDir(dir string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the run directory: %w", err)
 	}
-	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	for limit := time.Now().Add(lockPatience); ; time.Sleep(lockPause) {
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(limit) {
+			break
+		}
+	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		lock.Close()
 		return nil, fmt.Errorf("another agent uses the run directory %s; stop it, or give this one a name and a run_dir of its own", dir)

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"score/nodeagent/stewards"
 	"score/scored/api/scorev1/scorev1connect"
 )
 
@@ -24,7 +25,7 @@ const (
 
 // serve runs the parts of the agent, and stops them in the order in which they
 // need each other.
-func (a *Agent) serve(ctx context.Context, listener net.Listener) error {
+func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*stewards.Orphan) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	forced, force := context.WithCancel(context.Background())
@@ -36,6 +37,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener) error {
 	threadCtx, stopThread := context.WithCancel(context.Background())
 	thread.Go(func() { a.switcher.Run(threadCtx) })
 	thread.Go(func() { a.notices(threadCtx.Done()) })
+	a.adoptAll(orphans) // before anybody can ask for them
 
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}, a.key.handlerOptions()...))

@@ -25,10 +25,11 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	if err != nil {
 		return err
 	}
-	if first.GetJobId() == 0 {
+	open := first.GetOpen()
+	if open.GetJobId() == 0 {
 		return connect.NewError(connect.CodeInvalidArgument, errors.New("the first message names no job"))
 	}
-	j, err := a.jobWithOutput(ctx, first.GetJobId())
+	j, err := a.jobWithOutput(ctx, open.GetJobId())
 	if err != nil {
 		return err
 	}
@@ -37,7 +38,7 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	if steward == nil {
 		return drained(stream) // it could not be started
 	}
-	ranks, err := client.DialStdio(ctx, steward.Socket(), j.id)
+	ranks, err := client.DialStdio(ctx, steward.Socket(), j.id, open.GetSequence())
 	if err != nil {
 		a.log.Debug("no output, the steward is gone", zap.Uint64("job", j.id), zap.Error(err))
 		return drained(stream)

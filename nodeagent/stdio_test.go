@@ -14,24 +14,47 @@ import (
 
 	"score/nodeagent/leadertest"
 	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 )
 
-type stdio = connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown]
+// stdio is a reader as a server is one: it confirms what it has.
+type stdio struct {
+	*connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown]
+	peer scorev1connect.PeerServiceClient
+	ctx  context.Context
+	has  uint64 // the number of the last output that came
+}
+
+func (s *stdio) Receive() (*scorev1.StdioDown, error) {
+	m, err := s.BidiStreamForClient.Receive()
+	if mark := m.GetOutput().GetMark(); mark.GetSequence() > 0 {
+		s.has = mark.GetSequence()
+		_, _ = s.peer.ConfirmOutput(s.ctx, connect.NewRequest(mark)) // the next read tells of an agent that is gone
+	}
+	return m, err
+}
 
 // attach opens a job's output, as a server does.
 func attach(t testing.TB, n *node, s *leadertest.Session, job uint64) *stdio {
 	t.Helper()
+	return attachFrom(t, n, s, job, 0)
+}
+
+// attachFrom is for who has the output up to a number.
+func attachFrom(t testing.TB, n *node, s *leadertest.Session, job, has uint64) *stdio {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	stream := n.peer(s, testKey).Stdio(ctx)
+	peer := n.peer(s, testKey)
+	stream := peer.Stdio(ctx)
 	t.Cleanup(func() {
 		cancel()
 		stream.CloseRequest()
 		stream.CloseResponse()
 	})
-	if err := stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_JobId{JobId: job}}); err != nil {
+	if err := stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Open{Open: &scorev1.StdioOpen{JobId: job, Sequence: has}}}); err != nil {
 		t.Fatal(err)
 	}
-	return stream
+	return &stdio{stream, peer, ctx, has}
 }
 
 func input(data string, eof bool) *scorev1.StdioUp {
@@ -152,7 +175,7 @@ func TestWrongKeyIsKeptOut(t *testing.T) {
 			t.Errorf("key %q: Collect gave %v", key, err)
 		}
 		stream := n.peer(s, key).Stdio(t.Context())
-		stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_JobId{JobId: 1}})
+		stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Open{Open: &scorev1.StdioOpen{JobId: 1}}})
 		_, err = stream.Receive()
 		if connect.CodeOf(err) != connect.CodeUnauthenticated {
 			t.Errorf("key %q: Stdio gave %v", key, err)

@@ -3,10 +3,11 @@ package nodeagent
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,9 +21,14 @@ const markVariable = "SCORE_JOB_KEY"
 // strayPause is the time between two looks for strays.
 const strayPause = 10 * time.Millisecond
 
-// mark names the job among all that ever ran on this machine.
-func (j *job) mark() string {
-	return fmt.Sprintf("%s=%s-%d", markVariable, j.agent.bootID, j.id)
+// markIn finds the mark of a job in its environment.
+func markIn(env []string) string {
+	for _, variable := range slices.Backward(env) {
+		if strings.HasPrefix(variable, markVariable+"=") {
+			return variable
+		}
+	}
+	return ""
 }
 
 // killStrays ends all processes that carry the mark, until there is none or ctx

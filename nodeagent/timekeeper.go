@@ -49,5 +49,14 @@ func (t *timekeeper) estimate() clock.Estimate {
 	return estimate
 }
 
-// cluster converts an instant of this machine's monotonic clock.
-func (t *timekeeper) cluster(local int64) int64 { return local + t.estimate().Offset }
+// cluster converts an instant of this machine's monotonic clock; 0, which is no
+// instant, as long as the cluster's is not known.
+func (t *timekeeper) cluster(local int64) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	estimate, ok := t.filter.Estimate(realtime.Now())
+	if !ok {
+		return 0
+	}
+	return local + estimate.Offset
+}

@@ -25,6 +25,9 @@ type Context struct {
 	fd     int
 	driver *drive.Driver // the loop's
 
+	spared   chan struct{} // closed when it may be given out, or never will be; nil: it may
+	spareErr error         // why not; set before spared is closed
+
 	mode     atomic.Uint32        // of watch, for others to see
 	damaged  atomic.Bool          // nobody of this process touches the image again
 	counted  [len(counted)]uint64 // its counters when the job's account was last made; under the job's mu
@@ -58,6 +61,7 @@ func (j *Job) context(of name) (*Context, error) {
 	j.contexts[of] = c
 	j.account.all = append(j.account.all, c)
 	j.introduce(c)
+	j.spare(c)
 	if c.driver != nil {
 		j.node.loop.post(func() { j.node.loop.adopt(c) })
 		if !j.remote && j.connected != nil {
@@ -97,7 +101,11 @@ func (j *Job) make(of name) (*Context, error) {
 	if j.places == nil {
 		return c, nil
 	}
-	if err := c.connect(); err != nil {
+	socket, at, err := udp.Listen(j.node.Directory().Addr())
+	if err == nil {
+		err = c.connect(socket, at)
+	}
+	if err != nil {
 		_ = img.Close()
 		return nil, fmt.Errorf("node: the socket of a context: %w", err)
 	}
@@ -108,13 +116,9 @@ func (j *Job) make(of name) (*Context, error) {
 // nothing on which it could ride.
 const answerSoon = time.Microsecond
 
-// connect gives the context its socket and the agent's driver.
-func (c *Context) connect() error {
+// connect gives the context its socket, which it takes over, and the agent's driver.
+func (c *Context) connect(socket *os.File, at netip.AddrPort) error {
 	n := c.job.node
-	socket, at, err := udp.Listen(n.Directory().Addr())
-	if err != nil {
-		return err
-	}
 	port, err := udp.New(socket)
 	if err != nil {
 		socket.Close()

@@ -152,6 +152,8 @@ func (j *Job) whereIs(of name) (status uint8, port uint16) {
 		return link.StatusNotYet, 0
 	case c.damaged.Load():
 		return link.StatusEnded, 0
+	case !c.isSpared():
+		return link.StatusNotYet, 0
 	}
 	return link.StatusHere, c.at.Port()
 }

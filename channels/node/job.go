@@ -28,6 +28,7 @@ type Job struct {
 	channels int // of each rank; see JobConfig
 
 	connected func(*Job)
+	keep      func(Spare) error
 	done      func(Outcome)
 	order     order
 	residence residence.Machine // the loop's
@@ -49,21 +50,19 @@ type Job struct {
 
 func newJob(n *Node, config JobConfig) (*Job, error) {
 	j := &Job{
-		node: n, connected: config.Connected, done: config.Done, key: config.Key, ranks: slices.Clone(config.Ranks), places: config.Places, geometry: n.config.Geometry, channels: config.Channels,
+		node: n, connected: config.Connected, keep: config.Keep, done: config.Done, key: config.Key, ranks: slices.Clone(config.Ranks), places: config.Places, geometry: n.config.Geometry, channels: config.Channels,
 		contexts: map[name]*Context{}, ended: map[uint32]bool{}, conns: map[*net.UnixConn]struct{}{},
 	}
-	if err := j.settle(); err != nil {
+	err := j.settle()
+	if err == nil {
+		g := j.geometry.WithDefaults()
+		err = g.Check()
+	}
+	if err == nil && j.places != nil && !n.Directory().IsValid() {
+		err = fmt.Errorf("%w: ranks on other nodes, and this one has no directory", ErrJob)
+	}
+	if err = j.restore(config.Kept, err); err != nil {
 		return nil, err
-	}
-	g := j.geometry.WithDefaults()
-	if err := g.Check(); err != nil {
-		return nil, err
-	}
-	if j.places == nil {
-		return j, nil
-	}
-	if !n.Directory().IsValid() {
-		return nil, fmt.Errorf("%w: ranks on other nodes, and this one has no directory", ErrJob)
 	}
 	return j, nil
 }

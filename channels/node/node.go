@@ -111,6 +111,12 @@ type JobConfig struct {
 	// Connected is told when the job gets the first context with peers on other nodes: from
 	// now on a switch concerns it. Nil: nobody is. It must neither wait nor use the job but with Order.
 	Connected func(*Job)
+	// Keep is given each new context, to be told again in Kept to a node that comes after this one. Nobody
+	// gets the context, or learns where it is, before it returns nil. It may wait. Nil: contexts end with the node.
+	Keep func(Spare) error
+	// Kept are contexts that a node before this one has made. They come back as their processes and peers
+	// know them. The files become the job's, also if Add fails.
+	Kept []Spare
 	// Done is told how a step went that Order ordered, by the goroutine that drives: it must not wait.
 	Done func(Outcome)
 }
@@ -124,8 +130,9 @@ func (n *Node) Add(config JobConfig) (*Job, error) {
 	}
 	if err := n.enter(j); err != nil {
 		j.closeFiles()
-		return nil, err
+		return nil, errors.Join(err, j.close(j.list()))
 	}
+	j.bringUp()
 	return j, nil
 }
 

@@ -100,5 +100,9 @@ func (j *Job) serve(of name) (*Context, handover.Status) {
 	case c.damaged.Load():
 		return nil, handover.StatusGone
 	}
+	if err := c.awaitSpared(); err != nil {
+		j.node.log("a context could not be kept", j.key, of.rank, err)
+		return nil, handover.StatusExhausted
+	}
 	return c, handover.StatusOK
 }

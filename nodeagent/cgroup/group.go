@@ -99,6 +99,12 @@ func (g *Group) writeFreeze(state []byte) error {
 	return nil
 }
 
+// FreezeOrdered tells whether Freeze was the last order, by this process or by one before it.
+func (g *Group) FreezeOrdered() (bool, error) {
+	text, err := readFile(g.dir, "cgroup.freeze")
+	return strings.TrimSpace(text) == "1", err
+}
+
 // WaitFrozen waits until the kernel says that all processes are stopped; with
 // the zero deadline it only looks. It allocates nothing unless it has waited in
 // vain.

@@ -18,6 +18,9 @@ import (
 	"score/scored/api/scorev1"
 )
 
+// SocketPrefix begins the name of every plane's socket; Options.Name is the rest.
+const SocketPrefix = "@score-pm-"
+
 // ErrClosed: the plane was closed.
 var ErrClosed = errors.New("the agent stops")
 
@@ -66,7 +69,7 @@ func Open(o Options) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plane{options: o, jobs: map[int]*Job{}, leaving: map[*Job]bool{}, socket: "@score-pm-" + o.Name}
+	p := &Plane{options: o, jobs: map[int]*Job{}, leaving: map[*Job]bool{}, socket: SocketPrefix + o.Name}
 	p.node, err = node.Open(node.Config{
 		Address: o.Address, Faults: faults, Log: p.log, Priority: priority(o),
 		Channels: o.Channels,
@@ -88,9 +91,17 @@ func (p *Plane) Socket() string { return p.socket }
 // Totals are what the plane has done so far.
 func (p *Plane) Totals() node.Totals { return p.node.Totals() }
 
+// Spares are what a job's contexts outlive an agent by.
+type Spares struct {
+	// Keep is told of each context before anybody has it (node.JobConfig.Keep); nil: nobody is.
+	Keep func(node.Spare) error
+	// Kept are the contexts that a former agent has made. The files become the plane's.
+	Kept []node.Spare
+}
+
 // Add makes a job known whose order names this node; steward is the process that
 // starts its ranks. It waits for a job of the same number that is not gone yet.
-func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int) (*Job, error) {
+func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, spares Spares) (*Job, error) {
 	if err := p.awaitGone(ctx, order.GetJobId()); err != nil {
 		return nil, err
 	}
@@ -99,7 +110,7 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int) (*
 		return nil, err
 	}
 	j := newJob(p, order, steward)
-	config := node.JobConfig{Key: jobKey(p.options.ClusterKey, p.options.Cluster, j.id), Ranks: j.ranks, Places: where, Channels: given(order)}
+	config := node.JobConfig{Key: jobKey(p.options.ClusterKey, p.options.Cluster, j.id), Ranks: j.ranks, Places: where, Channels: given(order), Keep: spares.Keep, Kept: spares.Kept}
 	if j.handle, err = p.node.Add(p.switched(config, j.id)); err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func orderOf(id uint64, uid int, ranks ...uint32) *scorev1.Prepare {
 // add makes a job whose steward is this process.
 func add(t *testing.T, p *Plane, order *scorev1.Prepare) *Job {
 	t.Helper()
-	j, err := p.Add(t.Context(), order, os.Getpid())
+	j, err := p.Add(t.Context(), order, os.Getpid(), Spares{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			p := open(t)
-			j, err := p.Add(t.Context(), test.order, test.steward)
+			j, err := p.Add(t.Context(), test.order, test.steward, Spares{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +190,7 @@ func TestSameNumberAgain(t *testing.T) {
 	first := add(t, p, orderOf(5, os.Getuid(), 0))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := p.Add(ctx, orderOf(5, os.Getuid(), 0), os.Getpid()); err == nil {
+	if _, err := p.Add(ctx, orderOf(5, os.Getuid(), 0), os.Getpid(), Spares{}); err == nil {
 		t.Error("two jobs with one number")
 	}
 	first.Leave(LingerKilled)
@@ -205,7 +205,7 @@ func TestClosedPlaneTakesNoJob(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Add(t.Context(), orderOf(5, os.Getuid(), 0), os.Getpid()); err == nil {
+	if _, err := p.Add(t.Context(), orderOf(5, os.Getuid(), 0), os.Getpid(), Spares{}); err == nil {
 		t.Error("it took one")
 	}
 }

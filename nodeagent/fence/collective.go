@@ -25,6 +25,8 @@ type Collective interface {
 	Receive(from int, message Message) []Effect
 	// Repeat sends again what a node that has restarted may have forgotten.
 	Repeat(to int) []Effect
+	// Neighbours are the nodes that messages come from.
+	Neighbours() []int
 	// Lost ends all exchanges: node will not answer any more.
 	Lost(node int, reason string) []Effect
 }

@@ -275,6 +275,18 @@ func (t *Tree) Repeat(to int) []Effect {
 	return t.effects
 }
 
+// Neighbours implements Collective.
+func (t *Tree) Neighbours() []int {
+	var nodes []int
+	if t.self > 0 {
+		nodes = append(nodes, t.parent())
+	}
+	for i := range t.children {
+		nodes = append(nodes, t.child(i))
+	}
+	return nodes
+}
+
 // Lost implements Collective. The loss of any node ends the exchanges, also of
 // one that has already given its piece: it cannot get the result.
 func (t *Tree) Lost(node int, reason string) []Effect {

@@ -3,11 +3,14 @@ package steward
 import (
 	"errors"
 	"io"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
+	"score/nodeagent/steward/wire"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 )
@@ -68,9 +71,12 @@ func (s *steward) servePeer(p *peer, events uint32) {
 		if ok, err = p.next(&m); !ok || err != nil {
 			break
 		}
-		if p == s.control {
+		switch {
+		case p == s.control:
 			s.obey(&m)
-		} else {
+		case p.rights != nil:
+			err = s.keep(p, m.GetKeep())
+		default:
 			err = s.open(p, &m)
 		}
 		s.obeyLife()
@@ -100,14 +106,17 @@ func (s *steward) open(p *peer, m *stewardpb.ToSteward) error {
 	if open == nil {
 		return io.ErrUnexpectedEOF
 	}
-	if open.GetStdio() {
-		if id := open.GetJobId(); id != 0 && (s.job == nil || s.job.id != id) {
-			return errOtherJob
-		}
+	id := open.GetJobId()
+	switch {
+	case (open.GetStdio() || open.GetSpares()) && id != 0 && (s.job == nil || s.job.id != id):
+		return errOtherJob
+	case open.GetStdio():
 		delete(s.peers, p.id)
 		p.leave()
-		s.relay.post(func() { s.relay.attach(p) })
+		s.relay.post(func() { s.relay.attach(p, open.GetSequence()) })
 		return nil
+	case open.GetSpares():
+		return s.openSpares(p)
 	}
 	if old := s.control; old != nil {
 		s.control = nil // its end is no loss: the agent is here
@@ -146,6 +155,8 @@ func (s *steward) obey(m *stewardpb.ToSteward) {
 	case *stewardpb.ToSteward_AskRankStates:
 		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankStates{
 			RankStates: &scorev1.RankStatesReply{Request: body.AskRankStates, Ranks: s.rankStates()}}})
+	case *stewardpb.ToSteward_Taken:
+		s.relay.post(func() { s.relay.kept.take(body.Taken) })
 	case *stewardpb.ToSteward_Forget:
 		s.life.Forget(s.now())
 	case *stewardpb.ToSteward_Recycle:
@@ -205,11 +216,15 @@ func (s *steward) flush() {
 }
 
 func (s *steward) status() *stewardpb.Status {
-	status := &stewardpb.Status{Version: api.Version()}
+	status := &stewardpb.Status{Version: api.Version(), Protocol: wire.Protocol, Pid: int32(os.Getpid())}
 	if s.job == nil {
 		return status
 	}
-	status.JobId = s.job.id
+	status.JobId, status.Order = s.job.id, s.job.order
+	status.Starting, status.Forgotten = s.life.Phase() == life.Starting, s.life.Forgotten()
+	if s.mail.prepared != nil { // else it is in the hands of who prepares
+		status.CpuBeforeNanos = s.job.cpuBefore.Nanoseconds()
+	}
 	status.Prepared = s.mail.prepared.GetExitCode() == 0 && s.mail.prepared != nil
 	status.Launched = s.mail.launched != nil
 	status.Done = s.mail.done != nil

@@ -247,7 +247,10 @@ func TestAnotherAgentComes(t *testing.T) {
 		t.Errorf("exits: %v", s.GetExits())
 	}
 	fifo.write(t, "end\n")
-	if e := a.exit(0); e.GetRank() != 1 || e.GetExitCode() != 6 {
+	if e := a.exit(0); e.GetRank() != 0 || e.GetExitCode() != 5 {
+		t.Errorf("exit, told again: %v", e)
+	}
+	if e := a.exit(1); e.GetRank() != 1 || e.GetExitCode() != 6 {
 		t.Errorf("exit: %v", e)
 	}
 	a.done()

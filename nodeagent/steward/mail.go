@@ -37,12 +37,13 @@ const (
 // replay tells a new agent what Status does not hold.
 func (s *steward) replay() {
 	m := &s.mail
-	if m.prepared.GetExitCode() != 0 {
+	if m.prepared != nil {
 		s.send(preparedMessage(m.prepared))
 	}
 	if m.launched != nil {
 		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Launched{Launched: m.launched}})
 	}
+	s.replayExits()
 	if m.abort != nil {
 		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Abort{Abort: m.abort}})
 	}
@@ -57,6 +58,18 @@ func (s *steward) replay() {
 	}
 	if m.done != nil {
 		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_NodeDone{NodeDone: m.done}})
+	}
+}
+
+// replayExits tells the ends of ranks again, in the order of the ranks: their instants say which was first.
+func (s *steward) replayExits() {
+	if s.job == nil {
+		return
+	}
+	for k := range s.job.ranks {
+		if r := &s.job.ranks[k]; r.exited != nil {
+			s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankExited{RankExited: r.exited}})
+		}
 	}
 }
 

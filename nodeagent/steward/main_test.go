@@ -347,17 +347,37 @@ func (a *agent) do(err error) {
 	}
 }
 
-func (a *agent) stdio() *client.Stdio {
+// reader confirms what it receives at once.
+type reader struct {
+	*client.Stdio
+	agent *agent
+}
+
+func (r *reader) Receive() (out *scorev1.Output, drained bool, err error) {
+	out, drained, err = r.Stdio.Receive()
+	if number := out.GetMark().GetSequence(); number > 0 {
+		_ = r.agent.conn.Taken(number) // a test may have hung up
+	}
+	return out, drained, err
+}
+
+func (a *agent) stdio() *reader {
 	a.t.Helper()
 	return a.stdioOf(0)
 }
 
 // stdioOf is for the streams of one job, 0: of any.
-func (a *agent) stdioOf(job uint64) *client.Stdio {
+func (a *agent) stdioOf(job uint64) *reader {
+	a.t.Helper()
+	return &reader{a.stdioFrom(job, 0), a}
+}
+
+// stdioFrom is for a reader that has the output up to a number.
+func (a *agent) stdioFrom(job, has uint64) *client.Stdio {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s, err := client.DialStdio(ctx, a.process.Socket, job)
+	s, err := client.DialStdio(ctx, a.process.Socket, job, has)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -371,7 +391,7 @@ type stream struct {
 }
 
 // readAll receives until the last message.
-func readAll(t testing.TB, s *client.Stdio) map[stream]string {
+func readAll(t testing.TB, s *reader) map[stream]string {
 	t.Helper()
 	texts, ended := make(map[stream]*strings.Builder), make(map[stream]bool)
 	for {

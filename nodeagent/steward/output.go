@@ -19,7 +19,10 @@ type output struct {
 
 // begin gives the relay a job's streams, and its files, which are the relay's
 // now. The pipes come later.
-func (r *relay) begin(outputs []output, f *files) { r.outputs, r.files = outputs, f }
+func (r *relay) begin(job uint64, nodeIndex uint32, outputs []output, f *files) {
+	r.outputs, r.files = outputs, f
+	r.mark.JobId, r.mark.NodeIndex = job, nodeIndex
+}
 
 // add gives the relay the pipes of the next outputs, and the ways to the
 // standard inputs of the same ranks.
@@ -58,7 +61,7 @@ func (r *relay) mayRead() bool {
 	if r.files != nil {
 		return true
 	}
-	return r.reader != nil && r.reader.unsent() < outputHighWater
+	return r.reader != nil && r.reader.unsent() < outputHighWater && r.kept.waiting() < outputHighWater
 }
 
 func (r *relay) watchOutputs() error {
@@ -148,10 +151,21 @@ func (r *relay) send(o *output, data []byte, eof bool) bool {
 		r.detach()
 		return false
 	}
+	r.kept.last++
+	r.mark.Sequence = r.kept.last
 	r.body.Rank, r.body.Stream, r.body.Data, r.body.Eof = o.rank, o.stream, data, eof
-	if err := r.reader.queue(&r.message); err != nil {
+	if r.files != nil { // which have it: nothing is kept for a reader that comes later
+		if err := r.reader.queue(&r.message); err != nil {
+			r.detach()
+			return false
+		}
+		return true
+	}
+	frame, err := r.kept.add(r.kept.last, &r.message)
+	if err != nil {
 		r.detach()
 		return false
 	}
+	r.reader.queueFrame(frame)
 	return true
 }

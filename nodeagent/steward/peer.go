@@ -23,6 +23,7 @@ type peer struct {
 	out      []byte
 	sent     int // of out
 	interest uint32
+	rights   *rights // of a connection on which descriptors come; nil: none do
 }
 
 // join makes the peer's events come to l, with the peer's number as index.
@@ -36,13 +37,16 @@ func (p *peer) join(l *loop) error {
 func (p *peer) leave() { p.loop.unwatch(p.fd) }
 
 func (p *peer) close() {
+	if p.rights != nil {
+		p.rights.close()
+	}
 	closeFD(p.fd)
 	p.fd = -1
 }
 
 // receive reads once. It returns io.EOF when the other side has hung up.
 func (p *peer) receive() error {
-	n, err := unix.Read(p.fd, p.in.Space())
+	n, err := p.read(p.in.Space())
 	switch {
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
 		return nil
@@ -53,6 +57,13 @@ func (p *peer) receive() error {
 	}
 	p.in.Filled(n)
 	return nil
+}
+
+func (p *peer) read(b []byte) (int, error) {
+	if p.rights != nil {
+		return p.rights.read(p.fd, b)
+	}
+	return unix.Read(p.fd, b)
 }
 
 // next decodes the next message that has arrived whole into m.
@@ -76,6 +87,9 @@ func (p *peer) queue(m proto.Message) error {
 	p.out = out
 	return nil
 }
+
+// queueFrame adds a message that was framed before.
+func (p *peer) queueFrame(frame []byte) { p.out = append(p.out, frame...) }
 
 // unsent is how many bytes wait for the other side to read.
 func (p *peer) unsent() int { return len(p.out) - p.sent }

@@ -58,7 +58,7 @@ func (s *steward) prepared(err error) {
 			j.stored = f.stored
 		}
 		j.outputs, j.files = nil, nil
-		s.relay.post(func() { s.relay.begin(outputs, f) })
+		s.relay.post(func() { s.relay.begin(j.id, j.order.GetJob().GetNodeIndex(), outputs, f) })
 		s.watchPMIx()
 	}
 	answer := &scorev1.Prepared{JobId: j.id, Warning: strings.Join(j.warnings, "; ")}

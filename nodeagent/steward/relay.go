@@ -43,12 +43,14 @@ type relay struct {
 	files   *files
 	lost    bool // some output could not be stored, and the user was told
 	input   input
+	kept    kept
 
 	buffer  [outputChunk]byte
 	message stewardpb.FromSteward // reused for output
 	body    scorev1.Output
-	last    bool // the last message is queued for the reader
-	drained bool // the reader has it
+	mark    scorev1.OutputMark // of body
+	last    bool               // the last message is queued for the reader
+	drained bool               // the reader has it
 	stopped bool
 	renewed func(bool) // to be told when the job's streams are forgotten; nil: keep them
 	ended   chan struct{}
@@ -74,6 +76,7 @@ func newRelay(events relayEvents) (*relay, error) {
 	}
 	r := &relay{loop: l, events: events, nested: nested, ended: make(chan struct{})}
 	r.input.loop = l
+	r.body.Mark = &r.mark
 	r.message.Message = &stewardpb.FromSteward_Output{Output: &r.body}
 	return r, nil
 }
@@ -111,8 +114,9 @@ func (r *relay) handle(t tag, events uint32) {
 	}
 }
 
-// attach makes p the reader. It may have sent more than its first message.
-func (r *relay) attach(p *peer) {
+// attach makes p the reader, who has all output up to a number, and gets again what
+// comes after it. It may have sent more than its first message.
+func (r *relay) attach(p *peer, has uint64) {
 	r.detach()
 	if err := p.join(r.loop); err != nil {
 		p.close()
@@ -120,12 +124,30 @@ func (r *relay) attach(p *peer) {
 	}
 	r.reader, r.last, r.drained = p, false, false
 	r.events.reader(true)
-	for i := range r.outputs {
-		if o := &r.outputs[i]; o.ended && o.said && !r.send(o, nil, true) {
-			return
-		}
+	r.kept.take(has)
+	r.reader.queueFrame(r.kept.all())
+	if has == 0 && !r.tellEnds() {
+		return
 	}
 	r.takeInput()
+}
+
+// tellEnds tells a reader who has nothing which streams ended before it came, without a number. It
+// is false if the reader is lost.
+func (r *relay) tellEnds() bool {
+	for i := range r.outputs {
+		o := &r.outputs[i]
+		if !o.ended || !o.said {
+			continue
+		}
+		r.mark.Sequence = 0
+		r.body.Rank, r.body.Stream, r.body.Data, r.body.Eof = o.rank, o.stream, nil, true
+		if err := r.reader.queue(&r.message); err != nil {
+			r.detach()
+			return false
+		}
+	}
+	return true
 }
 
 func (r *relay) detach() {

@@ -11,6 +11,7 @@ func (s *steward) renew() {
 	s.closePMIx()
 	clean := s.leftClean()
 	s.job, s.mail = nil, mail{}
+	s.spares.close()
 	s.launchedAt, s.pending = 0, 0
 	s.stopForking.Store(false)
 	for _, p := range s.peers {
@@ -63,6 +64,7 @@ func (r *relay) renew() {
 		r.input = input{loop: r.loop}
 		r.outputs, r.files = nil, nil
 		r.added, r.whole, r.last, r.drained = 0, false, false, false
+		r.kept = kept{}
 	}
 	tell(clean)
 }

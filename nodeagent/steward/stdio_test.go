@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"score/nodeagent/steward/client"
 	"score/scored/api/scorev1"
 )
 
@@ -132,7 +131,7 @@ func TestANewReaderWins(t *testing.T) {
 }
 
 // echoed sends input in pieces, ends it, and returns what the ranks echo.
-func echoed(t *testing.T, s *client.Stdio, pieces ...string) map[stream]string {
+func echoed(t *testing.T, s *reader, pieces ...string) map[stream]string {
 	t.Helper()
 	go func() {
 		for _, p := range pieces {

@@ -36,6 +36,7 @@ type steward struct {
 	flushAt  time.Time // what waits for the agent goes no earlier; zero: at once
 
 	job         *job
+	spares      spares
 	mail        mail
 	todo        []life.Order // being carried out
 	launchedAt  int64        // CLOCK_MONOTONIC of the first fork, in nanoseconds
@@ -171,6 +172,7 @@ func (s *steward) close() {
 	for _, p := range s.peers {
 		p.close()
 	}
+	s.spares.close()
 	s.closeGroup()
 }
 

@@ -86,16 +86,22 @@ type Pool struct {
 	stuck     []*Steward // whose container could not be removed yet
 }
 
-// Open sweeps away what a dead agent of the same name has left, and makes a
-// pool that has no steward yet.
-func Open(options Options) (*Pool, error) {
+// Open makes a pool that has no steward yet but those with jobs that a dead
+// agent of the same name has left, which it returns. What else that has left is
+// swept away.
+func Open(options Options) (*Pool, []*Orphan, error) {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
 	}
-	if err := sweep(&options); err != nil {
-		return nil, err
+	orphans, err := survey(&options)
+	if err != nil {
+		return nil, nil, err
 	}
-	return &Pool{options: options, kick: make(chan struct{}, 1), used: make(map[int]bool)}, nil
+	p := &Pool{options: options, kick: make(chan struct{}, 1), used: make(map[int]bool)}
+	for _, o := range orphans {
+		p.used[o.steward.Number] = true
+	}
+	return p, orphans, nil
 }
 
 // Warm tells how many stewards wait for a job.

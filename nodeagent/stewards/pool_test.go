@@ -56,7 +56,7 @@ func testPool(t *testing.T, warm int) *Pool {
 	if o.Root, err = cgroup.OpenRoot(o.Cluster, o.Node); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Open(o)
+	p, _, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}

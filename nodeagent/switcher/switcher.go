@@ -108,6 +108,19 @@ func (s *Switcher) Add(j Job) *Handle {
 	return &added.handle
 }
 
+// Adopt tells of a job that a former agent has launched, and whether its
+// processes have been ordered to stop. Its Launch is not called.
+func (s *Switcher) Adopt(j Job, frozen bool) *Handle {
+	adopted := newJob(j)
+	adopted.handle.on.Store(!frozen)
+	event := ctxswitch.JobAdopted(j.ID, 0, frozen)
+	if j.Signals {
+		event = event.StopAwaited()
+	}
+	s.post(&letter{event: event, job: adopted})
+	return &adopted.handle
+}
+
 // Launched tells that all processes of the job exist.
 func (s *Switcher) Launched(id ctxswitch.JobID) {
 	s.post(&letter{event: ctxswitch.JobLaunched(id)})

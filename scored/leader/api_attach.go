@@ -99,6 +99,27 @@ func (a *Attachment) Read(ctx context.Context, job uint64) error {
 	return a.leader.do(ctx, func(b *brain) { b.read(job) })
 }
 
+// Address is where a source's agent is now: one that was restarted may listen elsewhere. It is ""
+// when there is nothing to be had from the source any more.
+func (a *Attachment) Address(ctx context.Context, source *Source) string {
+	address, err := consult(ctx, a.leader, func(b *brain, answer func(string, error)) {
+		j, n := b.jobs[source.Job], b.nodes[source.Node]
+		if j == nil || n == nil || j.forgotten {
+			answer("", nil)
+			return
+		}
+		if p := j.part(source.Node); p == nil || p.lost {
+			answer("", nil)
+			return
+		}
+		answer(n.address, nil)
+	})
+	if err != nil {
+		return ""
+	}
+	return address
+}
+
 // do does something to the attachment's job while the brain knows it.
 func (a *Attachment) do(ctx context.Context, act func(*brain, *job)) error {
 	return a.leader.do(ctx, func(b *brain) {

@@ -22,6 +22,7 @@ type Event struct {
 type Source struct {
 	Job     uint64
 	Node    string
+	Index   uint32 // of the node in the job's places
 	Address string // of the node's agent
 	Stdin   bool   // ranks there read the client's input
 }
@@ -100,9 +101,9 @@ func (b *brain) openSources(j *job, w *Attachment) {
 
 func (b *brain) sources(j *job) []*Source {
 	var sources []*Source
-	for _, p := range j.parts {
+	for i, p := range j.parts {
 		if n := b.nodes[p.Node]; n != nil {
-			sources = append(sources, &Source{Job: j.id, Node: p.Node, Address: n.address, Stdin: j.readsInput(p)})
+			sources = append(sources, &Source{Job: j.id, Node: p.Node, Index: uint32(i), Address: n.address, Stdin: j.readsInput(p)})
 		}
 	}
 	return sources

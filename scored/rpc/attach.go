@@ -39,7 +39,9 @@ func (u users) Attach(ctx context.Context, stream *attachStream) error {
 		users: u, stream: stream, attachment: attachment,
 		output: make(chan *scorev1.AttachEvent),
 		input:  make(chan *scorev1.Stdin),
+		marks:  newMarks(open),
 	}
+	defer u.attached.add(open.GetJobId(), m.marks, callerOf(ctx))()
 	defer m.carriers.Wait()
 	defer m.sources.Wait()
 	defer cancel()
@@ -58,6 +60,7 @@ type merger struct {
 	carriers   sync.WaitGroup            // those that carry input
 	output     chan *scorev1.AttachEvent // unbuffered: a slow client holds the ranks back
 	input      chan *scorev1.Stdin       // unbuffered, for the same reason
+	marks      *marks
 }
 
 // run writes to the client until the job's end, or until the client is gone.

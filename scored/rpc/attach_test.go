@@ -73,7 +73,7 @@ func attachedSpec(tasks uint32) *scorev1.JobSpec {
 // print writes lines and says that this was all.
 func printing(lines ...string) func(context.Context, *stdioStream) error {
 	return func(_ context.Context, stream *stdioStream) error {
-		if up, err := stream.Receive(); err != nil || up.GetJobId() == 0 {
+		if up, err := stream.Receive(); err != nil || up.GetOpen().GetJobId() == 0 {
 			return fmt.Errorf("first message %v: %w", up, err)
 		}
 		for _, line := range lines {

@@ -120,6 +120,7 @@ func (c *cluster) serveAgents() {
 
 // fakeAgent is a node's agent: a stream to the leader and a PeerService.
 type fakeAgent struct {
+	scorev1connect.UnimplementedPeerServiceHandler
 	t       *testing.T
 	name    string
 	stream  *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
@@ -68,10 +69,24 @@ func (m *merger) carry(ctx context.Context, readers []reader) {
 	}
 }
 
+const (
+	// refetchPatience is how long a node's agent may be away before its output is given up: a
+	// little longer than the leader waits for it.
+	refetchPatience = leader.NodeGrace + 2*time.Second
+	// refetchPause is the time between two tries.
+	refetchPause = 100 * time.Millisecond
+	// cutOffsMost is how often an agent may break off in a row without having sent anything.
+	cutOffsMost = 3
+)
+
 // follow fetches one source to its end, and tells the client if that was not
-// all.
+// all. An agent that is lost may be starting anew: its stewards go on, and keep
+// the output.
 func (m *merger) follow(ctx context.Context, source *leader.Source, r reader) {
-	err := m.fetch(ctx, source, r)
+	place := m.marks.place(source)
+	stop := m.confirming(ctx, source, place)
+	defer stop()
+	err := m.refetch(ctx, source, place, r)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -80,11 +95,41 @@ func (m *merger) follow(ctx context.Context, source *leader.Source, r reader) {
 	m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Warning{Warning: text}})
 }
 
-func (m *merger) fetch(ctx context.Context, source *leader.Source, r reader) error {
+func (m *merger) refetch(ctx context.Context, source *leader.Source, place *place, r reader) error {
+	limit, cutOffs, had := time.Now().Add(refetchPatience), 0, place.reached()
+	for {
+		began := time.Now()
+		err := m.fetch(ctx, source, place, r)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if now := place.reached(); now != had || time.Since(began) > refetchPatience {
+			had, cutOffs, limit = now, 0, time.Now().Add(refetchPatience)
+		}
+		if connect.CodeOf(err) != connect.CodeUnavailable {
+			cutOffs++
+		}
+		if cutOffs >= cutOffsMost || time.Now().After(limit) || connect.CodeOf(err) == connect.CodeNotFound {
+			return err
+		}
+		select {
+		case <-time.After(refetchPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		address := m.attachment.Address(ctx, source)
+		if address == "" {
+			return err
+		}
+		place.move(address)
+	}
+}
+
+// fetch passes on what a source has, from where an earlier fetch ended.
+func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place, r reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	peer := scorev1connect.NewPeerServiceClient(m.Agents, "http://"+source.Address, connect.WithAcceptCompression("gzip", nil, nil))
-	stream := peer.Stdio(ctx)
+	stream := m.agentAt(place.where()).Stdio(ctx)
 	stream.RequestHeader().Set(authorization, bearer+m.ClusterKey)
 	defer func() { _ = stream.CloseResponse() }() // whatever was to come has come
 	// An HTTP/2 client notices that the context has ended only once it has no
@@ -92,10 +137,16 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, r reader) err
 	hangUp := func() { _ = stream.CloseRequest() }
 	defer hangUp()
 	defer context.AfterFunc(ctx, hangUp)()
+	open := &scorev1.StdioOpen{JobId: source.Job, Sequence: place.reached()}
 	// When Send fails, Receive tells the reason.
-	_ = stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_JobId{JobId: source.Job}})
+	_ = stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Open{Open: open}})
 	if r.input != nil {
-		m.carriers.Go(func() { sendInput(ctx, stream, r) })
+		carried := make(chan struct{})
+		m.carriers.Go(func() {
+			defer close(carried)
+			sendInput(ctx, stream, r)
+		})
+		defer func() { cancel(); <-carried }() // the next fetch's takes the input after this one
 	}
 	for {
 		down, err := stream.Receive()
@@ -107,8 +158,24 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, r reader) err
 		case down.GetDrained():
 			return nil
 		case down.GetOutput() != nil:
-			m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Output{Output: down.GetOutput()}})
+			m.passOutput(ctx, place, down.GetOutput())
 		}
+	}
+}
+
+func (m *merger) agentAt(address string) scorev1connect.PeerServiceClient {
+	return scorev1connect.NewPeerServiceClient(m.Agents, "http://"+address, connect.WithAcceptCompression("gzip", nil, nil))
+}
+
+// passOutput passes on what the client has not got from an earlier fetch.
+func (m *merger) passOutput(ctx context.Context, place *place, output *scorev1.Output) {
+	number := output.GetMark().GetSequence()
+	if number != 0 && number <= place.reached() {
+		return
+	}
+	m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Output{Output: output}})
+	if number != 0 && ctx.Err() == nil {
+		place.passed(number, len(output.GetData()))
 	}
 }
 

@@ -26,6 +26,7 @@ const (
 var rules = map[string]rule{
 	scorev1connect.JobServiceSubmitProcedure:            anybody,
 	scorev1connect.JobServiceAttachProcedure:            owner,
+	scorev1connect.JobServiceConfirmOutputProcedure:     owner, // who attached is compared
 	scorev1connect.JobServiceListJobsProcedure:          anybody,
 	scorev1connect.JobServiceGetJobProcedure:            anybody,
 	scorev1connect.JobServiceExplainJobProcedure:        anybody,

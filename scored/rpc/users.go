@@ -38,7 +38,10 @@ type UserOptions struct {
 }
 
 // users serves the users' programs.
-type users struct{ UserOptions }
+type users struct {
+	UserOptions
+	attached *attached
+}
 
 var (
 	_ scorev1connect.JobServiceHandler     = users{}
@@ -50,7 +53,7 @@ func NewUsers(options UserOptions) http.Handler {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
 	}
-	u := users{options}
+	u := users{UserOptions: options, attached: newAttached()}
 	handlerOptions := []connect.HandlerOption{
 		connect.WithInterceptors(gate{authorize: true, count: options.CountError}),
 		connect.WithReadMaxBytes(maxUserMessage),

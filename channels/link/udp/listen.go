@@ -35,6 +35,19 @@ func Listen(addr netip.Addr) (*os.File, netip.AddrPort, error) {
 	return os.NewFile(uintptr(fd), "udp "+bound.String()), bound.AddrPort(), nil
 }
 
+// Bound is the address of a socket that Listen has opened, perhaps in another process.
+func Bound(file *os.File) (netip.AddrPort, error) {
+	fd, err := descriptor(file)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	local, err := localAddress(fd)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("%w: %w", ErrSocket, err)
+	}
+	return local.AddrPort(), nil
+}
+
 // open makes the socket, with all its options.
 func open(local link.Address) (fd int, err error) {
 	fd, err = unix.Socket(familyOf(local), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)

@@ -3,6 +3,7 @@ package procgroup
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,7 +44,9 @@ var _ cgroup.Container = (*Group)(nil)
 // parent, which starts nothing else.
 func New(parent int) *Group { return &Group{parent: parent} }
 
-// Started adds a rank. One that has already gone is forgotten at once.
+// Started adds a rank. One that has already gone is forgotten at once, also when
+// its number is that of a process by now which the parent has not started; one
+// that is known stays.
 func (g *Group) Started(pid, pgid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -52,7 +55,8 @@ func (g *Group) Started(pid, pgid int) {
 		return
 	}
 	s, err := preadStat(fd, g.buf[:])
-	if err != nil {
+	known := func(r rank) bool { return r.pid == pid && r.start == s.start }
+	if err != nil || s.ppid != g.parent || slices.ContainsFunc(g.ranks, known) {
 		unix.Close(fd)
 		return
 	}
@@ -124,6 +128,17 @@ func (g *Group) WaitFrozen(deadline time.Time) error {
 			return fmt.Errorf("waiting for a stop: %w", err)
 		}
 	}
+}
+
+// AnyStopped tells whether one of the processes is stopped by a signal.
+func AnyStopped(pids []int) bool {
+	var buf [statBytes]byte
+	for _, pid := range pids {
+		if s, err := readStat(pid, buf[:]); err == nil && s.stopped() && !s.over() {
+			return true
+		}
+	}
+	return false
 }
 
 // running is the first rank that still runs, or 0.

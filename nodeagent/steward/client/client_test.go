@@ -65,7 +65,7 @@ func TestNobodyListens(t *testing.T) {
 	if _, _, err := Dial(ctx, socket, Events{}); !errors.Is(err, ErrGone) {
 		t.Errorf("Dial: %v", err)
 	}
-	if _, err := DialStdio(ctx, socket, 0); !errors.Is(err, ErrGone) {
+	if _, err := DialStdio(ctx, socket, 0, 0); !errors.Is(err, ErrGone) {
 		t.Errorf("DialStdio: %v", err)
 	}
 }

@@ -51,14 +51,25 @@ type line struct {
 // control from any other agent. What the former one may have missed comes as
 // messages right away.
 func Dial(ctx context.Context, socket string, events Events) (*Conn, *stewardpb.Status, error) {
-	l := &line{events: events, done: make(chan struct{})}
+	c, status, err := Connect(ctx, socket)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Listen(events)
+	return c, status, nil
+}
+
+// Connect is Dial for who must know what the steward has before it hears more:
+// nothing is told before Listen, which is to be called once, and before Close.
+func Connect(ctx context.Context, socket string) (*Conn, *stewardpb.Status, error) {
+	l := &line{done: make(chan struct{})}
 	c := &Conn{line: l}
 	l.stream.owner = c
 	if err := l.stream.dial(ctx, socket, &stewardpb.Open{}); err != nil {
 		return nil, nil, err
 	}
 	var first stewardpb.FromSteward
-	_ = l.stream.conn.SetReadDeadline(time.Now().Add(answerWait))
+	_ = l.stream.conn.SetReadDeadline(answerBy(ctx))
 	err := l.stream.receive(&first)
 	if err == nil && first.GetStatus() == nil {
 		err = fmt.Errorf("%w: it does not say what it has", ErrGone)
@@ -68,8 +79,22 @@ func Dial(ctx context.Context, socket string, events Events) (*Conn, *stewardpb.
 		return nil, nil, err
 	}
 	_ = l.stream.conn.SetReadDeadline(time.Time{})
-	go l.listen()
 	return c, first.GetStatus(), nil
+}
+
+// answerBy is when to give up waiting for an answer.
+func answerBy(ctx context.Context) time.Time {
+	by := time.Now().Add(answerWait)
+	if limit, ok := ctx.Deadline(); ok && limit.Before(by) {
+		return limit
+	}
+	return by
+}
+
+// Listen begins to tell what is heard.
+func (c *Conn) Listen(events Events) {
+	c.line.events = events
+	go c.line.listen()
 }
 
 func (l *line) listen() {
@@ -164,6 +189,11 @@ func (c *Conn) Places(reply *scorev1.PlacesReply) error {
 // AskRankStates asks how the ranks are; RankStatesReply answers with the number.
 func (c *Conn) AskRankStates(number uint64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_AskRankStates{AskRankStates: number}})
+}
+
+// Taken tells that the job's output up to a number need not be kept.
+func (c *Conn) Taken(sequence uint64) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Taken{Taken: sequence}})
 }
 
 // Forget tells that the job's end is known for good: the steward exits, once

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Self is the program that runs now, whatever was put in its place since it was started:
@@ -37,17 +35,6 @@ type Slot struct {
 	Grace time.Duration
 	// Stderr takes the steward's own complaints, which are rare; nil: dropped.
 	Stderr *os.File
-}
-
-// Process is a steward that was started here. One that an earlier agent started
-// has none: its connection tells of its end.
-type Process struct {
-	// Socket is where it listens.
-	Socket string
-	// Pid is its process id.
-	Pid  int
-	cmd  *exec.Cmd
-	done chan struct{}
 }
 
 const (
@@ -87,6 +74,7 @@ func Slots(runDir string) ([]int, error) {
 // its socket listens already.
 func Start(slot Slot) (*Process, error) {
 	p := &Process{Socket: Socket(slot.RunDir, slot.Number), done: make(chan struct{})}
+	p.ended, p.kill = p.childEnded, p.killChild
 	listener, err := listen(p.Socket)
 	if err != nil {
 		return nil, err
@@ -136,27 +124,4 @@ func listen(path string) (*os.File, error) {
 		return nil, fmt.Errorf("making a steward's socket: %w", err)
 	}
 	return file, nil
-}
-
-// Done is closed when the steward has exited.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
-// Ended says whether the steward has exited, also in the moment before Done tells.
-func (p *Process) Ended() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-	}
-	var info unix.Siginfo
-	err := unix.Waitid(unix.P_PID, p.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return err == unix.ECHILD || err == nil && info.Signo != 0
-}
-
-// Kill ends the steward by force. Its ranks die with it; what they have started
-// is left to the control group. It waits for the end.
-func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // it may have ended by itself
-	<-p.done
-	_ = os.Remove(p.Socket)
 }

@@ -14,11 +14,13 @@ import (
 type Stdio struct{ stream stream }
 
 // DialStdio connects to the steward that listens at socket, for the streams of
-// a job; 0 is the one that it has. A newer connection ends it, and it ends at
-// once if the steward has another job.
-func DialStdio(ctx context.Context, socket string, job uint64) (*Stdio, error) {
+// a job; 0 is the one that it has. has is the number of the last output that the
+// reader has: those after it come, also when an earlier connection has brought
+// them. A newer connection ends it, and it ends at once if the steward has
+// another job.
+func DialStdio(ctx context.Context, socket string, job, has uint64) (*Stdio, error) {
 	s := new(Stdio)
-	if err := s.stream.dial(ctx, socket, &stewardpb.Open{Stdio: true, JobId: job}); err != nil {
+	if err := s.stream.dial(ctx, socket, &stewardpb.Open{Stdio: true, JobId: job, Sequence: has}); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -30,7 +32,8 @@ func (s *Stdio) Send(input *scorev1.Stdin) error {
 }
 
 // Receive waits for the next piece of output. Instead of one, drained is true
-// when all has been received.
+// when all has been received. An attached job's ranks wait when too much has not
+// been confirmed with Conn.Taken.
 func (s *Stdio) Receive() (out *scorev1.Output, drained bool, err error) {
 	for {
 		var m stewardpb.FromSteward

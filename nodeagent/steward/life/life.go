@@ -62,6 +62,9 @@ func (m *Machine) Phase() Phase { return m.phase }
 // Killed tells whether the ranks were ordered to end.
 func (m *Machine) Killed() bool { return m.killed }
 
+// Forgotten tells whether the job's end is known to the cluster.
+func (m *Machine) Forgotten() bool { return m.forgotten }
+
 // Rank tells how far local rank k has come and, once dead, how it ended.
 func (m *Machine) Rank(k int) (RankState, Exit) { return m.ranks[k].state, m.ranks[k].exit }
 

@@ -42,6 +42,8 @@ type ToSteward struct {
 	//	*ToSteward_Forget
 	//	*ToSteward_AskRankStates
 	//	*ToSteward_Recycle
+	//	*ToSteward_Taken
+	//	*ToSteward_Keep
 	//	*ToSteward_Relay
 	//	*ToSteward_RelayFailed
 	//	*ToSteward_Places
@@ -195,6 +197,24 @@ func (x *ToSteward) GetRecycle() bool {
 	return false
 }
 
+func (x *ToSteward) GetTaken() uint64 {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_Taken); ok {
+			return x.Taken
+		}
+	}
+	return 0
+}
+
+func (x *ToSteward) GetKeep() *Context {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_Keep); ok {
+			return x.Keep
+		}
+	}
+	return nil
+}
+
 func (x *ToSteward) GetRelay() *Relay {
 	if x != nil {
 		if x, ok := x.Message.(*ToSteward_Relay); ok {
@@ -274,6 +294,14 @@ type ToSteward_Recycle struct {
 	Recycle bool `protobuf:"varint,12,opt,name=recycle,proto3,oneof"` // the job's end is known: become free, or exit
 }
 
+type ToSteward_Taken struct {
+	Taken uint64 `protobuf:"varint,13,opt,name=taken,proto3,oneof"` // output up to this number need not be kept
+}
+
+type ToSteward_Keep struct {
+	Keep *Context `protobuf:"bytes,14,opt,name=keep,proto3,oneof"` // spares connections only; its descriptors come with it
+}
+
 type ToSteward_Relay struct {
 	Relay *Relay `protobuf:"bytes,20,opt,name=relay,proto3,oneof"` // of another node or job
 }
@@ -310,6 +338,10 @@ func (*ToSteward_AskRankStates) isToSteward_Message() {}
 
 func (*ToSteward_Recycle) isToSteward_Message() {}
 
+func (*ToSteward_Taken) isToSteward_Message() {}
+
+func (*ToSteward_Keep) isToSteward_Message() {}
+
 func (*ToSteward_Relay) isToSteward_Message() {}
 
 func (*ToSteward_RelayFailed) isToSteward_Message() {}
@@ -320,7 +352,9 @@ type Open struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stdio         bool                   `protobuf:"varint,1,opt,name=stdio,proto3" json:"stdio,omitempty"` // else a control connection
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	JobId         uint64                 `protobuf:"varint,3,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // stdio connections only: whose streams
+	JobId         uint64                 `protobuf:"varint,3,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // stdio and spares connections only: whose
+	Sequence      uint64                 `protobuf:"varint,4,opt,name=sequence,proto3" json:"sequence,omitempty"`        // stdio connections only: the last output that the reader has
+	Spares        bool                   `protobuf:"varint,5,opt,name=spares,proto3" json:"spares,omitempty"`            // a connection for the descriptors of contexts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -374,6 +408,20 @@ func (x *Open) GetJobId() uint64 {
 		return x.JobId
 	}
 	return 0
+}
+
+func (x *Open) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Open) GetSpares() bool {
+	if x != nil {
+		return x.Spares
+	}
+	return false
 }
 
 type PrepareJob struct {
@@ -477,6 +525,7 @@ type FromSteward struct {
 	//	*FromSteward_Drained
 	//	*FromSteward_Note
 	//	*FromSteward_RankStates
+	//	*FromSteward_Spares
 	//	*FromSteward_Relay
 	//	*FromSteward_Places
 	Message       isFromSteward_Message `protobuf_oneof:"message"`
@@ -638,6 +687,15 @@ func (x *FromSteward) GetRankStates() *scorev1.RankStatesReply {
 	return nil
 }
 
+func (x *FromSteward) GetSpares() *Spares {
+	if x != nil {
+		if x, ok := x.Message.(*FromSteward_Spares); ok {
+			return x.Spares
+		}
+	}
+	return nil
+}
+
 func (x *FromSteward) GetRelay() *Relay {
 	if x != nil {
 		if x, ok := x.Message.(*FromSteward_Relay); ok {
@@ -712,6 +770,10 @@ type FromSteward_RankStates struct {
 	RankStates *scorev1.RankStatesReply `protobuf:"bytes,13,opt,name=rank_states,json=rankStates,proto3,oneof"`
 }
 
+type FromSteward_Spares struct {
+	Spares *Spares `protobuf:"bytes,14,opt,name=spares,proto3,oneof"` // spares connections only
+}
+
 type FromSteward_Relay struct {
 	Relay *Relay `protobuf:"bytes,20,opt,name=relay,proto3,oneof"` // for another node or job
 }
@@ -746,22 +808,30 @@ func (*FromSteward_Note) isFromSteward_Message() {}
 
 func (*FromSteward_RankStates) isFromSteward_Message() {}
 
+func (*FromSteward_Spares) isFromSteward_Message() {}
+
 func (*FromSteward_Relay) isFromSteward_Message() {}
 
 func (*FromSteward_Places) isFromSteward_Message() {}
 
 // Status is all that a new control connection must know.
 type Status struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
-	JobId         uint64                 `protobuf:"varint,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // 0: free
-	Prepared      bool                   `protobuf:"varint,3,opt,name=prepared,proto3" json:"prepared,omitempty"`
-	Launched      bool                   `protobuf:"varint,4,opt,name=launched,proto3" json:"launched,omitempty"`
-	Pids          []int32                `protobuf:"varint,5,rep,packed,name=pids,proto3" json:"pids,omitempty"`
-	Exits         []*scorev1.RankExited  `protobuf:"bytes,6,rep,name=exits,proto3" json:"exits,omitempty"`
-	Done          bool                   `protobuf:"varint,7,opt,name=done,proto3" json:"done,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Version        string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	JobId          uint64                 `protobuf:"varint,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // 0: free
+	Prepared       bool                   `protobuf:"varint,3,opt,name=prepared,proto3" json:"prepared,omitempty"`
+	Launched       bool                   `protobuf:"varint,4,opt,name=launched,proto3" json:"launched,omitempty"`
+	Pids           []int32                `protobuf:"varint,5,rep,packed,name=pids,proto3" json:"pids,omitempty"`
+	Exits          []*scorev1.RankExited  `protobuf:"bytes,6,rep,name=exits,proto3" json:"exits,omitempty"`
+	Done           bool                   `protobuf:"varint,7,opt,name=done,proto3" json:"done,omitempty"`
+	Protocol       uint32                 `protobuf:"varint,8,opt,name=protocol,proto3" json:"protocol,omitempty"`                                      // wire.Protocol
+	Pid            int32                  `protobuf:"varint,9,opt,name=pid,proto3" json:"pid,omitempty"`                                                // of the steward
+	Order          *PrepareJob            `protobuf:"bytes,10,opt,name=order,proto3" json:"order,omitempty"`                                            // of the job
+	Starting       bool                   `protobuf:"varint,11,opt,name=starting,proto3" json:"starting,omitempty"`                                     // ranks are being forked
+	Forgotten      bool                   `protobuf:"varint,12,opt,name=forgotten,proto3" json:"forgotten,omitempty"`                                   // the job's end is known to the cluster
+	CpuBeforeNanos int64                  `protobuf:"varint,13,opt,name=cpu_before_nanos,json=cpuBeforeNanos,proto3" json:"cpu_before_nanos,omitempty"` // of the container, when the job had used none
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Status) Reset() {
@@ -843,6 +913,163 @@ func (x *Status) GetDone() bool {
 	return false
 }
 
+func (x *Status) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *Status) GetPid() int32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Status) GetOrder() *PrepareJob {
+	if x != nil {
+		return x.Order
+	}
+	return nil
+}
+
+func (x *Status) GetStarting() bool {
+	if x != nil {
+		return x.Starting
+	}
+	return false
+}
+
+func (x *Status) GetForgotten() bool {
+	if x != nil {
+		return x.Forgotten
+	}
+	return false
+}
+
+func (x *Status) GetCpuBeforeNanos() int64 {
+	if x != nil {
+		return x.CpuBeforeNanos
+	}
+	return 0
+}
+
+// Context names a context whose descriptors are kept: its image and, where it
+// has one, its socket.
+type Context struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channel       uint32                 `protobuf:"varint,1,opt,name=channel,proto3" json:"channel,omitempty"`
+	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	Socket        bool                   `protobuf:"varint,3,opt,name=socket,proto3" json:"socket,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Context) Reset() {
+	*x = Context{}
+	mi := &file_steward_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Context) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Context) ProtoMessage() {}
+
+func (x *Context) ProtoReflect() protoreflect.Message {
+	mi := &file_steward_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Context.ProtoReflect.Descriptor instead.
+func (*Context) Descriptor() ([]byte, []int) {
+	return file_steward_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Context) GetChannel() uint32 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+func (x *Context) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *Context) GetSocket() bool {
+	if x != nil {
+		return x.Socket
+	}
+	return false
+}
+
+// Spares are contexts in the order of the descriptors that come with the message.
+type Spares struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Contexts      []*Context             `protobuf:"bytes,1,rep,name=contexts,proto3" json:"contexts,omitempty"`
+	Last          bool                   `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Spares) Reset() {
+	*x = Spares{}
+	mi := &file_steward_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Spares) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Spares) ProtoMessage() {}
+
+func (x *Spares) ProtoReflect() protoreflect.Message {
+	mi := &file_steward_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Spares.ProtoReflect.Descriptor instead.
+func (*Spares) Descriptor() ([]byte, []int) {
+	return file_steward_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Spares) GetContexts() []*Context {
+	if x != nil {
+		return x.Contexts
+	}
+	return nil
+}
+
+func (x *Spares) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
 // Collective hands in this node's data once all local ranks have arrived.
 type Collective struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -855,7 +1082,7 @@ type Collective struct {
 
 func (x *Collective) Reset() {
 	*x = Collective{}
-	mi := &file_steward_proto_msgTypes[5]
+	mi := &file_steward_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +1094,7 @@ func (x *Collective) String() string {
 func (*Collective) ProtoMessage() {}
 
 func (x *Collective) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[5]
+	mi := &file_steward_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +1107,7 @@ func (x *Collective) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collective.ProtoReflect.Descriptor instead.
 func (*Collective) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{5}
+	return file_steward_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Collective) GetKind() uint32 {
@@ -918,7 +1145,7 @@ type Relay struct {
 
 func (x *Relay) Reset() {
 	*x = Relay{}
-	mi := &file_steward_proto_msgTypes[6]
+	mi := &file_steward_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +1157,7 @@ func (x *Relay) String() string {
 func (*Relay) ProtoMessage() {}
 
 func (x *Relay) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[6]
+	mi := &file_steward_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +1170,7 @@ func (x *Relay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay.ProtoReflect.Descriptor instead.
 func (*Relay) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{6}
+	return file_steward_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Relay) GetJobId() uint64 {
@@ -986,7 +1213,7 @@ type CollectiveResult struct {
 
 func (x *CollectiveResult) Reset() {
 	*x = CollectiveResult{}
-	mi := &file_steward_proto_msgTypes[7]
+	mi := &file_steward_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +1225,7 @@ func (x *CollectiveResult) String() string {
 func (*CollectiveResult) ProtoMessage() {}
 
 func (x *CollectiveResult) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[7]
+	mi := &file_steward_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +1238,7 @@ func (x *CollectiveResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectiveResult.ProtoReflect.Descriptor instead.
 func (*CollectiveResult) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{7}
+	return file_steward_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CollectiveResult) GetKind() uint32 {
@@ -1046,7 +1273,7 @@ var File_steward_proto protoreflect.FileDescriptor
 
 const file_steward_proto_rawDesc = "" +
 	"\n" +
-	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\"\x81\x05\n" +
+	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\"\xc7\x05\n" +
 	"\tToSteward\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.steward.OpenH\x00R\x04open\x125\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.score.steward.PrepareJobH\x00R\aprepare\x12\x18\n" +
@@ -1062,15 +1289,19 @@ const file_steward_proto_rawDesc = "" +
 	"\x06forget\x18\n" +
 	" \x01(\bH\x00R\x06forget\x12(\n" +
 	"\x0fask_rank_states\x18\v \x01(\x04H\x00R\raskRankStates\x12\x1a\n" +
-	"\arecycle\x18\f \x01(\bH\x00R\arecycle\x12,\n" +
+	"\arecycle\x18\f \x01(\bH\x00R\arecycle\x12\x16\n" +
+	"\x05taken\x18\r \x01(\x04H\x00R\x05taken\x12,\n" +
+	"\x04keep\x18\x0e \x01(\v2\x16.score.steward.ContextH\x00R\x04keep\x12,\n" +
 	"\x05relay\x18\x14 \x01(\v2\x14.score.steward.RelayH\x00R\x05relay\x129\n" +
 	"\frelay_failed\x18\x15 \x01(\v2\x14.score.steward.RelayH\x00R\vrelayFailed\x12/\n" +
 	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06placesB\t\n" +
-	"\amessage\"M\n" +
+	"\amessage\"\x81\x01\n" +
 	"\x04Open\x12\x14\n" +
 	"\x05stdio\x18\x01 \x01(\bR\x05stdio\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x15\n" +
-	"\x06job_id\x18\x03 \x01(\x04R\x05jobId\"\xb8\x01\n" +
+	"\x06job_id\x18\x03 \x01(\x04R\x05jobId\x12\x1a\n" +
+	"\bsequence\x18\x04 \x01(\x04R\bsequence\x12\x16\n" +
+	"\x06spares\x18\x05 \x01(\bR\x06spares\"\xb8\x01\n" +
 	"\n" +
 	"PrepareJob\x12#\n" +
 	"\x03job\x18\x01 \x01(\v2\x11.score.v1.PrepareR\x03job\x12\x17\n" +
@@ -1078,7 +1309,7 @@ const file_steward_proto_rawDesc = "" +
 	"\x06cgroup\x18\x03 \x01(\tR\x06cgroup\x12#\n" +
 	"\rmemory_cgroup\x18\x04 \x01(\tR\fmemoryCgroup\x12\x12\n" +
 	"\x04node\x18\x05 \x01(\tR\x04node\x12\x1b\n" +
-	"\tpm_socket\x18\x06 \x01(\tR\bpmSocket\"\xec\x05\n" +
+	"\tpm_socket\x18\x06 \x01(\tR\bpmSocket\"\x9d\x06\n" +
 	"\vFromSteward\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.score.steward.StatusH\x00R\x06status\x120\n" +
 	"\bprepared\x18\x02 \x01(\v2\x12.score.v1.PreparedH\x00R\bprepared\x120\n" +
@@ -1097,10 +1328,11 @@ const file_steward_proto_rawDesc = "" +
 	"\adrained\x18\v \x01(\bH\x00R\adrained\x12'\n" +
 	"\x04note\x18\f \x01(\v2\x11.score.v1.JobNoteH\x00R\x04note\x12<\n" +
 	"\vrank_states\x18\r \x01(\v2\x19.score.v1.RankStatesReplyH\x00R\n" +
-	"rankStates\x12,\n" +
+	"rankStates\x12/\n" +
+	"\x06spares\x18\x0e \x01(\v2\x15.score.steward.SparesH\x00R\x06spares\x12,\n" +
 	"\x05relay\x18\x14 \x01(\v2\x14.score.steward.RelayH\x00R\x05relay\x121\n" +
 	"\x06places\x18\x15 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06placesB\t\n" +
-	"\amessage\"\xc5\x01\n" +
+	"\amessage\"\x88\x03\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\x04R\x05jobId\x12\x1a\n" +
@@ -1108,7 +1340,21 @@ const file_steward_proto_rawDesc = "" +
 	"\blaunched\x18\x04 \x01(\bR\blaunched\x12\x12\n" +
 	"\x04pids\x18\x05 \x03(\x05R\x04pids\x12*\n" +
 	"\x05exits\x18\x06 \x03(\v2\x14.score.v1.RankExitedR\x05exits\x12\x12\n" +
-	"\x04done\x18\a \x01(\bR\x04done\"P\n" +
+	"\x04done\x18\a \x01(\bR\x04done\x12\x1a\n" +
+	"\bprotocol\x18\b \x01(\rR\bprotocol\x12\x10\n" +
+	"\x03pid\x18\t \x01(\x05R\x03pid\x12/\n" +
+	"\x05order\x18\n" +
+	" \x01(\v2\x19.score.steward.PrepareJobR\x05order\x12\x1a\n" +
+	"\bstarting\x18\v \x01(\bR\bstarting\x12\x1c\n" +
+	"\tforgotten\x18\f \x01(\bR\tforgotten\x12(\n" +
+	"\x10cpu_before_nanos\x18\r \x01(\x03R\x0ecpuBeforeNanos\"O\n" +
+	"\aContext\x12\x18\n" +
+	"\achannel\x18\x01 \x01(\rR\achannel\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x16\n" +
+	"\x06socket\x18\x03 \x01(\bR\x06socket\"P\n" +
+	"\x06Spares\x122\n" +
+	"\bcontexts\x18\x01 \x03(\v2\x16.score.steward.ContextR\bcontexts\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"P\n" +
 	"\n" +
 	"Collective\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
@@ -1138,64 +1384,70 @@ func file_steward_proto_rawDescGZIP() []byte {
 	return file_steward_proto_rawDescData
 }
 
-var file_steward_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_steward_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_steward_proto_goTypes = []any{
 	(*ToSteward)(nil),               // 0: score.steward.ToSteward
 	(*Open)(nil),                    // 1: score.steward.Open
 	(*PrepareJob)(nil),              // 2: score.steward.PrepareJob
 	(*FromSteward)(nil),             // 3: score.steward.FromSteward
 	(*Status)(nil),                  // 4: score.steward.Status
-	(*Collective)(nil),              // 5: score.steward.Collective
-	(*Relay)(nil),                   // 6: score.steward.Relay
-	(*CollectiveResult)(nil),        // 7: score.steward.CollectiveResult
-	(*scorev1.NameReply)(nil),       // 8: score.v1.NameReply
-	(*scorev1.SpawnReply)(nil),      // 9: score.v1.SpawnReply
-	(*scorev1.Stdin)(nil),           // 10: score.v1.Stdin
-	(*scorev1.PlacesReply)(nil),     // 11: score.v1.PlacesReply
-	(*scorev1.Prepare)(nil),         // 12: score.v1.Prepare
-	(*scorev1.Prepared)(nil),        // 13: score.v1.Prepared
-	(*scorev1.Launched)(nil),        // 14: score.v1.Launched
-	(*scorev1.RankExited)(nil),      // 15: score.v1.RankExited
-	(*scorev1.NodeDone)(nil),        // 16: score.v1.NodeDone
-	(*scorev1.Abort)(nil),           // 17: score.v1.Abort
-	(*scorev1.NameRequest)(nil),     // 18: score.v1.NameRequest
-	(*scorev1.SpawnRequest)(nil),    // 19: score.v1.SpawnRequest
-	(*scorev1.Output)(nil),          // 20: score.v1.Output
-	(*scorev1.JobNote)(nil),         // 21: score.v1.JobNote
-	(*scorev1.RankStatesReply)(nil), // 22: score.v1.RankStatesReply
-	(*scorev1.PlacesRequest)(nil),   // 23: score.v1.PlacesRequest
+	(*Context)(nil),                 // 5: score.steward.Context
+	(*Spares)(nil),                  // 6: score.steward.Spares
+	(*Collective)(nil),              // 7: score.steward.Collective
+	(*Relay)(nil),                   // 8: score.steward.Relay
+	(*CollectiveResult)(nil),        // 9: score.steward.CollectiveResult
+	(*scorev1.NameReply)(nil),       // 10: score.v1.NameReply
+	(*scorev1.SpawnReply)(nil),      // 11: score.v1.SpawnReply
+	(*scorev1.Stdin)(nil),           // 12: score.v1.Stdin
+	(*scorev1.PlacesReply)(nil),     // 13: score.v1.PlacesReply
+	(*scorev1.Prepare)(nil),         // 14: score.v1.Prepare
+	(*scorev1.Prepared)(nil),        // 15: score.v1.Prepared
+	(*scorev1.Launched)(nil),        // 16: score.v1.Launched
+	(*scorev1.RankExited)(nil),      // 17: score.v1.RankExited
+	(*scorev1.NodeDone)(nil),        // 18: score.v1.NodeDone
+	(*scorev1.Abort)(nil),           // 19: score.v1.Abort
+	(*scorev1.NameRequest)(nil),     // 20: score.v1.NameRequest
+	(*scorev1.SpawnRequest)(nil),    // 21: score.v1.SpawnRequest
+	(*scorev1.Output)(nil),          // 22: score.v1.Output
+	(*scorev1.JobNote)(nil),         // 23: score.v1.JobNote
+	(*scorev1.RankStatesReply)(nil), // 24: score.v1.RankStatesReply
+	(*scorev1.PlacesRequest)(nil),   // 25: score.v1.PlacesRequest
 }
 var file_steward_proto_depIdxs = []int32{
 	1,  // 0: score.steward.ToSteward.open:type_name -> score.steward.Open
 	2,  // 1: score.steward.ToSteward.prepare:type_name -> score.steward.PrepareJob
-	7,  // 2: score.steward.ToSteward.collective:type_name -> score.steward.CollectiveResult
-	8,  // 3: score.steward.ToSteward.name:type_name -> score.v1.NameReply
-	9,  // 4: score.steward.ToSteward.spawn:type_name -> score.v1.SpawnReply
-	10, // 5: score.steward.ToSteward.stdin:type_name -> score.v1.Stdin
-	6,  // 6: score.steward.ToSteward.relay:type_name -> score.steward.Relay
-	6,  // 7: score.steward.ToSteward.relay_failed:type_name -> score.steward.Relay
-	11, // 8: score.steward.ToSteward.places:type_name -> score.v1.PlacesReply
-	12, // 9: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
-	4,  // 10: score.steward.FromSteward.status:type_name -> score.steward.Status
-	13, // 11: score.steward.FromSteward.prepared:type_name -> score.v1.Prepared
-	14, // 12: score.steward.FromSteward.launched:type_name -> score.v1.Launched
-	15, // 13: score.steward.FromSteward.rank_exited:type_name -> score.v1.RankExited
-	16, // 14: score.steward.FromSteward.node_done:type_name -> score.v1.NodeDone
-	17, // 15: score.steward.FromSteward.abort:type_name -> score.v1.Abort
-	18, // 16: score.steward.FromSteward.name:type_name -> score.v1.NameRequest
-	19, // 17: score.steward.FromSteward.spawn:type_name -> score.v1.SpawnRequest
-	5,  // 18: score.steward.FromSteward.collective:type_name -> score.steward.Collective
-	20, // 19: score.steward.FromSteward.output:type_name -> score.v1.Output
-	21, // 20: score.steward.FromSteward.note:type_name -> score.v1.JobNote
-	22, // 21: score.steward.FromSteward.rank_states:type_name -> score.v1.RankStatesReply
-	6,  // 22: score.steward.FromSteward.relay:type_name -> score.steward.Relay
-	23, // 23: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
-	15, // 24: score.steward.Status.exits:type_name -> score.v1.RankExited
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	9,  // 2: score.steward.ToSteward.collective:type_name -> score.steward.CollectiveResult
+	10, // 3: score.steward.ToSteward.name:type_name -> score.v1.NameReply
+	11, // 4: score.steward.ToSteward.spawn:type_name -> score.v1.SpawnReply
+	12, // 5: score.steward.ToSteward.stdin:type_name -> score.v1.Stdin
+	5,  // 6: score.steward.ToSteward.keep:type_name -> score.steward.Context
+	8,  // 7: score.steward.ToSteward.relay:type_name -> score.steward.Relay
+	8,  // 8: score.steward.ToSteward.relay_failed:type_name -> score.steward.Relay
+	13, // 9: score.steward.ToSteward.places:type_name -> score.v1.PlacesReply
+	14, // 10: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
+	4,  // 11: score.steward.FromSteward.status:type_name -> score.steward.Status
+	15, // 12: score.steward.FromSteward.prepared:type_name -> score.v1.Prepared
+	16, // 13: score.steward.FromSteward.launched:type_name -> score.v1.Launched
+	17, // 14: score.steward.FromSteward.rank_exited:type_name -> score.v1.RankExited
+	18, // 15: score.steward.FromSteward.node_done:type_name -> score.v1.NodeDone
+	19, // 16: score.steward.FromSteward.abort:type_name -> score.v1.Abort
+	20, // 17: score.steward.FromSteward.name:type_name -> score.v1.NameRequest
+	21, // 18: score.steward.FromSteward.spawn:type_name -> score.v1.SpawnRequest
+	7,  // 19: score.steward.FromSteward.collective:type_name -> score.steward.Collective
+	22, // 20: score.steward.FromSteward.output:type_name -> score.v1.Output
+	23, // 21: score.steward.FromSteward.note:type_name -> score.v1.JobNote
+	24, // 22: score.steward.FromSteward.rank_states:type_name -> score.v1.RankStatesReply
+	6,  // 23: score.steward.FromSteward.spares:type_name -> score.steward.Spares
+	8,  // 24: score.steward.FromSteward.relay:type_name -> score.steward.Relay
+	25, // 25: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
+	17, // 26: score.steward.Status.exits:type_name -> score.v1.RankExited
+	2,  // 27: score.steward.Status.order:type_name -> score.steward.PrepareJob
+	5,  // 28: score.steward.Spares.contexts:type_name -> score.steward.Context
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_steward_proto_init() }
@@ -1216,6 +1468,8 @@ func file_steward_proto_init() {
 		(*ToSteward_Forget)(nil),
 		(*ToSteward_AskRankStates)(nil),
 		(*ToSteward_Recycle)(nil),
+		(*ToSteward_Taken)(nil),
+		(*ToSteward_Keep)(nil),
 		(*ToSteward_Relay)(nil),
 		(*ToSteward_RelayFailed)(nil),
 		(*ToSteward_Places)(nil),
@@ -1234,6 +1488,7 @@ func file_steward_proto_init() {
 		(*FromSteward_Drained)(nil),
 		(*FromSteward_Note)(nil),
 		(*FromSteward_RankStates)(nil),
+		(*FromSteward_Spares)(nil),
 		(*FromSteward_Relay)(nil),
 		(*FromSteward_Places)(nil),
 	}
@@ -1243,7 +1498,7 @@ func file_steward_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_steward_proto_rawDesc), len(file_steward_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

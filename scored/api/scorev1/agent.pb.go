@@ -79,7 +79,7 @@ type StdioUp struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
 	//
-	//	*StdioUp_JobId
+	//	*StdioUp_Open
 	//	*StdioUp_Stdin
 	Message       isStdioUp_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
@@ -123,13 +123,13 @@ func (x *StdioUp) GetMessage() isStdioUp_Message {
 	return nil
 }
 
-func (x *StdioUp) GetJobId() uint64 {
+func (x *StdioUp) GetOpen() *StdioOpen {
 	if x != nil {
-		if x, ok := x.Message.(*StdioUp_JobId); ok {
-			return x.JobId
+		if x, ok := x.Message.(*StdioUp_Open); ok {
+			return x.Open
 		}
 	}
-	return 0
+	return nil
 }
 
 func (x *StdioUp) GetStdin() *Stdin {
@@ -145,17 +145,69 @@ type isStdioUp_Message interface {
 	isStdioUp_Message()
 }
 
-type StdioUp_JobId struct {
-	JobId uint64 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3,oneof"` // first
+type StdioUp_Open struct {
+	Open *StdioOpen `protobuf:"bytes,1,opt,name=open,proto3,oneof"` // first
 }
 
 type StdioUp_Stdin struct {
 	Stdin *Stdin `protobuf:"bytes,2,opt,name=stdin,proto3,oneof"`
 }
 
-func (*StdioUp_JobId) isStdioUp_Message() {}
+func (*StdioUp_Open) isStdioUp_Message() {}
 
 func (*StdioUp_Stdin) isStdioUp_Message() {}
+
+type StdioOpen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"` // the last output that the reader has
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StdioOpen) Reset() {
+	*x = StdioOpen{}
+	mi := &file_score_v1_agent_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StdioOpen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StdioOpen) ProtoMessage() {}
+
+func (x *StdioOpen) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StdioOpen.ProtoReflect.Descriptor instead.
+func (*StdioOpen) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *StdioOpen) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *StdioOpen) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
 
 type StdioDown struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -170,7 +222,7 @@ type StdioDown struct {
 
 func (x *StdioDown) Reset() {
 	*x = StdioDown{}
-	mi := &file_score_v1_agent_proto_msgTypes[1]
+	mi := &file_score_v1_agent_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -182,7 +234,7 @@ func (x *StdioDown) String() string {
 func (*StdioDown) ProtoMessage() {}
 
 func (x *StdioDown) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[1]
+	mi := &file_score_v1_agent_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -195,7 +247,7 @@ func (x *StdioDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioDown.ProtoReflect.Descriptor instead.
 func (*StdioDown) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *StdioDown) GetMessage() isStdioDown_Message {
@@ -247,13 +299,14 @@ type CollectRequest struct {
 	FromNodeIndex uint32                 `protobuf:"varint,4,opt,name=from_node_index,json=fromNodeIndex,proto3" json:"from_node_index,omitempty"`
 	Down          bool                   `protobuf:"varint,5,opt,name=down,proto3" json:"down,omitempty"` // from the root towards the leaves
 	Data          []byte                 `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
+	Again         bool                   `protobuf:"varint,7,opt,name=again,proto3" json:"again,omitempty"` // nothing else: the sender has restarted, and is to be told again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[2]
+	mi := &file_score_v1_agent_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -265,7 +318,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[2]
+	mi := &file_score_v1_agent_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -278,7 +331,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CollectRequest) GetJobId() uint64 {
@@ -323,6 +376,13 @@ func (x *CollectRequest) GetData() []byte {
 	return nil
 }
 
+func (x *CollectRequest) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
+}
+
 type CollectResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -331,7 +391,7 @@ type CollectResponse struct {
 
 func (x *CollectResponse) Reset() {
 	*x = CollectResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[3]
+	mi := &file_score_v1_agent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -343,7 +403,7 @@ func (x *CollectResponse) String() string {
 func (*CollectResponse) ProtoMessage() {}
 
 func (x *CollectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[3]
+	mi := &file_score_v1_agent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -356,7 +416,7 @@ func (x *CollectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectResponse.ProtoReflect.Descriptor instead.
 func (*CollectResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{3}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{4}
 }
 
 type RelayRequest struct {
@@ -371,7 +431,7 @@ type RelayRequest struct {
 
 func (x *RelayRequest) Reset() {
 	*x = RelayRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[4]
+	mi := &file_score_v1_agent_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -383,7 +443,7 @@ func (x *RelayRequest) String() string {
 func (*RelayRequest) ProtoMessage() {}
 
 func (x *RelayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[4]
+	mi := &file_score_v1_agent_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -396,7 +456,7 @@ func (x *RelayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayRequest.ProtoReflect.Descriptor instead.
 func (*RelayRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RelayRequest) GetJobId() uint64 {
@@ -435,7 +495,7 @@ type RelayResponse struct {
 
 func (x *RelayResponse) Reset() {
 	*x = RelayResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[5]
+	mi := &file_score_v1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -447,7 +507,7 @@ func (x *RelayResponse) String() string {
 func (*RelayResponse) ProtoMessage() {}
 
 func (x *RelayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[5]
+	mi := &file_score_v1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -460,7 +520,7 @@ func (x *RelayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayResponse.ProtoReflect.Descriptor instead.
 func (*RelayResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{6}
 }
 
 type AgentMessage struct {
@@ -491,7 +551,7 @@ type AgentMessage struct {
 
 func (x *AgentMessage) Reset() {
 	*x = AgentMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[6]
+	mi := &file_score_v1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -503,7 +563,7 @@ func (x *AgentMessage) String() string {
 func (*AgentMessage) ProtoMessage() {}
 
 func (x *AgentMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[6]
+	mi := &file_score_v1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -516,7 +576,7 @@ func (x *AgentMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentMessage.ProtoReflect.Descriptor instead.
 func (*AgentMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AgentMessage) GetMessage() isAgentMessage_Message {
@@ -804,7 +864,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_score_v1_agent_proto_msgTypes[7]
+	mi := &file_score_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +876,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[7]
+	mi := &file_score_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +889,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Hello) GetCluster() string {
@@ -922,7 +982,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -934,7 +994,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -947,7 +1007,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Ping) GetSequence() uint64 {
@@ -997,7 +1057,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1009,7 +1069,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1022,7 +1082,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Prepared) GetJobId() uint64 {
@@ -1064,7 +1124,7 @@ type Launched struct {
 
 func (x *Launched) Reset() {
 	*x = Launched{}
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1136,7 @@ func (x *Launched) String() string {
 func (*Launched) ProtoMessage() {}
 
 func (x *Launched) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1149,7 @@ func (x *Launched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launched.ProtoReflect.Descriptor instead.
 func (*Launched) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Launched) GetJobId() uint64 {
@@ -1132,7 +1192,7 @@ type RankExited struct {
 
 func (x *RankExited) Reset() {
 	*x = RankExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1204,7 @@ func (x *RankExited) String() string {
 func (*RankExited) ProtoMessage() {}
 
 func (x *RankExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1217,7 @@ func (x *RankExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankExited.ProtoReflect.Descriptor instead.
 func (*RankExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RankExited) GetJobId() uint64 {
@@ -1246,7 +1306,7 @@ type RanksExited struct {
 
 func (x *RanksExited) Reset() {
 	*x = RanksExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1258,7 +1318,7 @@ func (x *RanksExited) String() string {
 func (*RanksExited) ProtoMessage() {}
 
 func (x *RanksExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1271,7 +1331,7 @@ func (x *RanksExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RanksExited.ProtoReflect.Descriptor instead.
 func (*RanksExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RanksExited) GetExits() []*RankExited {
@@ -1291,7 +1351,7 @@ type NodeDone struct {
 
 func (x *NodeDone) Reset() {
 	*x = NodeDone{}
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1363,7 @@ func (x *NodeDone) String() string {
 func (*NodeDone) ProtoMessage() {}
 
 func (x *NodeDone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1376,7 @@ func (x *NodeDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDone.ProtoReflect.Descriptor instead.
 func (*NodeDone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeDone) GetJobId() uint64 {
@@ -1345,7 +1405,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1357,7 +1417,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1370,7 +1430,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Abort) GetJobId() uint64 {
@@ -1410,7 +1470,7 @@ type TimeUp struct {
 
 func (x *TimeUp) Reset() {
 	*x = TimeUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1482,7 @@ func (x *TimeUp) String() string {
 func (*TimeUp) ProtoMessage() {}
 
 func (x *TimeUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1495,7 @@ func (x *TimeUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeUp.ProtoReflect.Descriptor instead.
 func (*TimeUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TimeUp) GetJobId() uint64 {
@@ -1455,7 +1515,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1527,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1540,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -1508,7 +1568,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1580,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1593,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -1567,7 +1627,7 @@ type ChannelsReply struct {
 
 func (x *ChannelsReply) Reset() {
 	*x = ChannelsReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1639,7 @@ func (x *ChannelsReply) String() string {
 func (*ChannelsReply) ProtoMessage() {}
 
 func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1652,7 @@ func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
 func (*ChannelsReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ChannelsReply) GetRequest() uint64 {
@@ -1632,7 +1692,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1704,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +1717,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Cut) GetJobId() uint64 {
@@ -1766,7 +1826,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1838,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1851,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -1856,7 +1916,7 @@ type PlacesRequest struct {
 
 func (x *PlacesRequest) Reset() {
 	*x = PlacesRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1868,7 +1928,7 @@ func (x *PlacesRequest) String() string {
 func (*PlacesRequest) ProtoMessage() {}
 
 func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1881,7 +1941,7 @@ func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesRequest.ProtoReflect.Descriptor instead.
 func (*PlacesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PlacesRequest) GetJobId() uint64 {
@@ -1917,7 +1977,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +1989,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +2002,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -1988,7 +2048,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2000,7 +2060,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2013,7 +2073,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -2079,7 +2139,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2091,7 +2151,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2104,7 +2164,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -2167,7 +2227,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2239,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2252,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -2428,7 +2488,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2440,7 +2500,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2453,7 +2513,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -2496,7 +2556,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2508,7 +2568,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2521,7 +2581,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -2570,7 +2630,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2582,7 +2642,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2595,7 +2655,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -2676,7 +2736,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2688,7 +2748,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +2761,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -2749,7 +2809,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2761,7 +2821,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2774,7 +2834,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -2801,7 +2861,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2813,7 +2873,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2826,7 +2886,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -2852,7 +2912,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2864,7 +2924,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2877,7 +2937,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -2899,7 +2959,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +2971,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +2984,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -2967,7 +3027,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2979,7 +3039,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2992,7 +3052,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -3035,7 +3095,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3047,7 +3107,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3060,7 +3120,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -3101,7 +3161,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3113,7 +3173,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3126,7 +3186,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -3155,7 +3215,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3167,7 +3227,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3180,7 +3240,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -3223,7 +3283,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3235,7 +3295,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3248,7 +3308,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -3283,7 +3343,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3295,7 +3355,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,7 +3368,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -3347,7 +3407,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3359,7 +3419,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3372,7 +3432,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -3434,7 +3494,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3446,7 +3506,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3459,7 +3519,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -3487,7 +3547,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3499,7 +3559,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3512,7 +3572,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -3540,22 +3600,26 @@ var File_score_v1_agent_proto protoreflect.FileDescriptor
 
 const file_score_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x14score/v1/agent.proto\x12\bscore.v1\x1a\x12score/v1/job.proto\x1a\x13score/v1/user.proto\"V\n" +
-	"\aStdioUp\x12\x17\n" +
-	"\x06job_id\x18\x01 \x01(\x04H\x00R\x05jobId\x12'\n" +
+	"\x14score/v1/agent.proto\x12\bscore.v1\x1a\x12score/v1/job.proto\x1a\x13score/v1/user.proto\"h\n" +
+	"\aStdioUp\x12)\n" +
+	"\x04open\x18\x01 \x01(\v2\x13.score.v1.StdioOpenH\x00R\x04open\x12'\n" +
 	"\x05stdin\x18\x02 \x01(\v2\x0f.score.v1.StdinH\x00R\x05stdinB\t\n" +
-	"\amessage\"^\n" +
+	"\amessage\">\n" +
+	"\tStdioOpen\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\"^\n" +
 	"\tStdioDown\x12*\n" +
 	"\x06output\x18\x01 \x01(\v2\x10.score.v1.OutputH\x00R\x06output\x12\x1a\n" +
 	"\adrained\x18\x02 \x01(\bH\x00R\adrainedB\t\n" +
-	"\amessage\"\xa7\x01\n" +
+	"\amessage\"\xbd\x01\n" +
 	"\x0eCollectRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12&\n" +
 	"\x0ffrom_node_index\x18\x04 \x01(\rR\rfromNodeIndex\x12\x12\n" +
 	"\x04down\x18\x05 \x01(\bR\x04down\x12\x12\n" +
-	"\x04data\x18\x06 \x01(\fR\x04data\"\x11\n" +
+	"\x04data\x18\x06 \x01(\fR\x04data\x12\x14\n" +
+	"\x05again\x18\a \x01(\bR\x05again\"\x11\n" +
 	"\x0fCollectResponse\"|\n" +
 	"\fRelayRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
@@ -3817,9 +3881,10 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x0eNAME_OP_LOOKUP\x10\x02\x12\x15\n" +
 	"\x11NAME_OP_UNPUBLISH\x10\x032N\n" +
 	"\fAgentService\x12>\n" +
-	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x012\xf4\x01\n" +
+	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x012\xbc\x02\n" +
 	"\vPeerService\x123\n" +
-	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12>\n" +
+	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12F\n" +
+	"\rConfirmOutput\x12\x14.score.v1.OutputMark\x1a\x1f.score.v1.ConfirmOutputResponse\x12>\n" +
 	"\aCollect\x12\x18.score.v1.CollectRequest\x1a\x19.score.v1.CollectResponse\x128\n" +
 	"\x05Relay\x12\x16.score.v1.RelayRequest\x1a\x17.score.v1.RelayResponse\x126\n" +
 	"\x04Dump\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01B\"Z score/scored/api/scorev1;scorev1b\x06proto3"
@@ -3837,134 +3902,140 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_score_v1_agent_proto_goTypes = []any{
 	(NameOp)(0),                   // 0: score.v1.NameOp
 	(*StdioUp)(nil),               // 1: score.v1.StdioUp
-	(*StdioDown)(nil),             // 2: score.v1.StdioDown
-	(*CollectRequest)(nil),        // 3: score.v1.CollectRequest
-	(*CollectResponse)(nil),       // 4: score.v1.CollectResponse
-	(*RelayRequest)(nil),          // 5: score.v1.RelayRequest
-	(*RelayResponse)(nil),         // 6: score.v1.RelayResponse
-	(*AgentMessage)(nil),          // 7: score.v1.AgentMessage
-	(*Hello)(nil),                 // 8: score.v1.Hello
-	(*Ping)(nil),                  // 9: score.v1.Ping
-	(*Prepared)(nil),              // 10: score.v1.Prepared
-	(*Launched)(nil),              // 11: score.v1.Launched
-	(*RankExited)(nil),            // 12: score.v1.RankExited
-	(*RanksExited)(nil),           // 13: score.v1.RanksExited
-	(*NodeDone)(nil),              // 14: score.v1.NodeDone
-	(*Abort)(nil),                 // 15: score.v1.Abort
-	(*TimeUp)(nil),                // 16: score.v1.TimeUp
-	(*JobNote)(nil),               // 17: score.v1.JobNote
-	(*RankStatesReply)(nil),       // 18: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),         // 19: score.v1.ChannelsReply
-	(*Cut)(nil),                   // 20: score.v1.Cut
-	(*NameRequest)(nil),           // 21: score.v1.NameRequest
-	(*PlacesRequest)(nil),         // 22: score.v1.PlacesRequest
-	(*SpawnRequest)(nil),          // 23: score.v1.SpawnRequest
-	(*SpawnApp)(nil),              // 24: score.v1.SpawnApp
-	(*SwitchReport)(nil),          // 25: score.v1.SwitchReport
-	(*ServerMessage)(nil),         // 26: score.v1.ServerMessage
-	(*Welcome)(nil),               // 27: score.v1.Welcome
-	(*Pong)(nil),                  // 28: score.v1.Pong
-	(*Prepare)(nil),               // 29: score.v1.Prepare
-	(*Plan)(nil),                  // 30: score.v1.Plan
-	(*Kill)(nil),                  // 31: score.v1.Kill
-	(*SignalRanks)(nil),           // 32: score.v1.SignalRanks
-	(*Forget)(nil),                // 33: score.v1.Forget
-	(*NameReply)(nil),             // 34: score.v1.NameReply
-	(*PlacesReply)(nil),           // 35: score.v1.PlacesReply
-	(*SpawnReply)(nil),            // 36: score.v1.SpawnReply
-	(*AskRankStates)(nil),         // 37: score.v1.AskRankStates
-	(*AskChannels)(nil),           // 38: score.v1.AskChannels
-	(*AskCut)(nil),                // 39: score.v1.AskCut
-	nil,                           // 40: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),    // 41: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil), // 42: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil), // 43: score.v1.SwitchReport.JobUsage
-	nil,                           // 44: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),              // 45: score.v1.Plan.Row
-	(*Stdin)(nil),                 // 46: score.v1.Stdin
-	(*Output)(nil),                // 47: score.v1.Output
-	(*Usage)(nil),                 // 48: score.v1.Usage
-	(*RankState)(nil),             // 49: score.v1.RankState
-	(*ChannelState)(nil),          // 50: score.v1.ChannelState
-	(*RankWait)(nil),              // 51: score.v1.RankWait
-	(*JobSpec)(nil),               // 52: score.v1.JobSpec
-	(*Identity)(nil),              // 53: score.v1.Identity
-	(*NodePlace)(nil),             // 54: score.v1.NodePlace
-	(*Flushes)(nil),               // 55: score.v1.Flushes
-	(*DumpJobRequest)(nil),        // 56: score.v1.DumpJobRequest
-	(*DumpPart)(nil),              // 57: score.v1.DumpPart
+	(*StdioOpen)(nil),             // 2: score.v1.StdioOpen
+	(*StdioDown)(nil),             // 3: score.v1.StdioDown
+	(*CollectRequest)(nil),        // 4: score.v1.CollectRequest
+	(*CollectResponse)(nil),       // 5: score.v1.CollectResponse
+	(*RelayRequest)(nil),          // 6: score.v1.RelayRequest
+	(*RelayResponse)(nil),         // 7: score.v1.RelayResponse
+	(*AgentMessage)(nil),          // 8: score.v1.AgentMessage
+	(*Hello)(nil),                 // 9: score.v1.Hello
+	(*Ping)(nil),                  // 10: score.v1.Ping
+	(*Prepared)(nil),              // 11: score.v1.Prepared
+	(*Launched)(nil),              // 12: score.v1.Launched
+	(*RankExited)(nil),            // 13: score.v1.RankExited
+	(*RanksExited)(nil),           // 14: score.v1.RanksExited
+	(*NodeDone)(nil),              // 15: score.v1.NodeDone
+	(*Abort)(nil),                 // 16: score.v1.Abort
+	(*TimeUp)(nil),                // 17: score.v1.TimeUp
+	(*JobNote)(nil),               // 18: score.v1.JobNote
+	(*RankStatesReply)(nil),       // 19: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),         // 20: score.v1.ChannelsReply
+	(*Cut)(nil),                   // 21: score.v1.Cut
+	(*NameRequest)(nil),           // 22: score.v1.NameRequest
+	(*PlacesRequest)(nil),         // 23: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),          // 24: score.v1.SpawnRequest
+	(*SpawnApp)(nil),              // 25: score.v1.SpawnApp
+	(*SwitchReport)(nil),          // 26: score.v1.SwitchReport
+	(*ServerMessage)(nil),         // 27: score.v1.ServerMessage
+	(*Welcome)(nil),               // 28: score.v1.Welcome
+	(*Pong)(nil),                  // 29: score.v1.Pong
+	(*Prepare)(nil),               // 30: score.v1.Prepare
+	(*Plan)(nil),                  // 31: score.v1.Plan
+	(*Kill)(nil),                  // 32: score.v1.Kill
+	(*SignalRanks)(nil),           // 33: score.v1.SignalRanks
+	(*Forget)(nil),                // 34: score.v1.Forget
+	(*NameReply)(nil),             // 35: score.v1.NameReply
+	(*PlacesReply)(nil),           // 36: score.v1.PlacesReply
+	(*SpawnReply)(nil),            // 37: score.v1.SpawnReply
+	(*AskRankStates)(nil),         // 38: score.v1.AskRankStates
+	(*AskChannels)(nil),           // 39: score.v1.AskChannels
+	(*AskCut)(nil),                // 40: score.v1.AskCut
+	nil,                           // 41: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),    // 42: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil), // 43: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil), // 44: score.v1.SwitchReport.JobUsage
+	nil,                           // 45: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),              // 46: score.v1.Plan.Row
+	(*Stdin)(nil),                 // 47: score.v1.Stdin
+	(*Output)(nil),                // 48: score.v1.Output
+	(*Usage)(nil),                 // 49: score.v1.Usage
+	(*RankState)(nil),             // 50: score.v1.RankState
+	(*ChannelState)(nil),          // 51: score.v1.ChannelState
+	(*RankWait)(nil),              // 52: score.v1.RankWait
+	(*JobSpec)(nil),               // 53: score.v1.JobSpec
+	(*Identity)(nil),              // 54: score.v1.Identity
+	(*NodePlace)(nil),             // 55: score.v1.NodePlace
+	(*Flushes)(nil),               // 56: score.v1.Flushes
+	(*OutputMark)(nil),            // 57: score.v1.OutputMark
+	(*DumpJobRequest)(nil),        // 58: score.v1.DumpJobRequest
+	(*ConfirmOutputResponse)(nil), // 59: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),              // 60: score.v1.DumpPart
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	46, // 0: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	47, // 1: score.v1.StdioDown.output:type_name -> score.v1.Output
-	8,  // 2: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
-	9,  // 3: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
-	10, // 4: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
-	11, // 5: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
-	12, // 6: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	14, // 7: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	15, // 8: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	25, // 9: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	21, // 10: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	23, // 11: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	17, // 12: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	18, // 13: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	16, // 14: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	13, // 15: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	19, // 16: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	20, // 17: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
-	22, // 18: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
-	12, // 19: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	48, // 20: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	49, // 21: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	50, // 22: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
-	51, // 23: score.v1.Cut.waits:type_name -> score.v1.RankWait
-	0,  // 24: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	24, // 25: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	40, // 26: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	41, // 27: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	42, // 28: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	43, // 29: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	27, // 30: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	28, // 31: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	29, // 32: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	30, // 33: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	31, // 34: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	32, // 35: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	33, // 36: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	34, // 37: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	36, // 38: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	37, // 39: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	38, // 40: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	39, // 41: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	35, // 42: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
-	52, // 43: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	53, // 44: score.v1.Prepare.user:type_name -> score.v1.Identity
-	54, // 45: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	44, // 46: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	45, // 47: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	54, // 48: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	55, // 49: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	48, // 50: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	7,  // 51: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	1,  // 52: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	3,  // 53: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	5,  // 54: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	56, // 55: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	26, // 56: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	2,  // 57: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	4,  // 58: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	6,  // 59: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	57, // 60: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	56, // [56:61] is the sub-list for method output_type
-	51, // [51:56] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	2,  // 0: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
+	47, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	48, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
+	9,  // 3: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
+	10, // 4: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
+	11, // 5: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
+	12, // 6: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
+	13, // 7: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
+	15, // 8: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	16, // 9: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	26, // 10: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	22, // 11: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	24, // 12: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	18, // 13: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	19, // 14: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	17, // 15: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	14, // 16: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	20, // 17: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	21, // 18: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	23, // 19: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
+	13, // 20: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	49, // 21: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	50, // 22: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	51, // 23: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	52, // 24: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	0,  // 25: score.v1.NameRequest.op:type_name -> score.v1.NameOp
+	25, // 26: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	41, // 27: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	42, // 28: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	43, // 29: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	44, // 30: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	28, // 31: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	29, // 32: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	30, // 33: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	31, // 34: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	32, // 35: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	33, // 36: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	34, // 37: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	35, // 38: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	37, // 39: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	38, // 40: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	39, // 41: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	40, // 42: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	36, // 43: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	53, // 44: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	54, // 45: score.v1.Prepare.user:type_name -> score.v1.Identity
+	55, // 46: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	45, // 47: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	46, // 48: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	55, // 49: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	56, // 50: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	49, // 51: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	8,  // 52: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	1,  // 53: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	57, // 54: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	4,  // 55: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	6,  // 56: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	58, // 57: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	27, // 58: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	3,  // 59: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	59, // 60: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	5,  // 61: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	7,  // 62: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	60, // 63: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	58, // [58:64] is the sub-list for method output_type
+	52, // [52:58] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -3975,14 +4046,14 @@ func file_score_v1_agent_proto_init() {
 	file_score_v1_job_proto_init()
 	file_score_v1_user_proto_init()
 	file_score_v1_agent_proto_msgTypes[0].OneofWrappers = []any{
-		(*StdioUp_JobId)(nil),
+		(*StdioUp_Open)(nil),
 		(*StdioUp_Stdin)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[1].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[2].OneofWrappers = []any{
 		(*StdioDown_Output)(nil),
 		(*StdioDown_Drained)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[6].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[7].OneofWrappers = []any{
 		(*AgentMessage_Hello)(nil),
 		(*AgentMessage_Ping)(nil),
 		(*AgentMessage_Prepared)(nil),
@@ -4001,7 +4072,7 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_Cut)(nil),
 		(*AgentMessage_Places)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[25].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[26].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -4023,7 +4094,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   45,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -250,6 +250,155 @@ func (*AttachRequest_Kill) isAttachRequest_Request() {}
 
 func (*AttachRequest_RankStates) isAttachRequest_Request() {}
 
+type ConfirmOutputRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // that was attached to
+	Marks         []*OutputMark          `protobuf:"bytes,2,rep,name=marks,proto3" json:"marks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmOutputRequest) Reset() {
+	*x = ConfirmOutputRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmOutputRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmOutputRequest) ProtoMessage() {}
+
+func (x *ConfirmOutputRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmOutputRequest.ProtoReflect.Descriptor instead.
+func (*ConfirmOutputRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ConfirmOutputRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *ConfirmOutputRequest) GetMarks() []*OutputMark {
+	if x != nil {
+		return x.Marks
+	}
+	return nil
+}
+
+type ConfirmOutputResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmOutputResponse) Reset() {
+	*x = ConfirmOutputResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmOutputResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmOutputResponse) ProtoMessage() {}
+
+func (x *ConfirmOutputResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmOutputResponse.ProtoReflect.Descriptor instead.
+func (*ConfirmOutputResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{4}
+}
+
+// OutputMark is a place in the output of one job's ranks on one of its nodes.
+type OutputMark struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	NodeIndex     uint32                 `protobuf:"varint,2,opt,name=node_index,json=nodeIndex,proto3" json:"node_index,omitempty"` // in the job's places
+	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OutputMark) Reset() {
+	*x = OutputMark{}
+	mi := &file_score_v1_user_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutputMark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutputMark) ProtoMessage() {}
+
+func (x *OutputMark) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutputMark.ProtoReflect.Descriptor instead.
+func (*OutputMark) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *OutputMark) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *OutputMark) GetNodeIndex() uint32 {
+	if x != nil {
+		return x.NodeIndex
+	}
+	return 0
+}
+
+func (x *OutputMark) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
 type Stdin struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
@@ -260,7 +409,7 @@ type Stdin struct {
 
 func (x *Stdin) Reset() {
 	*x = Stdin{}
-	mi := &file_score_v1_user_proto_msgTypes[3]
+	mi := &file_score_v1_user_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -272,7 +421,7 @@ func (x *Stdin) String() string {
 func (*Stdin) ProtoMessage() {}
 
 func (x *Stdin) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[3]
+	mi := &file_score_v1_user_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -285,7 +434,7 @@ func (x *Stdin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stdin.ProtoReflect.Descriptor instead.
 func (*Stdin) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{3}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Stdin) GetData() []byte {
@@ -318,7 +467,7 @@ type AttachEvent struct {
 
 func (x *AttachEvent) Reset() {
 	*x = AttachEvent{}
-	mi := &file_score_v1_user_proto_msgTypes[4]
+	mi := &file_score_v1_user_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -330,7 +479,7 @@ func (x *AttachEvent) String() string {
 func (*AttachEvent) ProtoMessage() {}
 
 func (x *AttachEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[4]
+	mi := &file_score_v1_user_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -343,7 +492,7 @@ func (x *AttachEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent.ProtoReflect.Descriptor instead.
 func (*AttachEvent) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AttachEvent) GetEvent() isAttachEvent_Event {
@@ -437,14 +586,15 @@ type Output struct {
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
 	Stream        uint32                 `protobuf:"varint,2,opt,name=stream,proto3" json:"stream,omitempty"` // 1 stdout, 2 stderr
 	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	Eof           bool                   `protobuf:"varint,4,opt,name=eof,proto3" json:"eof,omitempty"` // not told of a stream from which nothing came
+	Eof           bool                   `protobuf:"varint,4,opt,name=eof,proto3" json:"eof,omitempty"`  // not told of a stream from which nothing came
+	Mark          *OutputMark            `protobuf:"bytes,5,opt,name=mark,proto3" json:"mark,omitempty"` // of this message: 1, 2, 3 ... of its job and node
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_score_v1_user_proto_msgTypes[5]
+	mi := &file_score_v1_user_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -456,7 +606,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[5]
+	mi := &file_score_v1_user_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -469,7 +619,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Output) GetRank() uint32 {
@@ -500,6 +650,13 @@ func (x *Output) GetEof() bool {
 	return false
 }
 
+func (x *Output) GetMark() *OutputMark {
+	if x != nil {
+		return x.Mark
+	}
+	return nil
+}
+
 type RankState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
@@ -515,7 +672,7 @@ type RankState struct {
 
 func (x *RankState) Reset() {
 	*x = RankState{}
-	mi := &file_score_v1_user_proto_msgTypes[6]
+	mi := &file_score_v1_user_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -527,7 +684,7 @@ func (x *RankState) String() string {
 func (*RankState) ProtoMessage() {}
 
 func (x *RankState) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[6]
+	mi := &file_score_v1_user_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -540,7 +697,7 @@ func (x *RankState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankState.ProtoReflect.Descriptor instead.
 func (*RankState) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RankState) GetRank() uint32 {
@@ -602,7 +759,7 @@ type ListJobsRequest struct {
 
 func (x *ListJobsRequest) Reset() {
 	*x = ListJobsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[7]
+	mi := &file_score_v1_user_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -614,7 +771,7 @@ func (x *ListJobsRequest) String() string {
 func (*ListJobsRequest) ProtoMessage() {}
 
 func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[7]
+	mi := &file_score_v1_user_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -627,7 +784,7 @@ func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsRequest.ProtoReflect.Descriptor instead.
 func (*ListJobsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListJobsRequest) GetAll() bool {
@@ -653,7 +810,7 @@ type ListJobsResponse struct {
 
 func (x *ListJobsResponse) Reset() {
 	*x = ListJobsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[8]
+	mi := &file_score_v1_user_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -665,7 +822,7 @@ func (x *ListJobsResponse) String() string {
 func (*ListJobsResponse) ProtoMessage() {}
 
 func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[8]
+	mi := &file_score_v1_user_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -678,7 +835,7 @@ func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsResponse.ProtoReflect.Descriptor instead.
 func (*ListJobsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListJobsResponse) GetJobs() []*Job {
@@ -697,7 +854,7 @@ type GetJobRequest struct {
 
 func (x *GetJobRequest) Reset() {
 	*x = GetJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[9]
+	mi := &file_score_v1_user_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +866,7 @@ func (x *GetJobRequest) String() string {
 func (*GetJobRequest) ProtoMessage() {}
 
 func (x *GetJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[9]
+	mi := &file_score_v1_user_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +879,7 @@ func (x *GetJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobRequest.ProtoReflect.Descriptor instead.
 func (*GetJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetJobRequest) GetJobId() uint64 {
@@ -744,7 +901,7 @@ type GetJobResponse struct {
 
 func (x *GetJobResponse) Reset() {
 	*x = GetJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[10]
+	mi := &file_score_v1_user_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +913,7 @@ func (x *GetJobResponse) String() string {
 func (*GetJobResponse) ProtoMessage() {}
 
 func (x *GetJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[10]
+	mi := &file_score_v1_user_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +926,7 @@ func (x *GetJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobResponse.ProtoReflect.Descriptor instead.
 func (*GetJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetJobResponse) GetJob() *Job {
@@ -814,7 +971,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_score_v1_user_proto_msgTypes[11]
+	mi := &file_score_v1_user_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -826,7 +983,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[11]
+	mi := &file_score_v1_user_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -839,7 +996,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeShare) GetNode() string {
@@ -886,7 +1043,7 @@ type ExplainJobRequest struct {
 
 func (x *ExplainJobRequest) Reset() {
 	*x = ExplainJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[12]
+	mi := &file_score_v1_user_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -898,7 +1055,7 @@ func (x *ExplainJobRequest) String() string {
 func (*ExplainJobRequest) ProtoMessage() {}
 
 func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[12]
+	mi := &file_score_v1_user_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -911,7 +1068,7 @@ func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobRequest.ProtoReflect.Descriptor instead.
 func (*ExplainJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ExplainJobRequest) GetJobId() uint64 {
@@ -933,7 +1090,7 @@ type ExplainJobResponse struct {
 
 func (x *ExplainJobResponse) Reset() {
 	*x = ExplainJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[13]
+	mi := &file_score_v1_user_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +1102,7 @@ func (x *ExplainJobResponse) String() string {
 func (*ExplainJobResponse) ProtoMessage() {}
 
 func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[13]
+	mi := &file_score_v1_user_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1115,7 @@ func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobResponse.ProtoReflect.Descriptor instead.
 func (*ExplainJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ExplainJobResponse) GetLines() []string {
@@ -998,7 +1155,7 @@ type CancelJobRequest struct {
 
 func (x *CancelJobRequest) Reset() {
 	*x = CancelJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[14]
+	mi := &file_score_v1_user_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1167,7 @@ func (x *CancelJobRequest) String() string {
 func (*CancelJobRequest) ProtoMessage() {}
 
 func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[14]
+	mi := &file_score_v1_user_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1180,7 @@ func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobRequest.ProtoReflect.Descriptor instead.
 func (*CancelJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CancelJobRequest) GetJobId() uint64 {
@@ -1041,7 +1198,7 @@ type CancelJobResponse struct {
 
 func (x *CancelJobResponse) Reset() {
 	*x = CancelJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[15]
+	mi := &file_score_v1_user_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1053,7 +1210,7 @@ func (x *CancelJobResponse) String() string {
 func (*CancelJobResponse) ProtoMessage() {}
 
 func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[15]
+	mi := &file_score_v1_user_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1066,7 +1223,7 @@ func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobResponse.ProtoReflect.Descriptor instead.
 func (*CancelJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{18}
 }
 
 type SignalJobRequest struct {
@@ -1079,7 +1236,7 @@ type SignalJobRequest struct {
 
 func (x *SignalJobRequest) Reset() {
 	*x = SignalJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[16]
+	mi := &file_score_v1_user_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1248,7 @@ func (x *SignalJobRequest) String() string {
 func (*SignalJobRequest) ProtoMessage() {}
 
 func (x *SignalJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[16]
+	mi := &file_score_v1_user_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1261,7 @@ func (x *SignalJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalJobRequest.ProtoReflect.Descriptor instead.
 func (*SignalJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SignalJobRequest) GetJobId() uint64 {
@@ -1129,7 +1286,7 @@ type SignalJobResponse struct {
 
 func (x *SignalJobResponse) Reset() {
 	*x = SignalJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[17]
+	mi := &file_score_v1_user_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1298,7 @@ func (x *SignalJobResponse) String() string {
 func (*SignalJobResponse) ProtoMessage() {}
 
 func (x *SignalJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[17]
+	mi := &file_score_v1_user_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1311,7 @@ func (x *SignalJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalJobResponse.ProtoReflect.Descriptor instead.
 func (*SignalJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
 }
 
 type WaitJobRequest struct {
@@ -1166,7 +1323,7 @@ type WaitJobRequest struct {
 
 func (x *WaitJobRequest) Reset() {
 	*x = WaitJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[18]
+	mi := &file_score_v1_user_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1335,7 @@ func (x *WaitJobRequest) String() string {
 func (*WaitJobRequest) ProtoMessage() {}
 
 func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[18]
+	mi := &file_score_v1_user_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1348,7 @@ func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobRequest.ProtoReflect.Descriptor instead.
 func (*WaitJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WaitJobRequest) GetJobId() uint64 {
@@ -1210,7 +1367,7 @@ type WaitJobResponse struct {
 
 func (x *WaitJobResponse) Reset() {
 	*x = WaitJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1379,7 @@ func (x *WaitJobResponse) String() string {
 func (*WaitJobResponse) ProtoMessage() {}
 
 func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1392,7 @@ func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobResponse.ProtoReflect.Descriptor instead.
 func (*WaitJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WaitJobResponse) GetJob() *Job {
@@ -1268,7 +1425,7 @@ type ChannelState struct {
 
 func (x *ChannelState) Reset() {
 	*x = ChannelState{}
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1280,7 +1437,7 @@ func (x *ChannelState) String() string {
 func (*ChannelState) ProtoMessage() {}
 
 func (x *ChannelState) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1293,7 +1450,7 @@ func (x *ChannelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelState.ProtoReflect.Descriptor instead.
 func (*ChannelState) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ChannelState) GetJobId() uint64 {
@@ -1412,7 +1569,7 @@ type PortCounts struct {
 
 func (x *PortCounts) Reset() {
 	*x = PortCounts{}
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1581,7 @@ func (x *PortCounts) String() string {
 func (*PortCounts) ProtoMessage() {}
 
 func (x *PortCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1594,7 @@ func (x *PortCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortCounts.ProtoReflect.Descriptor instead.
 func (*PortCounts) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PortCounts) GetSent() uint64 {
@@ -1524,7 +1681,7 @@ type ChannelPeer struct {
 
 func (x *ChannelPeer) Reset() {
 	*x = ChannelPeer{}
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1536,7 +1693,7 @@ func (x *ChannelPeer) String() string {
 func (*ChannelPeer) ProtoMessage() {}
 
 func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1549,7 +1706,7 @@ func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelPeer.ProtoReflect.Descriptor instead.
 func (*ChannelPeer) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ChannelPeer) GetRank() uint32 {
@@ -1641,7 +1798,7 @@ type ListChannelsRequest struct {
 
 func (x *ListChannelsRequest) Reset() {
 	*x = ListChannelsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1810,7 @@ func (x *ListChannelsRequest) String() string {
 func (*ListChannelsRequest) ProtoMessage() {}
 
 func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1823,7 @@ func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsRequest.ProtoReflect.Descriptor instead.
 func (*ListChannelsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListChannelsRequest) GetJobId() uint64 {
@@ -1707,7 +1864,7 @@ type ListChannelsResponse struct {
 
 func (x *ListChannelsResponse) Reset() {
 	*x = ListChannelsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +1876,7 @@ func (x *ListChannelsResponse) String() string {
 func (*ListChannelsResponse) ProtoMessage() {}
 
 func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +1889,7 @@ func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsResponse.ProtoReflect.Descriptor instead.
 func (*ListChannelsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListChannelsResponse) GetChannels() []*ChannelState {
@@ -1760,7 +1917,7 @@ type DumpJobRequest struct {
 
 func (x *DumpJobRequest) Reset() {
 	*x = DumpJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1929,7 @@ func (x *DumpJobRequest) String() string {
 func (*DumpJobRequest) ProtoMessage() {}
 
 func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1942,7 @@ func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpJobRequest.ProtoReflect.Descriptor instead.
 func (*DumpJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DumpJobRequest) GetJobId() uint64 {
@@ -1825,7 +1982,7 @@ type DumpPart struct {
 
 func (x *DumpPart) Reset() {
 	*x = DumpPart{}
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +1994,7 @@ func (x *DumpPart) String() string {
 func (*DumpPart) ProtoMessage() {}
 
 func (x *DumpPart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +2007,7 @@ func (x *DumpPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpPart.ProtoReflect.Descriptor instead.
 func (*DumpPart) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DumpPart) GetPart() isDumpPart_Part {
@@ -1922,7 +2079,7 @@ type DumpHead struct {
 
 func (x *DumpHead) Reset() {
 	*x = DumpHead{}
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1934,7 +2091,7 @@ func (x *DumpHead) String() string {
 func (*DumpHead) ProtoMessage() {}
 
 func (x *DumpHead) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2104,7 @@ func (x *DumpHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpHead.ProtoReflect.Descriptor instead.
 func (*DumpHead) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DumpHead) GetRank() uint32 {
@@ -2008,7 +2165,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2020,7 +2177,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2033,7 +2190,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Node) GetName() string {
@@ -2149,7 +2306,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2318,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2331,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
 }
 
 type ListNodesResponse struct {
@@ -2186,7 +2343,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2198,7 +2355,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2211,7 +2368,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -2232,7 +2389,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2244,7 +2401,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2257,7 +2414,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Settings) GetSliceNanos() int64 {
@@ -2289,7 +2446,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2458,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2471,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
 }
 
 type GetSettingsResponse struct {
@@ -2326,7 +2483,7 @@ type GetSettingsResponse struct {
 
 func (x *GetSettingsResponse) Reset() {
 	*x = GetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2495,7 @@ func (x *GetSettingsResponse) String() string {
 func (*GetSettingsResponse) ProtoMessage() {}
 
 func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2508,7 @@ func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetSettingsResponse) GetSettings() *Settings {
@@ -2371,7 +2528,7 @@ type SetSettingsRequest struct {
 
 func (x *SetSettingsRequest) Reset() {
 	*x = SetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2383,7 +2540,7 @@ func (x *SetSettingsRequest) String() string {
 func (*SetSettingsRequest) ProtoMessage() {}
 
 func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2396,7 +2553,7 @@ func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*SetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetSettingsRequest) GetSettings() *Settings {
@@ -2422,7 +2579,7 @@ type SetSettingsResponse struct {
 
 func (x *SetSettingsResponse) Reset() {
 	*x = SetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2434,7 +2591,7 @@ func (x *SetSettingsResponse) String() string {
 func (*SetSettingsResponse) ProtoMessage() {}
 
 func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2447,7 +2604,7 @@ func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*SetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetSettingsResponse) GetSettings() *Settings {
@@ -2473,7 +2630,7 @@ type StepTimes struct {
 
 func (x *StepTimes) Reset() {
 	*x = StepTimes{}
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2642,7 @@ func (x *StepTimes) String() string {
 func (*StepTimes) ProtoMessage() {}
 
 func (x *StepTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2655,7 @@ func (x *StepTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTimes.ProtoReflect.Descriptor instead.
 func (*StepTimes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *StepTimes) GetStep() string {
@@ -2562,7 +2719,7 @@ type Flushes struct {
 
 func (x *Flushes) Reset() {
 	*x = Flushes{}
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2731,7 @@ func (x *Flushes) String() string {
 func (*Flushes) ProtoMessage() {}
 
 func (x *Flushes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2744,7 @@ func (x *Flushes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flushes.ProtoReflect.Descriptor instead.
 func (*Flushes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Flushes) GetClean() uint64 {
@@ -2622,7 +2779,7 @@ type SwitchMetricsRequest struct {
 
 func (x *SwitchMetricsRequest) Reset() {
 	*x = SwitchMetricsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2791,7 @@ func (x *SwitchMetricsRequest) String() string {
 func (*SwitchMetricsRequest) ProtoMessage() {}
 
 func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2804,7 @@ func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsRequest.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SwitchMetricsRequest) GetJobId() uint64 {
@@ -2685,7 +2842,7 @@ type SwitchMetricsResponse struct {
 
 func (x *SwitchMetricsResponse) Reset() {
 	*x = SwitchMetricsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +2854,7 @@ func (x *SwitchMetricsResponse) String() string {
 func (*SwitchMetricsResponse) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +2867,7 @@ func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SwitchMetricsResponse) GetGroups() []*SwitchMetricsResponse_Group {
@@ -2766,7 +2923,7 @@ type MatrixRow struct {
 
 func (x *MatrixRow) Reset() {
 	*x = MatrixRow{}
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2778,7 +2935,7 @@ func (x *MatrixRow) String() string {
 func (*MatrixRow) ProtoMessage() {}
 
 func (x *MatrixRow) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2791,7 +2948,7 @@ func (x *MatrixRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow.ProtoReflect.Descriptor instead.
 func (*MatrixRow) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MatrixRow) GetIndex() uint32 {
@@ -2823,7 +2980,7 @@ type GetMatrixRequest struct {
 
 func (x *GetMatrixRequest) Reset() {
 	*x = GetMatrixRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2835,7 +2992,7 @@ func (x *GetMatrixRequest) String() string {
 func (*GetMatrixRequest) ProtoMessage() {}
 
 func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2848,7 +3005,7 @@ func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixRequest.ProtoReflect.Descriptor instead.
 func (*GetMatrixRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
 }
 
 type GetMatrixResponse struct {
@@ -2863,7 +3020,7 @@ type GetMatrixResponse struct {
 
 func (x *GetMatrixResponse) Reset() {
 	*x = GetMatrixResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2875,7 +3032,7 @@ func (x *GetMatrixResponse) String() string {
 func (*GetMatrixResponse) ProtoMessage() {}
 
 func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2888,7 +3045,7 @@ func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixResponse.ProtoReflect.Descriptor instead.
 func (*GetMatrixResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetMatrixResponse) GetPlanVersion() uint64 {
@@ -2927,7 +3084,7 @@ type GetTopRequest struct {
 
 func (x *GetTopRequest) Reset() {
 	*x = GetTopRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2939,7 +3096,7 @@ func (x *GetTopRequest) String() string {
 func (*GetTopRequest) ProtoMessage() {}
 
 func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2952,7 +3109,7 @@ func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopRequest.ProtoReflect.Descriptor instead.
 func (*GetTopRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
 }
 
 type GetTopResponse struct {
@@ -2973,7 +3130,7 @@ type GetTopResponse struct {
 
 func (x *GetTopResponse) Reset() {
 	*x = GetTopResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2985,7 +3142,7 @@ func (x *GetTopResponse) String() string {
 func (*GetTopResponse) ProtoMessage() {}
 
 func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2998,7 +3155,7 @@ func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopResponse.ProtoReflect.Descriptor instead.
 func (*GetTopResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetTopResponse) GetNowNanos() int64 {
@@ -3095,7 +3252,7 @@ type TopJob struct {
 
 func (x *TopJob) Reset() {
 	*x = TopJob{}
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3264,7 @@ func (x *TopJob) String() string {
 func (*TopJob) ProtoMessage() {}
 
 func (x *TopJob) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3277,7 @@ func (x *TopJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopJob.ProtoReflect.Descriptor instead.
 func (*TopJob) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TopJob) GetJobId() uint64 {
@@ -3236,7 +3393,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3248,7 +3405,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3261,7 +3418,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
 }
 
 type GetVersionResponse struct {
@@ -3276,7 +3433,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3288,7 +3445,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3301,7 +3458,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *GetVersionResponse) GetVersion() string {
@@ -3337,13 +3494,15 @@ type AttachRequest_Open struct {
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Owner         bool                   `protobuf:"varint,2,opt,name=owner,proto3" json:"owner,omitempty"` // the job ends when this attachment is lost
 	NoOutput      bool                   `protobuf:"varint,3,opt,name=no_output,json=noOutput,proto3" json:"no_output,omitempty"`
+	Have          []*OutputMark          `protobuf:"bytes,4,rep,name=have,proto3" json:"have,omitempty"`          // output that an earlier attachment has brought
+	Confirms      bool                   `protobuf:"varint,5,opt,name=confirms,proto3" json:"confirms,omitempty"` // by ConfirmOutput; else what is sent counts as shown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3355,7 +3514,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3392,6 +3551,20 @@ func (x *AttachRequest_Open) GetNoOutput() bool {
 	return false
 }
 
+func (x *AttachRequest_Open) GetHave() []*OutputMark {
+	if x != nil {
+		return x.Have
+	}
+	return nil
+}
+
+func (x *AttachRequest_Open) GetConfirms() bool {
+	if x != nil {
+		return x.Confirms
+	}
+	return false
+}
+
 type AttachEvent_StateChange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         JobState               `protobuf:"varint,1,opt,name=state,proto3,enum=score.v1.JobState" json:"state,omitempty"`
@@ -3403,7 +3576,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3415,7 +3588,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3428,7 +3601,7 @@ func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_StateChange.ProtoReflect.Descriptor instead.
 func (*AttachEvent_StateChange) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{4, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{7, 0}
 }
 
 func (x *AttachEvent_StateChange) GetState() JobState {
@@ -3462,7 +3635,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3474,7 +3647,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3487,7 +3660,7 @@ func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_RankStates.ProtoReflect.Descriptor instead.
 func (*AttachEvent_RankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{4, 1}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{7, 1}
 }
 
 func (x *AttachEvent_RankStates) GetRanks() []*RankState {
@@ -3516,7 +3689,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3528,7 +3701,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3541,7 +3714,7 @@ func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse_Group.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse_Group) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{39, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{42, 0}
 }
 
 func (x *SwitchMetricsResponse_Group) GetNode() string {
@@ -3584,7 +3757,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3596,7 +3769,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3609,7 +3782,7 @@ func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow_Cell.ProtoReflect.Descriptor instead.
 func (*MatrixRow_Cell) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{40, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{43, 0}
 }
 
 func (x *MatrixRow_Cell) GetNode() string {
@@ -3649,19 +3822,31 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x04spec\x18\x01 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\"'\n" +
 	"\x0eSubmitResponse\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\x9c\x02\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xe3\x02\n" +
 	"\rAttachRequest\x122\n" +
 	"\x04open\x18\x01 \x01(\v2\x1c.score.v1.AttachRequest.OpenH\x00R\x04open\x12'\n" +
 	"\x05stdin\x18\x02 \x01(\v2\x0f.score.v1.StdinH\x00R\x05stdin\x12\x18\n" +
 	"\x06signal\x18\x03 \x01(\x05H\x00R\x06signal\x12\x14\n" +
 	"\x04kill\x18\x04 \x01(\bH\x00R\x04kill\x12!\n" +
 	"\vrank_states\x18\x05 \x01(\bH\x00R\n" +
-	"rankStates\x1aP\n" +
+	"rankStates\x1a\x96\x01\n" +
 	"\x04Open\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\bR\x05owner\x12\x1b\n" +
-	"\tno_output\x18\x03 \x01(\bR\bnoOutputB\t\n" +
-	"\arequest\"-\n" +
+	"\tno_output\x18\x03 \x01(\bR\bnoOutput\x12(\n" +
+	"\x04have\x18\x04 \x03(\v2\x14.score.v1.OutputMarkR\x04have\x12\x1a\n" +
+	"\bconfirms\x18\x05 \x01(\bR\bconfirmsB\t\n" +
+	"\arequest\"Y\n" +
+	"\x14ConfirmOutputRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12*\n" +
+	"\x05marks\x18\x02 \x03(\v2\x14.score.v1.OutputMarkR\x05marks\"\x17\n" +
+	"\x15ConfirmOutputResponse\"^\n" +
+	"\n" +
+	"OutputMark\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1d\n" +
+	"\n" +
+	"node_index\x18\x02 \x01(\rR\tnodeIndex\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\"-\n" +
 	"\x05Stdin\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x10\n" +
 	"\x03eof\x18\x02 \x01(\bR\x03eof\"\xdb\x03\n" +
@@ -3680,12 +3865,13 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"RankStates\x12)\n" +
 	"\x05ranks\x18\x01 \x03(\v2\x13.score.v1.RankStateR\x05ranks\x12\x17\n" +
 	"\agang_on\x18\x02 \x01(\bR\x06gangOnB\a\n" +
-	"\x05event\"Z\n" +
+	"\x05event\"\x84\x01\n" +
 	"\x06Output\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\rR\x04rank\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\rR\x06stream\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x10\n" +
-	"\x03eof\x18\x04 \x01(\bR\x03eof\"\xad\x01\n" +
+	"\x03eof\x18\x04 \x01(\bR\x03eof\x12(\n" +
+	"\x04mark\x18\x05 \x01(\v2\x14.score.v1.OutputMarkR\x04mark\"\xad\x01\n" +
 	"\tRankState\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\rR\x04rank\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
@@ -3919,11 +4105,12 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12!\n" +
 	"\fjobs_running\x18\x03 \x01(\x04R\vjobsRunning\x12\x1f\n" +
 	"\vjobs_queued\x18\x04 \x01(\x04R\n" +
-	"jobsQueued2\xa6\x05\n" +
+	"jobsQueued2\xf8\x05\n" +
 	"\n" +
 	"JobService\x12;\n" +
 	"\x06Submit\x12\x17.score.v1.SubmitRequest\x1a\x18.score.v1.SubmitResponse\x12<\n" +
-	"\x06Attach\x12\x17.score.v1.AttachRequest\x1a\x15.score.v1.AttachEvent(\x010\x01\x12A\n" +
+	"\x06Attach\x12\x17.score.v1.AttachRequest\x1a\x15.score.v1.AttachEvent(\x010\x01\x12P\n" +
+	"\rConfirmOutput\x12\x1e.score.v1.ConfirmOutputRequest\x1a\x1f.score.v1.ConfirmOutputResponse\x12A\n" +
 	"\bListJobs\x12\x19.score.v1.ListJobsRequest\x1a\x1a.score.v1.ListJobsResponse\x12;\n" +
 	"\x06GetJob\x12\x17.score.v1.GetJobRequest\x1a\x18.score.v1.GetJobResponse\x12G\n" +
 	"\n" +
@@ -3955,150 +4142,158 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 	return file_score_v1_user_proto_rawDescData
 }
 
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_score_v1_user_proto_goTypes = []any{
 	(*SubmitRequest)(nil),               // 0: score.v1.SubmitRequest
 	(*SubmitResponse)(nil),              // 1: score.v1.SubmitResponse
 	(*AttachRequest)(nil),               // 2: score.v1.AttachRequest
-	(*Stdin)(nil),                       // 3: score.v1.Stdin
-	(*AttachEvent)(nil),                 // 4: score.v1.AttachEvent
-	(*Output)(nil),                      // 5: score.v1.Output
-	(*RankState)(nil),                   // 6: score.v1.RankState
-	(*ListJobsRequest)(nil),             // 7: score.v1.ListJobsRequest
-	(*ListJobsResponse)(nil),            // 8: score.v1.ListJobsResponse
-	(*GetJobRequest)(nil),               // 9: score.v1.GetJobRequest
-	(*GetJobResponse)(nil),              // 10: score.v1.GetJobResponse
-	(*NodeShare)(nil),                   // 11: score.v1.NodeShare
-	(*ExplainJobRequest)(nil),           // 12: score.v1.ExplainJobRequest
-	(*ExplainJobResponse)(nil),          // 13: score.v1.ExplainJobResponse
-	(*CancelJobRequest)(nil),            // 14: score.v1.CancelJobRequest
-	(*CancelJobResponse)(nil),           // 15: score.v1.CancelJobResponse
-	(*SignalJobRequest)(nil),            // 16: score.v1.SignalJobRequest
-	(*SignalJobResponse)(nil),           // 17: score.v1.SignalJobResponse
-	(*WaitJobRequest)(nil),              // 18: score.v1.WaitJobRequest
-	(*WaitJobResponse)(nil),             // 19: score.v1.WaitJobResponse
-	(*ChannelState)(nil),                // 20: score.v1.ChannelState
-	(*PortCounts)(nil),                  // 21: score.v1.PortCounts
-	(*ChannelPeer)(nil),                 // 22: score.v1.ChannelPeer
-	(*ListChannelsRequest)(nil),         // 23: score.v1.ListChannelsRequest
-	(*ListChannelsResponse)(nil),        // 24: score.v1.ListChannelsResponse
-	(*DumpJobRequest)(nil),              // 25: score.v1.DumpJobRequest
-	(*DumpPart)(nil),                    // 26: score.v1.DumpPart
-	(*DumpHead)(nil),                    // 27: score.v1.DumpHead
-	(*Node)(nil),                        // 28: score.v1.Node
-	(*ListNodesRequest)(nil),            // 29: score.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),           // 30: score.v1.ListNodesResponse
-	(*Settings)(nil),                    // 31: score.v1.Settings
-	(*GetSettingsRequest)(nil),          // 32: score.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),         // 33: score.v1.GetSettingsResponse
-	(*SetSettingsRequest)(nil),          // 34: score.v1.SetSettingsRequest
-	(*SetSettingsResponse)(nil),         // 35: score.v1.SetSettingsResponse
-	(*StepTimes)(nil),                   // 36: score.v1.StepTimes
-	(*Flushes)(nil),                     // 37: score.v1.Flushes
-	(*SwitchMetricsRequest)(nil),        // 38: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 39: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 40: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 41: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 42: score.v1.GetMatrixResponse
-	(*GetTopRequest)(nil),               // 43: score.v1.GetTopRequest
-	(*GetTopResponse)(nil),              // 44: score.v1.GetTopResponse
-	(*TopJob)(nil),                      // 45: score.v1.TopJob
-	(*GetVersionRequest)(nil),           // 46: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 47: score.v1.GetVersionResponse
-	(*AttachRequest_Open)(nil),          // 48: score.v1.AttachRequest.Open
-	(*AttachEvent_StateChange)(nil),     // 49: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 50: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 51: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 52: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 53: score.v1.JobSpec
-	(*Verdict)(nil),                     // 54: score.v1.Verdict
-	(*Job)(nil),                         // 55: score.v1.Job
-	(*Usage)(nil),                       // 56: score.v1.Usage
-	(JobState)(0),                       // 57: score.v1.JobState
-	(*NodePlace)(nil),                   // 58: score.v1.NodePlace
+	(*ConfirmOutputRequest)(nil),        // 3: score.v1.ConfirmOutputRequest
+	(*ConfirmOutputResponse)(nil),       // 4: score.v1.ConfirmOutputResponse
+	(*OutputMark)(nil),                  // 5: score.v1.OutputMark
+	(*Stdin)(nil),                       // 6: score.v1.Stdin
+	(*AttachEvent)(nil),                 // 7: score.v1.AttachEvent
+	(*Output)(nil),                      // 8: score.v1.Output
+	(*RankState)(nil),                   // 9: score.v1.RankState
+	(*ListJobsRequest)(nil),             // 10: score.v1.ListJobsRequest
+	(*ListJobsResponse)(nil),            // 11: score.v1.ListJobsResponse
+	(*GetJobRequest)(nil),               // 12: score.v1.GetJobRequest
+	(*GetJobResponse)(nil),              // 13: score.v1.GetJobResponse
+	(*NodeShare)(nil),                   // 14: score.v1.NodeShare
+	(*ExplainJobRequest)(nil),           // 15: score.v1.ExplainJobRequest
+	(*ExplainJobResponse)(nil),          // 16: score.v1.ExplainJobResponse
+	(*CancelJobRequest)(nil),            // 17: score.v1.CancelJobRequest
+	(*CancelJobResponse)(nil),           // 18: score.v1.CancelJobResponse
+	(*SignalJobRequest)(nil),            // 19: score.v1.SignalJobRequest
+	(*SignalJobResponse)(nil),           // 20: score.v1.SignalJobResponse
+	(*WaitJobRequest)(nil),              // 21: score.v1.WaitJobRequest
+	(*WaitJobResponse)(nil),             // 22: score.v1.WaitJobResponse
+	(*ChannelState)(nil),                // 23: score.v1.ChannelState
+	(*PortCounts)(nil),                  // 24: score.v1.PortCounts
+	(*ChannelPeer)(nil),                 // 25: score.v1.ChannelPeer
+	(*ListChannelsRequest)(nil),         // 26: score.v1.ListChannelsRequest
+	(*ListChannelsResponse)(nil),        // 27: score.v1.ListChannelsResponse
+	(*DumpJobRequest)(nil),              // 28: score.v1.DumpJobRequest
+	(*DumpPart)(nil),                    // 29: score.v1.DumpPart
+	(*DumpHead)(nil),                    // 30: score.v1.DumpHead
+	(*Node)(nil),                        // 31: score.v1.Node
+	(*ListNodesRequest)(nil),            // 32: score.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),           // 33: score.v1.ListNodesResponse
+	(*Settings)(nil),                    // 34: score.v1.Settings
+	(*GetSettingsRequest)(nil),          // 35: score.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),         // 36: score.v1.GetSettingsResponse
+	(*SetSettingsRequest)(nil),          // 37: score.v1.SetSettingsRequest
+	(*SetSettingsResponse)(nil),         // 38: score.v1.SetSettingsResponse
+	(*StepTimes)(nil),                   // 39: score.v1.StepTimes
+	(*Flushes)(nil),                     // 40: score.v1.Flushes
+	(*SwitchMetricsRequest)(nil),        // 41: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 42: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 43: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 44: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 45: score.v1.GetMatrixResponse
+	(*GetTopRequest)(nil),               // 46: score.v1.GetTopRequest
+	(*GetTopResponse)(nil),              // 47: score.v1.GetTopResponse
+	(*TopJob)(nil),                      // 48: score.v1.TopJob
+	(*GetVersionRequest)(nil),           // 49: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 50: score.v1.GetVersionResponse
+	(*AttachRequest_Open)(nil),          // 51: score.v1.AttachRequest.Open
+	(*AttachEvent_StateChange)(nil),     // 52: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 53: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 54: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 55: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 56: score.v1.JobSpec
+	(*Verdict)(nil),                     // 57: score.v1.Verdict
+	(*Job)(nil),                         // 58: score.v1.Job
+	(*Usage)(nil),                       // 59: score.v1.Usage
+	(JobState)(0),                       // 60: score.v1.JobState
+	(*NodePlace)(nil),                   // 61: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	53, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	48, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
-	3,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
-	49, // 3: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
-	5,  // 4: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	50, // 5: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	54, // 6: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	55, // 7: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	55, // 8: score.v1.GetJobResponse.job:type_name -> score.v1.Job
-	6,  // 9: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	11, // 10: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	56, // 11: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	36, // 12: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	36, // 13: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	37, // 14: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	55, // 15: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	21, // 16: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	22, // 17: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	20, // 18: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	27, // 19: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
-	28, // 20: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	31, // 21: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	31, // 22: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	31, // 23: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	51, // 24: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	36, // 25: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	36, // 26: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	52, // 27: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	40, // 28: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	42, // 29: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	45, // 30: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	36, // 31: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	36, // 32: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	57, // 33: score.v1.TopJob.state:type_name -> score.v1.JobState
-	56, // 34: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	36, // 35: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	36, // 36: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	57, // 37: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	58, // 38: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	6,  // 39: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	36, // 40: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	37, // 41: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	0,  // 42: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	2,  // 43: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	7,  // 44: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	9,  // 45: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	12, // 46: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	14, // 47: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	16, // 48: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	18, // 49: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	23, // 50: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	25, // 51: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	29, // 52: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	32, // 53: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	34, // 54: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	38, // 55: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	41, // 56: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	43, // 57: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	46, // 58: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	1,  // 59: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	4,  // 60: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	8,  // 61: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	10, // 62: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	13, // 63: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	15, // 64: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	17, // 65: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	19, // 66: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	24, // 67: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	26, // 68: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	30, // 69: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	33, // 70: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	35, // 71: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	39, // 72: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	42, // 73: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	44, // 74: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	47, // 75: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	59, // [59:76] is the sub-list for method output_type
-	42, // [42:59] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	56, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	51, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	6,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
+	5,  // 3: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
+	52, // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	8,  // 5: score.v1.AttachEvent.output:type_name -> score.v1.Output
+	53, // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	57, // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	5,  // 8: score.v1.Output.mark:type_name -> score.v1.OutputMark
+	58, // 9: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	58, // 10: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	9,  // 11: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
+	14, // 12: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
+	59, // 13: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	39, // 14: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	39, // 15: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	40, // 16: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	58, // 17: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	24, // 18: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	25, // 19: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	23, // 20: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	30, // 21: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	31, // 22: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	34, // 23: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	34, // 24: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	34, // 25: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	54, // 26: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	39, // 27: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	39, // 28: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	55, // 29: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	43, // 30: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	45, // 31: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	48, // 32: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	39, // 33: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	39, // 34: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	60, // 35: score.v1.TopJob.state:type_name -> score.v1.JobState
+	59, // 36: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	39, // 37: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	39, // 38: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	5,  // 39: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	60, // 40: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	61, // 41: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	9,  // 42: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	39, // 43: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	40, // 44: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	0,  // 45: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	2,  // 46: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	3,  // 47: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	10, // 48: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	12, // 49: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	15, // 50: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	17, // 51: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	19, // 52: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	21, // 53: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	26, // 54: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	28, // 55: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	32, // 56: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	35, // 57: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	37, // 58: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	41, // 59: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	44, // 60: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	46, // 61: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	49, // 62: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	1,  // 63: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	7,  // 64: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	4,  // 65: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	11, // 66: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	13, // 67: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	16, // 68: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	18, // 69: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	20, // 70: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	22, // 71: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	27, // 72: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	29, // 73: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	33, // 74: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	36, // 75: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	38, // 76: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	42, // 77: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	45, // 78: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	47, // 79: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	50, // 80: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	63, // [63:81] is the sub-list for method output_type
+	45, // [45:63] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -4114,14 +4309,14 @@ func file_score_v1_user_proto_init() {
 		(*AttachRequest_Kill)(nil),
 		(*AttachRequest_RankStates)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[4].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[7].OneofWrappers = []any{
 		(*AttachEvent_State)(nil),
 		(*AttachEvent_Output)(nil),
 		(*AttachEvent_RankStates_)(nil),
 		(*AttachEvent_Warning)(nil),
 		(*AttachEvent_Ended)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[26].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[29].OneofWrappers = []any{
 		(*DumpPart_Head)(nil),
 		(*DumpPart_Data)(nil),
 		(*DumpPart_Trouble)(nil),
@@ -4132,7 +4327,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   53,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

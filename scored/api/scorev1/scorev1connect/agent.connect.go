@@ -41,6 +41,9 @@ const (
 	AgentServiceConnectProcedure = "/score.v1.AgentService/Connect"
 	// PeerServiceStdioProcedure is the fully-qualified name of the PeerService's Stdio RPC.
 	PeerServiceStdioProcedure = "/score.v1.PeerService/Stdio"
+	// PeerServiceConfirmOutputProcedure is the fully-qualified name of the PeerService's ConfirmOutput
+	// RPC.
+	PeerServiceConfirmOutputProcedure = "/score.v1.PeerService/ConfirmOutput"
 	// PeerServiceCollectProcedure is the fully-qualified name of the PeerService's Collect RPC.
 	PeerServiceCollectProcedure = "/score.v1.PeerService/Collect"
 	// PeerServiceRelayProcedure is the fully-qualified name of the PeerService's Relay RPC.
@@ -125,6 +128,9 @@ func (UnimplementedAgentServiceHandler) Connect(context.Context, *connect.BidiSt
 type PeerServiceClient interface {
 	// Stdio relays the input and output of a job's ranks on this node.
 	Stdio(context.Context) *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown]
+	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it. It
+	// is no part of Stdio, where input that no rank reads would hold it up.
+	ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
 	// Collect carries one step of a collective between the stewards of a job.
 	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
 	// Relay carries one message between the stewards of a job, or of two jobs of
@@ -151,6 +157,12 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("Stdio")),
 			connect.WithClientOptions(opts...),
 		),
+		confirmOutput: connect.NewClient[scorev1.OutputMark, scorev1.ConfirmOutputResponse](
+			httpClient,
+			baseURL+PeerServiceConfirmOutputProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("ConfirmOutput")),
+			connect.WithClientOptions(opts...),
+		),
 		collect: connect.NewClient[scorev1.CollectRequest, scorev1.CollectResponse](
 			httpClient,
 			baseURL+PeerServiceCollectProcedure,
@@ -174,15 +186,21 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 
 // peerServiceClient implements PeerServiceClient.
 type peerServiceClient struct {
-	stdio   *connect.Client[scorev1.StdioUp, scorev1.StdioDown]
-	collect *connect.Client[scorev1.CollectRequest, scorev1.CollectResponse]
-	relay   *connect.Client[scorev1.RelayRequest, scorev1.RelayResponse]
-	dump    *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
+	stdio         *connect.Client[scorev1.StdioUp, scorev1.StdioDown]
+	confirmOutput *connect.Client[scorev1.OutputMark, scorev1.ConfirmOutputResponse]
+	collect       *connect.Client[scorev1.CollectRequest, scorev1.CollectResponse]
+	relay         *connect.Client[scorev1.RelayRequest, scorev1.RelayResponse]
+	dump          *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
 }
 
 // Stdio calls score.v1.PeerService.Stdio.
 func (c *peerServiceClient) Stdio(ctx context.Context) *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown] {
 	return c.stdio.CallBidiStream(ctx)
+}
+
+// ConfirmOutput calls score.v1.PeerService.ConfirmOutput.
+func (c *peerServiceClient) ConfirmOutput(ctx context.Context, req *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
+	return c.confirmOutput.CallUnary(ctx, req)
 }
 
 // Collect calls score.v1.PeerService.Collect.
@@ -204,6 +222,9 @@ func (c *peerServiceClient) Dump(ctx context.Context, req *connect.Request[score
 type PeerServiceHandler interface {
 	// Stdio relays the input and output of a job's ranks on this node.
 	Stdio(context.Context, *connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]) error
+	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it. It
+	// is no part of Stdio, where input that no rank reads would hold it up.
+	ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
 	// Collect carries one step of a collective between the stewards of a job.
 	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
 	// Relay carries one message between the stewards of a job, or of two jobs of
@@ -224,6 +245,12 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		PeerServiceStdioProcedure,
 		svc.Stdio,
 		connect.WithSchema(peerServiceMethods.ByName("Stdio")),
+		connect.WithHandlerOptions(opts...),
+	)
+	peerServiceConfirmOutputHandler := connect.NewUnaryHandler(
+		PeerServiceConfirmOutputProcedure,
+		svc.ConfirmOutput,
+		connect.WithSchema(peerServiceMethods.ByName("ConfirmOutput")),
 		connect.WithHandlerOptions(opts...),
 	)
 	peerServiceCollectHandler := connect.NewUnaryHandler(
@@ -248,6 +275,8 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		switch r.URL.Path {
 		case PeerServiceStdioProcedure:
 			peerServiceStdioHandler.ServeHTTP(w, r)
+		case PeerServiceConfirmOutputProcedure:
+			peerServiceConfirmOutputHandler.ServeHTTP(w, r)
 		case PeerServiceCollectProcedure:
 			peerServiceCollectHandler.ServeHTTP(w, r)
 		case PeerServiceRelayProcedure:
@@ -265,6 +294,10 @@ type UnimplementedPeerServiceHandler struct{}
 
 func (UnimplementedPeerServiceHandler) Stdio(context.Context, *connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Stdio is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.ConfirmOutput is not implemented"))
 }
 
 func (UnimplementedPeerServiceHandler) Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {

@@ -42,6 +42,9 @@ const (
 	JobServiceSubmitProcedure = "/score.v1.JobService/Submit"
 	// JobServiceAttachProcedure is the fully-qualified name of the JobService's Attach RPC.
 	JobServiceAttachProcedure = "/score.v1.JobService/Attach"
+	// JobServiceConfirmOutputProcedure is the fully-qualified name of the JobService's ConfirmOutput
+	// RPC.
+	JobServiceConfirmOutputProcedure = "/score.v1.JobService/ConfirmOutput"
 	// JobServiceListJobsProcedure is the fully-qualified name of the JobService's ListJobs RPC.
 	JobServiceListJobsProcedure = "/score.v1.JobService/ListJobs"
 	// JobServiceGetJobProcedure is the fully-qualified name of the JobService's GetJob RPC.
@@ -86,6 +89,9 @@ type JobServiceClient interface {
 	Submit(context.Context, *connect.Request[scorev1.SubmitRequest]) (*connect.Response[scorev1.SubmitResponse], error)
 	// Attach carries a job's input, output, signals and end.
 	Attach(context.Context) *connect.BidiStreamForClient[scorev1.AttachRequest, scorev1.AttachEvent]
+	// ConfirmOutput tells up to where the output of an Attach is shown, so that the
+	// nodes need not keep it.
+	ConfirmOutput(context.Context, *connect.Request[scorev1.ConfirmOutputRequest]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
 	ListJobs(context.Context, *connect.Request[scorev1.ListJobsRequest]) (*connect.Response[scorev1.ListJobsResponse], error)
 	GetJob(context.Context, *connect.Request[scorev1.GetJobRequest]) (*connect.Response[scorev1.GetJobResponse], error)
 	ExplainJob(context.Context, *connect.Request[scorev1.ExplainJobRequest]) (*connect.Response[scorev1.ExplainJobResponse], error)
@@ -120,6 +126,12 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			httpClient,
 			baseURL+JobServiceAttachProcedure,
 			connect.WithSchema(jobServiceMethods.ByName("Attach")),
+			connect.WithClientOptions(opts...),
+		),
+		confirmOutput: connect.NewClient[scorev1.ConfirmOutputRequest, scorev1.ConfirmOutputResponse](
+			httpClient,
+			baseURL+JobServiceConfirmOutputProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("ConfirmOutput")),
 			connect.WithClientOptions(opts...),
 		),
 		listJobs: connect.NewClient[scorev1.ListJobsRequest, scorev1.ListJobsResponse](
@@ -175,16 +187,17 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 
 // jobServiceClient implements JobServiceClient.
 type jobServiceClient struct {
-	submit       *connect.Client[scorev1.SubmitRequest, scorev1.SubmitResponse]
-	attach       *connect.Client[scorev1.AttachRequest, scorev1.AttachEvent]
-	listJobs     *connect.Client[scorev1.ListJobsRequest, scorev1.ListJobsResponse]
-	getJob       *connect.Client[scorev1.GetJobRequest, scorev1.GetJobResponse]
-	explainJob   *connect.Client[scorev1.ExplainJobRequest, scorev1.ExplainJobResponse]
-	cancelJob    *connect.Client[scorev1.CancelJobRequest, scorev1.CancelJobResponse]
-	signalJob    *connect.Client[scorev1.SignalJobRequest, scorev1.SignalJobResponse]
-	waitJob      *connect.Client[scorev1.WaitJobRequest, scorev1.WaitJobResponse]
-	listChannels *connect.Client[scorev1.ListChannelsRequest, scorev1.ListChannelsResponse]
-	dumpJob      *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
+	submit        *connect.Client[scorev1.SubmitRequest, scorev1.SubmitResponse]
+	attach        *connect.Client[scorev1.AttachRequest, scorev1.AttachEvent]
+	confirmOutput *connect.Client[scorev1.ConfirmOutputRequest, scorev1.ConfirmOutputResponse]
+	listJobs      *connect.Client[scorev1.ListJobsRequest, scorev1.ListJobsResponse]
+	getJob        *connect.Client[scorev1.GetJobRequest, scorev1.GetJobResponse]
+	explainJob    *connect.Client[scorev1.ExplainJobRequest, scorev1.ExplainJobResponse]
+	cancelJob     *connect.Client[scorev1.CancelJobRequest, scorev1.CancelJobResponse]
+	signalJob     *connect.Client[scorev1.SignalJobRequest, scorev1.SignalJobResponse]
+	waitJob       *connect.Client[scorev1.WaitJobRequest, scorev1.WaitJobResponse]
+	listChannels  *connect.Client[scorev1.ListChannelsRequest, scorev1.ListChannelsResponse]
+	dumpJob       *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
 }
 
 // Submit calls score.v1.JobService.Submit.
@@ -195,6 +208,11 @@ func (c *jobServiceClient) Submit(ctx context.Context, req *connect.Request[scor
 // Attach calls score.v1.JobService.Attach.
 func (c *jobServiceClient) Attach(ctx context.Context) *connect.BidiStreamForClient[scorev1.AttachRequest, scorev1.AttachEvent] {
 	return c.attach.CallBidiStream(ctx)
+}
+
+// ConfirmOutput calls score.v1.JobService.ConfirmOutput.
+func (c *jobServiceClient) ConfirmOutput(ctx context.Context, req *connect.Request[scorev1.ConfirmOutputRequest]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
+	return c.confirmOutput.CallUnary(ctx, req)
 }
 
 // ListJobs calls score.v1.JobService.ListJobs.
@@ -243,6 +261,9 @@ type JobServiceHandler interface {
 	Submit(context.Context, *connect.Request[scorev1.SubmitRequest]) (*connect.Response[scorev1.SubmitResponse], error)
 	// Attach carries a job's input, output, signals and end.
 	Attach(context.Context, *connect.BidiStream[scorev1.AttachRequest, scorev1.AttachEvent]) error
+	// ConfirmOutput tells up to where the output of an Attach is shown, so that the
+	// nodes need not keep it.
+	ConfirmOutput(context.Context, *connect.Request[scorev1.ConfirmOutputRequest]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
 	ListJobs(context.Context, *connect.Request[scorev1.ListJobsRequest]) (*connect.Response[scorev1.ListJobsResponse], error)
 	GetJob(context.Context, *connect.Request[scorev1.GetJobRequest]) (*connect.Response[scorev1.GetJobResponse], error)
 	ExplainJob(context.Context, *connect.Request[scorev1.ExplainJobRequest]) (*connect.Response[scorev1.ExplainJobResponse], error)
@@ -273,6 +294,12 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 		JobServiceAttachProcedure,
 		svc.Attach,
 		connect.WithSchema(jobServiceMethods.ByName("Attach")),
+		connect.WithHandlerOptions(opts...),
+	)
+	jobServiceConfirmOutputHandler := connect.NewUnaryHandler(
+		JobServiceConfirmOutputProcedure,
+		svc.ConfirmOutput,
+		connect.WithSchema(jobServiceMethods.ByName("ConfirmOutput")),
 		connect.WithHandlerOptions(opts...),
 	)
 	jobServiceListJobsHandler := connect.NewUnaryHandler(
@@ -329,6 +356,8 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 			jobServiceSubmitHandler.ServeHTTP(w, r)
 		case JobServiceAttachProcedure:
 			jobServiceAttachHandler.ServeHTTP(w, r)
+		case JobServiceConfirmOutputProcedure:
+			jobServiceConfirmOutputHandler.ServeHTTP(w, r)
 		case JobServiceListJobsProcedure:
 			jobServiceListJobsHandler.ServeHTTP(w, r)
 		case JobServiceGetJobProcedure:
@@ -360,6 +389,10 @@ func (UnimplementedJobServiceHandler) Submit(context.Context, *connect.Request[s
 
 func (UnimplementedJobServiceHandler) Attach(context.Context, *connect.BidiStream[scorev1.AttachRequest, scorev1.AttachEvent]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.Attach is not implemented"))
+}
+
+func (UnimplementedJobServiceHandler) ConfirmOutput(context.Context, *connect.Request[scorev1.ConfirmOutputRequest]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.ConfirmOutput is not implemented"))
 }
 
 func (UnimplementedJobServiceHandler) ListJobs(context.Context, *connect.Request[scorev1.ListJobsRequest]) (*connect.Response[scorev1.ListJobsResponse], error) {

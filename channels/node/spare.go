@@ -1,0 +1,168 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"score/channels"
+	"score/channels/abi"
+	"score/channels/link/udp"
+)
+
+// Spare are the descriptors of a context: all that it takes to have it in another process.
+type Spare struct {
+	Channel, Rank uint32
+	Image         *os.File
+	Socket        *os.File // nil if all ranks of the job are on this node
+}
+
+// spare has a new context kept, so that it outlives this node. The caller holds mu.
+func (j *Job) spare(c *Context) {
+	if j.keep == nil {
+		return
+	}
+	c.spared = make(chan struct{})
+	j.serves.Go(func() {
+		c.spareErr = j.keep(Spare{Channel: c.channel, Rank: c.rank, Image: c.img.File(), Socket: c.socket})
+		close(c.spared)
+	})
+}
+
+// awaitSpared waits until the context may be given out.
+func (c *Context) awaitSpared() error {
+	if c.spared == nil {
+		return nil
+	}
+	<-c.spared
+	return c.spareErr
+}
+
+// isSpared says that the context may be given out.
+func (c *Context) isSpared() bool {
+	if c.spared == nil {
+		return true
+	}
+	select {
+	case <-c.spared:
+		return c.spareErr == nil
+	default:
+		return false
+	}
+}
+
+// restore takes the contexts of a node before this one over, unless the job cannot be for a
+// reason that was found before. After an error nothing of them is left.
+func (j *Job) restore(kept []Spare, err error) error {
+	for i := range kept {
+		if err != nil {
+			kept[i].close()
+			continue
+		}
+		err = j.restoreOne(&kept[i])
+	}
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, j.close(j.list()))
+}
+
+func (s *Spare) close() {
+	s.Image.Close()
+	if s.Socket != nil {
+		s.Socket.Close()
+	}
+}
+
+// restoreOne believes nothing that the image says: its rank could write there.
+func (j *Job) restoreOne(s *Spare) error {
+	of := name{s.Channel, s.Rank}
+	if !j.has(s.Rank) || s.Channel >= MaxChannels || j.contexts[of] != nil || (s.Socket == nil) != (j.places == nil) {
+		s.close()
+		return fmt.Errorf("%w: channel %d of rank %d", ErrContext, s.Channel, s.Rank)
+	}
+	img, err := channels.Attach(s.Image)
+	if err == nil && !j.isMine(img, of) {
+		err = errors.Join(channels.ErrDamaged, img.Close())
+	}
+	if err != nil {
+		if s.Socket != nil {
+			s.Socket.Close()
+		}
+		return fmt.Errorf("node: the image of channel %d of rank %d: %w", s.Channel, s.Rank, err)
+	}
+	c := &Context{name: of, job: j, img: img}
+	if s.Socket != nil {
+		if err := c.reconnect(s.Socket); err != nil {
+			return errors.Join(fmt.Errorf("node: the socket of channel %d of rank %d: %w", s.Channel, s.Rank, err), img.Close())
+		}
+	}
+	j.node.resident.Add(1) // though there may be more than this node may have: they are there
+	j.contexts[of] = c
+	j.account.all = append(j.account.all, c)
+	j.remote = j.remote || c.driver != nil
+	return nil
+}
+
+// isMine says that an image is as this job's are made.
+func (j *Job) isMine(img *channels.Image, of name) bool {
+	return img.Identity == channels.Identity{Job: j.key, Rank: of.rank, Channel: of.channel} &&
+		img.Geometry() == j.geometry.WithDefaults() && slices.Equal(img.Local(), j.ranks)
+}
+
+// reconnect gives the context the socket that its peers know.
+func (c *Context) reconnect(socket *os.File) error {
+	at, err := udp.Bound(socket)
+	if err == nil && at.Addr() != c.job.node.Directory().Addr() {
+		err = udp.ErrSocket
+	}
+	if err != nil {
+		socket.Close()
+		return err
+	}
+	return c.connect(socket, at)
+}
+
+// bringUp has the loop take what was restored.
+func (j *Job) bringUp() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.contexts) == 0 {
+		return
+	}
+	me, err := channels.Self()
+	for _, c := range j.list() {
+		if err != nil {
+			c.giveUp(err)
+			continue
+		}
+		c.guard(func() { c.img.SetOwner(abi.RoleAgent, me) })
+		if c.driver != nil {
+			j.node.loop.post(func() { j.node.loop.readopt(c) })
+		}
+	}
+	if j.remote && j.connected != nil {
+		j.connected(j)
+	}
+}
+
+// readopt takes a context as a node left it that was killed in whatever it did. Wherever
+// that had come to, the context is brought back to its channel; what is to be switched is
+// ordered anew.
+func (l *loop) readopt(c *Context) {
+	l.adopt(c)
+	l.guarded(c, func() {
+		now := channels.Nanos()
+		// A dead agent's lock is broken, and what its section left half done is mended.
+		if err := c.driver.Take(lockPatience); err != nil {
+			// A process has it that was stopped in its section, which no agent has interrupted: there is
+			// nothing to resume.
+			c.img.Restore()
+			return
+		}
+		c.driver.Resume(now)
+		c.driver.Leave()
+	})
+	l.hurry(c)
+}

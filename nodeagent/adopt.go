@@ -1,0 +1,169 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/dataplane"
+	"score/nodeagent/launch"
+	"score/nodeagent/steward/client"
+	"score/nodeagent/steward/stewardpb"
+	"score/nodeagent/stewards"
+	"score/scored/api/scorev1"
+)
+
+const (
+	// listenPatience is how long the address of a dead agent may stay taken: the kernel
+	// closes the sockets of a process that was killed within milliseconds.
+	listenPatience = 3 * time.Second
+	// listenPause is the time between two looks.
+	listenPause = 10 * time.Millisecond
+)
+
+// errMoved says why a job of several nodes cannot go on.
+var errMoved = errors.New("the restarted agent could not have its former address, where the job's other nodes look for it; give agent.listen a fixed port")
+
+// listenAs listens where the agent was that has left the orphans, since the other nodes of
+// their jobs know it there, and their ranks know its socket. Without orphans, and where that
+// address cannot be had, it listens anywhere.
+func (a *Agent) listenAs(orphans []*stewards.Orphan) (net.Listener, error) {
+	former := ""
+	for _, o := range orphans {
+		if name, ok := strings.CutPrefix(o.Status.GetOrder().GetPmSocket(), dataplane.SocketPrefix); ok {
+			a.socket = name
+		}
+		if place := placeIn(o.Status.GetOrder().GetJob()); place.GetAddress() != "" && CheckLoopback("address", place.GetAddress()) == nil {
+			former = place.GetAddress()
+		}
+	}
+	if former == "" {
+		return a.listenBoth()
+	}
+	for limit := time.Now().Add(listenPatience); ; time.Sleep(listenPause) {
+		listener, err := a.listenAt(former)
+		if err == nil {
+			return listener, nil
+		}
+		if !errors.Is(err, unix.EADDRINUSE) || time.Now().After(limit) {
+			return a.listenElse(former, err)
+		}
+	}
+}
+
+// listenElse listens where it can. A name of a socket that was known to ranks may be taken by
+// one of them; then no other rank finds the agent there.
+func (a *Agent) listenElse(former string, why error) (net.Listener, error) {
+	a.socket = a.bootID
+	if listener, err := a.listenAt(former); err == nil {
+		a.log.Warn("the agent cannot have its former socket for ranks", zap.Error(why))
+		return listener, nil
+	}
+	a.log.Warn("the agent cannot have its former address", zap.String("address", former), zap.Error(why))
+	return a.listenBoth()
+}
+
+// placeIn is the part of a job that an order is for; nil if it names none.
+func placeIn(order *scorev1.Prepare) *scorev1.NodePlace {
+	if places := order.GetPlaces(); int64(order.GetNodeIndex()) < int64(len(places)) {
+		return places[order.GetNodeIndex()]
+	}
+	return nil
+}
+
+// adoptAll takes over the jobs that an agent before this one has left. What runs goes on,
+// and what stands still does, until a plan says otherwise.
+func (a *Agent) adoptAll(orphans []*stewards.Orphan) {
+	for _, o := range orphans {
+		if err := a.adopt(o); err != nil {
+			a.log.Warn("a job that a dead agent has left cannot go on; it is ended",
+				zap.Uint64("job", o.Status.GetJobId()), zap.Error(err))
+			a.workers.Go(func() { a.pool.Refuse(a.working, o) })
+		}
+	}
+}
+
+// adopt takes over one job, or gives the reason why it is nobody's.
+func (a *Agent) adopt(o *stewards.Orphan) error {
+	order := o.Status.GetOrder().GetJob()
+	if err := a.checkOrder(order); err != nil {
+		return err
+	}
+	stopped, err := o.Stopped()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(a.working)
+	j := &job{
+		agent:   a,
+		id:      order.GetJobId(),
+		order:   order,
+		mark:    markIn(order.GetSpec().GetEnv()),
+		ctx:     ctx,
+		cancel:  cancel,
+		settled: func() {},
+		claimed: make(chan struct{}),
+		over:    make(chan struct{}),
+	}
+	if len(order.GetPlaces()) > 1 {
+		j.exchange = newExchange(j)
+	}
+	if !a.jobs.add(j) {
+		cancel()
+		return errors.New("another steward has the same job")
+	}
+	a.log.Info("job of a former agent goes on", zap.Uint64("job", j.id), zap.Int("steward", int(o.Status.GetPid())), zap.Bool("stopped", stopped))
+	// Nothing is heard before all that hears it is there.
+	heard := make(chan struct{})
+	j.steward = o.Adopt(client.Events{
+		Message: func(m *stewardpb.FromSteward) { <-heard; j.hear(m) },
+		Closed:  func(err error) { <-heard; j.stewardGone(err) },
+	})
+	defer close(heard)
+	defer close(j.claimed)
+	j.resume(o, stopped)
+	return nil
+}
+
+// resume makes the parts of the agent know a job that has its steward.
+func (j *job) resume(o *stewards.Orphan, stopped bool) {
+	status := o.Status
+	switch {
+	case status.GetDone():
+	case status.GetLaunched(), status.GetStarting() && stopped:
+		j.handle = j.agent.switcher.Adopt(j.switched(j.steward), stopped)
+	default:
+		// Ranks that are being forked run; Launched will say that the row may stop them.
+		j.handle = j.agent.switcher.Add(j.switched(j.steward))
+	}
+	switch {
+	case len(j.order.GetPlaces()) > 1 && placeIn(j.order).GetAddress() != j.agent.address:
+		j.lose(errMoved)
+		return
+	case status.GetOrder().GetPmSocket() != "":
+		if err := j.reopenChannels(); err != nil {
+			j.lose(fmt.Errorf("its channels could not be rebuilt: %w", err))
+			return
+		}
+	}
+	if j.exchange != nil {
+		j.exchange.askAgain()
+	}
+}
+
+// lose ends a job that was found and cannot go on.
+func (j *job) lose(reason error) {
+	j.agent.log.Warn("a job of a former agent cannot go on", zap.Uint64("job", j.id), zap.Error(reason))
+	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
+		JobId: j.id, Rank: -1, ExitCode: launch.CodeCluster,
+		Message: fmt.Sprintf("job %d did not outlive the restart of the agent of node %s: %v; submit it again",
+			j.id, j.agent.options.Name, reason),
+	}}}, true)
+	j.kill(reason.Error())
+}

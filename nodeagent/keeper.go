@@ -1,0 +1,83 @@
+package nodeagent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"score/channels/node"
+	"score/nodeagent/steward/client"
+)
+
+// keeper leaves copies of the descriptors of a job's contexts with the job's steward. It connects
+// when the first context is made: most jobs have none.
+type keeper struct {
+	socket string
+	job    uint64
+
+	mu     sync.Mutex
+	conn   *client.Spares // nil: not connected
+	closed bool
+}
+
+func newKeeper(socket string, job uint64) *keeper { return &keeper{socket: socket, job: job} }
+
+// reopen takes what was kept by an agent before this one.
+func (k *keeper) reopen(ctx context.Context) ([]node.Spare, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	kept, err := k.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	spares := make([]node.Spare, len(kept))
+	for i, s := range kept {
+		spares[i] = node.Spare{Channel: s.Channel, Rank: s.Rank, Image: s.Image, Socket: s.Socket}
+	}
+	return spares, nil
+}
+
+// dial connects. The caller holds mu.
+func (k *keeper) dial(ctx context.Context) ([]client.Spare, error) {
+	if k.closed {
+		return nil, fmt.Errorf("%w: the job has left", client.ErrGone)
+	}
+	conn, kept, err := client.DialSpares(ctx, k.socket, k.job)
+	if err != nil {
+		return nil, err
+	}
+	k.conn = conn
+	return kept, nil
+}
+
+// keep is node.JobConfig.Keep.
+func (k *keeper) keep(s node.Spare) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.conn == nil {
+		kept, err := k.dial(context.Background()) // it is bounded by itself
+		if err != nil {
+			return err
+		}
+		for i := range kept {
+			kept[i].Close() // which this agent has
+		}
+	}
+	err := k.conn.Keep(client.Spare{Channel: s.Channel, Rank: s.Rank, Image: s.Image, Socket: s.Socket})
+	if err != nil {
+		k.conn.Close()
+		k.conn = nil
+	}
+	return err
+}
+
+// close ends the connection; the steward keeps what it has until it forgets the job.
+func (k *keeper) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = true
+	if k.conn != nil {
+		k.conn.Close()
+		k.conn = nil
+	}
+}

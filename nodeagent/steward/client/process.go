@@ -1,0 +1,92 @@
+package client
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Process is a steward as a process: one that was started here, or by an agent
+// that is gone.
+type Process struct {
+	// Socket is where it listens.
+	Socket string
+	// Pid is its process id.
+	Pid   int
+	cmd   *exec.Cmd // of a child
+	pidfd *os.File  // of one that is no child
+	watch syscall.RawConn
+	done  chan struct{}
+	ended func() bool
+	kill  func()
+}
+
+// Find finds the process of a steward that an agent before this one has started,
+// by the number that the steward has told on a connection that still stands.
+func Find(socket string, pid int) (*Process, error) {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("%w: process %d: %w", ErrGone, pid, err)
+	}
+	p := &Process{Socket: socket, Pid: pid, done: make(chan struct{}), pidfd: os.NewFile(uintptr(fd), "steward")}
+	if p.watch, err = p.pidfd.SyscallConn(); err != nil {
+		p.pidfd.Close()
+		return nil, fmt.Errorf("watching a steward: %w", err)
+	}
+	p.ended, p.kill = p.strangerEnded, p.killStranger
+	go func() {
+		defer close(p.done)
+		// It fails only when the file is closed, which nobody does before.
+		_ = p.watch.Read(func(uintptr) bool { return p.strangerEnded() })
+		p.pidfd.Close()
+	}()
+	return p, nil
+}
+
+// Done is closed when the steward has exited.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Ended says whether the steward has exited, also in the moment before Done tells.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return p.ended()
+	}
+}
+
+func (p *Process) childEnded() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, p.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == unix.ECHILD || err == nil && info.Signo != 0
+}
+
+// strangerEnded looks whether the pidfd is readable.
+func (p *Process) strangerEnded() bool {
+	ended := true
+	// A file that is closed already says the same.
+	_ = p.watch.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, 0)
+		ended = err == nil && n > 0
+	})
+	return ended
+}
+
+func (p *Process) killChild() { _ = p.cmd.Process.Kill() } // it may have ended by itself
+
+func (p *Process) killStranger() {
+	_ = p.watch.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) }) // the same
+}
+
+// Kill ends the steward by force. Its ranks die with it; what they have started
+// is left to the control group. It waits for the end.
+func (p *Process) Kill() {
+	p.kill()
+	<-p.done
+	_ = os.Remove(p.Socket)
+}
