@@ -94,7 +94,8 @@ func New(options Options) (*Agent, error) {
 }
 
 // Run serves the node until ctx ends; then it ends every job here, and returns
-// nil once no process, control group or socket of them is left. It returns an
+// nil once no process, control group or socket of them is left; or it lets them
+// go on, if the cause is ErrLeave. It returns an
 // error, one sentence, when the node cannot be served: the address is taken,
 // the leader refuses the node, the cluster key is wrong.
 func (a *Agent) Run(ctx context.Context) error {

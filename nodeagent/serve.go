@@ -38,6 +38,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	thread.Go(func() { a.switcher.Run(threadCtx) })
 	thread.Go(func() { a.notices(threadCtx.Done()) })
 	a.adoptAll(orphans) // before anybody can ask for them
+	a.plane.Serve()
 
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}, a.key.handlerOptions()...))
@@ -67,21 +68,45 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	// Whoever gave orders first, then the jobs, then what the jobs need.
 	parallel(servers, func(s *http.Server) { _ = s.Close() })
 	parts.Wait()
-	a.endJobs(force)
+	leaves := errors.Is(reason, ErrLeave)
+	if leaves {
+		a.leaveJobs(force)
+	} else {
+		a.endJobs(force)
+	}
 	stopThread()
 	thread.Wait()
 	a.peers.close()
 	a.closePlane()
 	closing, done := context.WithTimeout(context.Background(), stopPatience)
 	defer done()
-	if err := a.pool.Close(closing); err != nil {
+	if err := a.pool.Close(closing); err != nil && !leaves {
 		a.log.Error("something of a job is left", zap.Error(err))
 	}
-	a.log.Info("agent has stopped")
-	if errors.Is(reason, context.Canceled) || errors.Is(reason, context.DeadlineExceeded) {
+	a.log.Info("agent has stopped", zap.Bool("jobs_go_on", leaves))
+	if leaves || errors.Is(reason, context.Canceled) || errors.Is(reason, context.DeadlineExceeded) {
 		return nil
 	}
 	return reason
+}
+
+// ErrLeave as the cause of the end of Run's context lets the jobs go on, for an agent that
+// comes after this one.
+var ErrLeave = errors.New("the agent makes way for another")
+
+// leaveJobs lets go of the stewards that have jobs, and waits for what is under way.
+func (a *Agent) leaveJobs(force func()) {
+	timer := time.AfterFunc(stopPatience, force)
+	defer timer.Stop()
+	a.workers.Wait()
+	for _, j := range a.jobs.all() {
+		if steward := j.stewardOf(); steward != nil {
+			steward.Leave()
+		}
+		if j.keeper != nil {
+			j.keeper.close()
+		}
+	}
 }
 
 // listen serves until the server is closed; when it fails, the agent stops.

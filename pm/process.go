@@ -3,7 +3,6 @@ package pm
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"sync"
@@ -36,21 +35,21 @@ func Join(socket *os.File, settings Settings) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the descriptor in %s is no socket: %w", ErrEnvironment, EnvSocket, err)
 	}
-	return join(conn, settings), nil
+	return join(handover.NewClient(conn), settings), nil
 }
 
 // JoinAt makes the process a rank of the daemon that listens at the path, and that knows its
 // ranks by their process numbers. The error wraps ErrEnvironment.
 func JoinAt(path string, settings Settings) (*Process, error) {
-	conn, err := handover.Dial(path)
+	client, err := handover.Connect(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s=%s: %w", ErrEnvironment, EnvPath, path, err)
 	}
-	return join(conn, settings), nil
+	return join(client, settings), nil
 }
 
-func join(conn *net.UnixConn, settings Settings) *Process {
-	p := &Process{client: handover.NewClient(conn), settings: settings, open: map[int]*Channel{}}
+func join(client *handover.Client, settings Settings) *Process {
+	p := &Process{client: client, settings: settings, open: map[int]*Channel{}}
 	p.speedUp.Go(channels.SpeedUp) // beside the first messages: it takes milliseconds
 	return p
 }

@@ -3,6 +3,7 @@ package handover
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -32,17 +33,66 @@ const Channels = 16
 // millisecond, but the daemon's node may be overloaded.
 const patience = 10 * time.Second
 
+const (
+	// redialPause is the time between two tries to reach a daemon that was lost.
+	redialPause = 10 * time.Millisecond
+	// redialsMost bounds how often a question is asked anew: a daemon that hangs up on it each time
+	// does not want this rank.
+	redialsMost = 3
+	// startPatience is how long a daemon may take to start anew: nobody listens in between.
+	startPatience = 5 * time.Second
+)
+
 // Client asks for images and the network. Several goroutines may use it.
 type Client struct {
-	mu   sync.Mutex
-	conn *net.UnixConn
+	mu     sync.Mutex
+	conn   *net.UnixConn
+	dial   func() (*net.UnixConn, error) // nil: the connection is all there is
+	closed bool
 }
 
 // NewClient uses the connection, which becomes the client's.
 func NewClient(conn *net.UnixConn) *Client { return &Client{conn: conn} }
 
+// Connect makes a client of the daemon at a path (Dial). A daemon that was started anew is found there
+// again: a question that the one before it did not answer is asked once more.
+func Connect(path string) (*Client, error) {
+	conn, err := Dial(path)
+	for limit := time.Now().Add(startPatience); errors.Is(err, unix.ECONNREFUSED) && time.Now().Before(limit); {
+		time.Sleep(redialPause)
+		conn, err = Dial(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := NewClient(conn)
+	c.dial = func() (*net.UnixConn, error) { return Dial(path) }
+	return c, nil
+}
+
 // Close hangs up.
-func (c *Client) Close() error { return c.conn.Close() }
+func (c *Client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	return c.conn.Close()
+}
+
+// redial replaces a connection that has ended, and waits for a daemon that starts until limit. The
+// caller holds mu.
+func (c *Client) redial(limit time.Time) bool {
+	if c.dial == nil || c.closed {
+		return false
+	}
+	for ; time.Now().Before(limit); time.Sleep(redialPause) {
+		if conn, err := c.dial(); err == nil {
+			_ = c.conn.Close() // it has ended
+			c.conn = conn
+			return true
+		}
+	}
+	return false
+}
 
 // Image asks for the image of a rank, or of the asking rank itself with Own.
 func (c *Client) Image(channel, rank uint32) (*channels.Image, error) {
@@ -78,6 +128,16 @@ const mostFiles = 2
 func (c *Client) ask(request Request, want int) ([]*os.File, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	limit := time.Now().Add(patience)
+	for asked := 0; ; asked++ {
+		files, err := c.askOnce(request, want)
+		if !errors.Is(err, ErrLost) || asked == redialsMost || !c.redial(limit) {
+			return files, err
+		}
+	}
+}
+
+func (c *Client) askOnce(request Request, want int) ([]*os.File, error) {
 	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLost, err)
 	}
@@ -88,6 +148,9 @@ func (c *Client) ask(request Request, want int) ([]*os.File, error) {
 	}
 	buf, rights := make([]byte, answerBytes+1), make([]byte, unix.CmsgSpace(4*mostFiles))
 	n, rn, _, _, err := c.conn.ReadMsgUnix(buf, rights)
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLost, err)
 	}

@@ -151,18 +151,9 @@ func (j *Job) bringUp() {
 // that had come to, the context is brought back to its channel; what is to be switched is
 // ordered anew.
 func (l *loop) readopt(c *Context) {
-	l.adopt(c)
-	l.guarded(c, func() {
-		now := channels.Nanos()
-		// A dead agent's lock is broken, and what its section left half done is mended.
-		if err := c.driver.Take(lockPatience); err != nil {
-			// A process has it that was stopped in its section, which no agent has interrupted: there is
-			// nothing to resume.
-			c.img.Restore()
-			return
-		}
-		c.driver.Resume(now)
-		c.driver.Leave()
-	})
-	l.hurry(c)
+	if now, ok := l.list(c); ok {
+		c.job.residence.Found(now, &c.residing, false)
+		l.makeRoom()
+		l.hurry(c)
+	}
 }

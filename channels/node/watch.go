@@ -67,19 +67,26 @@ type watch struct {
 
 // adopt takes a new context.
 func (l *loop) adopt(c *Context) {
+	if now, ok := l.list(c); ok {
+		c.job.residence.Add(now, &c.residing)
+		l.makeRoom()
+	}
+}
+
+// list gives a context its number; it is false if it has one, or cannot be used.
+func (l *loop) list(c *Context) (now int64, ok bool) {
 	if c.number != 0 || c.damaged.Load() {
-		return
+		return 0, false
 	}
 	// After 2^31 contexts numbers come again.
 	for l.last++; l.last < eventFirst || l.byEvent[l.last] != nil; l.last++ {
 	}
 	c.number, c.place = l.last, -1
 	l.byEvent[c.number] = c
-	now := channels.Nanos()
+	now = channels.Nanos()
 	l.watchAgain(c, now, tick)
 	c.residing.Context = resident{c}
-	c.job.residence.Add(now, &c.residing)
-	l.makeRoom()
+	return now, true
 }
 
 // drop lets go of contexts for ever.

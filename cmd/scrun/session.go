@@ -40,6 +40,11 @@ type session struct {
 	input   *os.File // carried to the ranks; nil: none
 	signals <-chan os.Signal
 
+	streams *attachments
+	shown   *shown
+	// confirms has connections of its own, for the same reason as orders.
+	confirms *client.Client
+
 	// orders has connections of its own: the stream's may be full of input
 	// that the ranks do not read. nil: nothing was ordered yet.
 	orders     *client.Client
@@ -65,21 +70,27 @@ func (s *session) run(ctx context.Context) int {
 		}
 	}()
 	s.answers = make(chan string)
-	stream := s.client.Jobs.Attach(ctx)
-	open := &scorev1.AttachRequest_Open{JobId: s.jobID, Owner: true}
-	err := stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: open}})
+	s.streams = newAttachments(func() *attachment { return s.client.Jobs.Attach(ctx) })
+	s.confirms = s.client.Another()
+	defer s.confirms.Close()
+	s.shown = newShown(func(marks []*scorev1.OutputMark) {
+		ctx, cancel := context.WithTimeout(ctx, orderTimeout)
+		defer cancel()
+		// What does not arrive is told again with what is shown next.
+		_, _ = s.confirms.Jobs.ConfirmOutput(ctx, connect.NewRequest(&scorev1.ConfirmOutputRequest{JobId: s.jobID, Marks: marks}))
+	})
+	stream, err := s.streams.begin(s.jobID, nil)
 	if err != nil {
-		_, err = stream.Receive() // it knows the daemon's reason
 		return s.voice.fail(client.Sentence(err))
 	}
-	stopInput, err := s.startInput(stream, cancel)
+	stopInput, err := s.startInput(ctx, cancel)
 	if err != nil {
 		return s.voice.fail(err.Error())
 	}
 	defer stopInput()
 	ended := make(chan outcome, 1)
 	mute := make(chan struct{}, 1)
-	go func() { ended <- s.receive(stream, mute) }()
+	go func() { ended <- s.follow(ctx, stream, mute) }()
 	code := s.wait(ctx, ended, mute)
 	bound := time.AfterFunc(leaveTimeout, cancel)
 	s.drainAnswers()
@@ -88,12 +99,12 @@ func (s *session) run(ctx context.Context) int {
 }
 
 // startInput begins to carry standard input, if the job takes any.
-func (s *session) startInput(stream *attachment, cancel context.CancelFunc) (stop func(), err error) {
+func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (stop func(), err error) {
 	if s.input == nil {
 		return func() {}, nil
 	}
 	pump, err := startPump(s.input, func(input *scorev1.Stdin) error {
-		return stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Stdin{Stdin: input}})
+		return s.streams.send(ctx, &scorev1.AttachRequest{Request: &scorev1.AttachRequest_Stdin{Stdin: input}})
 	})
 	if err != nil {
 		return nil, err
@@ -125,12 +136,11 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 	}
 }
 
-// receive handles the daemon's events until the last. Output is written here,
-// so that a terminal or pipe that takes nothing holds the ranks back. Once
-// output cannot be written it says so on mute and drops the rest.
-func (s *session) receive(stream *attachment, mute chan<- struct{}) outcome {
-	var how outcome
-	for how.verdict == nil && how.broken == nil {
+// receive handles the daemon's events until the last, or until the stream breaks, and tells how many came.
+// Output is written here, so that a terminal or pipe that takes nothing holds the ranks back. Once output
+// cannot be written it says so on mute and drops the rest.
+func (s *session) receive(stream *attachment, how *outcome, mute chan<- struct{}) (events int) {
+	for how.broken = nil; how.verdict == nil; events++ {
 		event, err := stream.Receive()
 		if err != nil {
 			how.broken = err
@@ -138,10 +148,14 @@ func (s *session) receive(stream *attachment, mute chan<- struct{}) outcome {
 		}
 		switch event := event.GetEvent().(type) {
 		case *scorev1.AttachEvent_Output:
+			if s.shown.has(event.Output.GetMark()) {
+				continue
+			}
 			if err := s.display.Show(event.Output); err != nil {
 				how.trouble = err
 				mute <- struct{}{} // display fails once
 			}
+			s.shown.add(event.Output.GetMark(), len(event.Output.GetData()))
 		case *scorev1.AttachEvent_State:
 			if err := s.display.Place(event.State.GetPlaces()); err != nil {
 				how.trouble = err
@@ -154,10 +168,7 @@ func (s *session) receive(stream *attachment, mute chan<- struct{}) outcome {
 			how.verdict = event.Ended
 		}
 	}
-	if err := s.display.Close(); how.trouble == nil {
-		how.trouble = err
-	}
-	return how
+	return events
 }
 
 func (s *session) tellState(change *scorev1.AttachEvent_StateChange) {

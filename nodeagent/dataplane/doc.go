@@ -9,7 +9,8 @@
 // and the leader counted, per rank.
 //
 //	plane, err := dataplane.Open(dataplane.Options{Address: address, Name: bootID, ...})
-//	job, err := plane.Add(ctx, order, steward.Pid())  // before anything of the job runs
+//	plane.Serve()
+//	job, err := plane.Add(ctx, order, steward.Pid(), spares)  // before anything of the job runs
 //	job.Launched(pids)
 //	job.Ended(rank)
 //	job.Rest()

@@ -62,7 +62,7 @@ type Plane struct {
 	leaving map[*Job]bool
 }
 
-// Open binds the directory and listens for ranks. The error wraps unix.EADDRINUSE if
+// Open binds the directory and listens for ranks, which are answered from Serve on. The error wraps unix.EADDRINUSE if
 // somebody has the directory's port.
 func Open(o Options) (*Plane, error) {
 	faults, err := link.FaultsFromEnvironment()
@@ -81,9 +81,11 @@ func Open(o Options) (*Plane, error) {
 	if p.listener, err = handover.Listen(p.socket); err != nil {
 		return nil, errors.Join(fmt.Errorf("the node cannot listen for ranks: %w", err), p.node.Close())
 	}
-	p.tasks.Go(p.accept)
 	return p, nil
 }
+
+// Serve begins to answer ranks. Those that dial before wait: the jobs of a former agent are added first.
+func (p *Plane) Serve() { p.tasks.Go(p.accept) }
 
 // Socket is what ranks dial (handover.Dial).
 func (p *Plane) Socket() string { return p.socket }

@@ -21,6 +21,7 @@ func open(t *testing.T) *Plane {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.Serve()
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)

@@ -65,8 +65,8 @@ func Main(args []string) int {
 	s, err := newSteward(c, listenerFD)
 	if err == nil {
 		err = s.run()
+		removeSocket(listenerFD) // first: whoever sees the end of its connections may use the name again
 		s.close()
-		removeSocket(listenerFD)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "steward: %v\n", err)

@@ -187,7 +187,7 @@ func (p *Pool) reserve() int {
 func (p *Pool) start(ctx context.Context, number int) (*Steward, error) {
 	s, err := start(ctx, &p.options, number, p.wake)
 	if err != nil {
-		p.free(number)
+		p.discard(s)
 		return nil, fmt.Errorf("no steward for the job: %w", err)
 	}
 	return s, nil

@@ -47,17 +47,13 @@ type host struct {
 	renew  chan struct{} // closed when it has told that it is free again
 }
 
-// start makes a slot's group and steward, and connects to it.
-func start(ctx context.Context, o *Options, number int, unused func()) (_ *Steward, err error) {
-	s := &Steward{host: &host{Number: number, unused: unused}}
-	defer func() {
-		if err != nil {
-			_ = s.destroy(time.Now().Add(closeWait)) // the next agent sweeps away what is left
-		}
-	}()
+// start makes a slot's group and steward, and connects to it. What there is of
+// them after an error is the caller's to destroy.
+func start(ctx context.Context, o *Options, number int, unused func()) (s *Steward, err error) {
+	s = &Steward{host: &host{Number: number, unused: unused}}
 	if o.Root != nil {
 		if s.group, err = o.Root.Create(number); err != nil {
-			return nil, err
+			return s, err
 		}
 		s.Container = s.group
 	}
@@ -72,7 +68,7 @@ func start(ctx context.Context, o *Options, number int, unused func()) (_ *Stewa
 		Stderr:  o.Stderr,
 	})
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	if s.group == nil {
 		s.Container = procgroup.New(s.process.Pid)
@@ -81,7 +77,7 @@ func start(ctx context.Context, o *Options, number int, unused func()) (_ *Stewa
 	defer cancel()
 	s.Conn, _, err = client.Dial(ctx, s.process.Socket, client.Events{Message: s.message, Closed: s.closed})
 	if err != nil {
-		return nil, fmt.Errorf("a new steward does not answer: %w", err)
+		return s, fmt.Errorf("a new steward does not answer: %w", err)
 	}
 	return s, nil
 }
@@ -223,6 +219,14 @@ func (s *Steward) next() *Steward {
 		return nil
 	}
 	return &Steward{Conn: s.Next(), host: s.host}
+}
+
+// Leave lets go of a steward, which goes on with its job and waits for another agent.
+func (s *Steward) Leave() {
+	s.Close()
+	if s.group != nil {
+		s.group.Release()
+	}
 }
 
 // destroy ends what there is of a steward, without asking it. What the error

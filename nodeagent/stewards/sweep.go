@@ -79,7 +79,7 @@ func visit(ctx context.Context, o *Options, number int) (*Orphan, error) {
 			o.Logger.Warn("a job that a dead agent has left cannot go on; it is ended",
 				zap.Uint64("job", status.GetJobId()), zap.Error(err))
 		}
-		dismiss(ctx, conn, socket)
+		dismiss(ctx, conn, socket, int(status.GetPid()))
 	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("removing the socket of a dead agent's steward: %w", err)
@@ -193,8 +193,12 @@ func (p *Pool) Refuse(ctx context.Context, o *Orphan) {
 
 // dismiss has a steward end its job and exit. Forget does both, once the last
 // output has been taken. It waits until ctx ends.
-func dismiss(ctx context.Context, conn *client.Conn, socket string) {
+func dismiss(ctx context.Context, conn *client.Conn, socket string, pid int) {
 	closed := make(chan struct{})
+	var exited <-chan struct{} = closed // of one that does not tell its number
+	if process, err := client.Find(socket, pid); err == nil {
+		exited = process.Done()
+	}
 	conn.Listen(client.Events{
 		Message: func(*stewardpb.FromSteward) {},
 		Closed:  func(error) { close(closed) },
@@ -205,7 +209,7 @@ func dismiss(ctx context.Context, conn *client.Conn, socket string) {
 	}
 	discardOutput(ctx, conn, socket)
 	select {
-	case <-closed:
+	case <-exited:
 	case <-ctx.Done():
 	}
 }

@@ -24,9 +24,11 @@ func agentCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "agent",
 		Short: "run the agent of a node: it starts and switches the jobs there",
-		Long: `Runs the agent of this node until it is stopped (^C or SIGTERM); then it ends the
-jobs of the node. It needs the cluster's key file. Root's agents run jobs of all
-users, others' only their own.`,
+		Long: `Runs the agent of this node until it is stopped. ^C ends the jobs of the node as
+well. SIGTERM does not: they go on for agent.grace, and the next agent of the node
+takes them over, as it does after a crash or an upgrade; nothing of their output,
+messages and exit codes is lost. It needs the cluster's key file. Root's agents run
+jobs of all users, others' only their own.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			settings, err := loadConfig(path)
@@ -39,11 +41,13 @@ users, others' only their own.`,
 			if listen != "" {
 				settings.Agent.Listen = listen
 			}
-			ctx, stop := untilStopped(command.Context())
-			defer stop()
 			if !tied {
+				ctx, stop := untilLeft(command.Context())
+				defer stop()
 				return runAgent(ctx, settings, func() {})
 			}
+			ctx, stop := untilStopped(command.Context())
+			defer stop()
 			return withLine(ctx, func(ctx context.Context, line *lifeline.Line) error {
 				return runAgent(ctx, settings, func() { line.Ready("") })
 			})

@@ -31,6 +31,13 @@ const (
 	devTimeout = 30 * time.Second
 	// devPoll is how often the server is asked which nodes have joined.
 	devPoll = 5 * time.Millisecond
+	// devGrace is how long the jobs of a lost agent go on: longer than the server waits for
+	// the agent, since one that comes later finds its jobs given up.
+	devGrace = "15s"
+	// devPause is the time between two starts of an agent that ends again and again, doubled
+	// with each up to devPauseMost.
+	devPause     = 100 * time.Millisecond
+	devPauseMost = 10 * time.Second
 )
 
 type devOptions struct {
@@ -48,7 +55,8 @@ func devCommand() *cobra.Command {
 		Short: "run a whole cluster on this machine, for trying and testing",
 		Long: `Runs a server and the agents of as many nodes as wanted on this machine, until
 ^C; then it ends all jobs and leaves nothing behind. The nodes divide the
-machine's CPUs and memory; where there are more nodes than CPUs they share them.`,
+machine's CPUs and memory; where there are more nodes than CPUs they share them.
+An agent that ends before, as by kill -9, is started again; its jobs go on.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if o.nodes < 1 || o.nodes > maxDevNodes {
@@ -138,7 +146,7 @@ func (c *devCluster) configure() error {
 	c.config.Agent.Listen = "127.0.0.1:0"
 	c.config.Agent.RunDir = agentsDir(c.dir.Path())
 	c.config.Agent.Channels = c.channels
-	c.config.Agent.Grace = "0s" // nobody restarts these agents
+	c.config.Agent.Grace = devGrace
 	c.config.Log.Level = c.logLevel
 	return nil
 }
@@ -197,21 +205,49 @@ func (c *devCluster) runNodes(ctx context.Context, control *server.Server) error
 	return nil
 }
 
-// awaitEnd returns when ctx ends. It tells the user of nodes that are lost
-// meanwhile: nobody starts their agents again.
+// awaitEnd returns when ctx ends. Agents that are lost meanwhile are started again.
 func (c *devCluster) awaitEnd(ctx context.Context) {
 	var watches sync.WaitGroup
 	defer watches.Wait()
-	for i, agent := range c.agents {
-		watches.Go(func() {
-			select {
-			case <-agent.Exited():
-				fmt.Fprintf(c.out, "The agent of node %s has ended, and its jobs with it; start the cluster again to have the node back.\n", c.plan[i].name)
-			case <-ctx.Done():
-			}
-		})
+	for i := range c.agents {
+		watches.Go(func() { c.keepAgent(ctx, i) })
 	}
 	<-ctx.Done()
+}
+
+// keepAgent starts the agent of a node again whenever it has ended, and tells the user.
+func (c *devCluster) keepAgent(ctx context.Context, i int) {
+	for pause := time.Duration(0); ; pause = min(max(2*pause, devPause), devPauseMost) {
+		select {
+		case <-c.agents[i].Exited():
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		fmt.Fprintf(c.out, "The agent of node %s has ended; it is started again, and takes over its jobs.\n", c.plan[i].name)
+		if err := c.restartAgent(ctx, i); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(c.out, "The agent of node %s could not be started: %v\n", c.plan[i].name, err)
+		}
+	}
+}
+
+// restartAgent puts a new agent in the place of one that has ended.
+func (c *devCluster) restartAgent(ctx context.Context, i int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, devTimeout, fmt.Errorf("it was not up within %v", devTimeout))
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot find this program: %w", err)
+	}
+	agent, err := c.startAgent(ctx, self, c.plan[i])
+	if err == nil {
+		c.agents[i] = agent
+	}
+	return err
 }
 
 // quietIfStopped forgets an error that ^C during the start has caused.
@@ -281,16 +317,25 @@ func (c *devCluster) startAgent(ctx context.Context, self string, node devNode) 
 	return agent, nil
 }
 
-// stopAgents ends the nodes and their jobs, all at the same time.
+// stopAgents ends the nodes and their jobs, all at the same time. An agent that is lost is
+// started once more, to end what it has left.
 func (c *devCluster) stopAgents() {
 	var stops errgroup.Group
-	for _, agent := range c.agents {
-		if agent != nil {
-			stops.Go(func() error {
-				agent.Stop()
-				return nil
-			})
+	for i, agent := range c.agents {
+		if agent == nil {
+			continue
 		}
+		stops.Go(func() error {
+			select {
+			case <-agent.Exited():
+				if c.restartAgent(context.Background(), i) != nil {
+					return nil // its stewards end by themselves
+				}
+			default:
+			}
+			c.agents[i].Stop()
+			return nil
+		})
 	}
 	_ = stops.Wait() // no stop fails
 }

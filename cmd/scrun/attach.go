@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"syscall"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+)
+
+const (
+	// attachPatience is how long a lost daemon may take to come back: a server starts and
+	// elects itself within seconds. The cluster gives up a job whose scrun is gone for 10 s
+	// from the moment on at which it could have come.
+	attachPatience = 30 * time.Second
+	// attachPause is the time between two tries.
+	attachPause = 100 * time.Millisecond
+	// fruitlessMost is how often a daemon may take the attachment in a row and break it off
+	// without a word.
+	fruitlessMost = 3
+)
+
+// attachments are the streams of one job, one after the other: when one breaks, the next
+// goes on where it ended.
+type attachments struct {
+	open func() *attachment
+
+	mu      sync.Mutex
+	stream  *attachment   // nil: none stands
+	changed chan struct{} // closed, and replaced, when stream changes
+}
+
+func newAttachments(open func() *attachment) *attachments {
+	return &attachments{open: open, changed: make(chan struct{})}
+}
+
+// begin opens the next stream, and says what output it has to bring.
+func (a *attachments) begin(jobID uint64, have []*scorev1.OutputMark) (*attachment, error) {
+	stream := a.open()
+	open := &scorev1.AttachRequest_Open{JobId: jobID, Owner: true, Have: have, Confirms: true}
+	err := stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: open}})
+	if err != nil {
+		_, err = stream.Receive() // it knows the daemon's reason
+		return nil, err
+	}
+	a.set(stream)
+	return stream, nil
+}
+
+func (a *attachments) set(stream *attachment) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stream = stream
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// send sends on the stream that stands, or on the next one. What a broken stream had taken
+// may be lost.
+func (a *attachments) send(ctx context.Context, request *scorev1.AttachRequest) error {
+	for {
+		a.mu.Lock()
+		stream, changed := a.stream, a.changed
+		a.mu.Unlock()
+		if stream != nil && stream.Send(request) == nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// mayComeBack tells whether another attempt can succeed after an error.
+func mayComeBack(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || connect.CodeOf(err) == connect.CodeUnavailable
+}
+
+// follow receives the job's events until the last, over as many streams as it takes.
+func (s *session) follow(ctx context.Context, stream *attachment, mute chan<- struct{}) outcome {
+	var how outcome
+	fruitless, limit := 0, time.Time{}
+	for {
+		if stream != nil {
+			events := s.receive(stream, &how, mute)
+			s.streams.set(nil)
+			if events > 0 {
+				fruitless, limit = 0, time.Now().Add(attachPatience)
+			} else {
+				fruitless++
+			}
+		}
+		if how.verdict != nil || s.own || !mayComeBack(how.broken) || fruitless >= fruitlessMost ||
+			ctx.Err() != nil || !limit.IsZero() && time.Now().After(limit) {
+			break
+		}
+		if limit.IsZero() {
+			limit = time.Now().Add(attachPatience)
+		}
+		select {
+		case <-time.After(attachPause):
+		case <-ctx.Done():
+		}
+		next, err := s.streams.begin(s.jobID, s.shown.marks())
+		if stream = next; err != nil {
+			how.broken = err
+		}
+	}
+	if err := s.display.Close(); how.trouble == nil {
+		how.trouble = err
+	}
+	return how
+}
+
+// confirmEvery is after how many bytes that were shown the cluster is told so: a quarter of what
+// each node keeps.
+const confirmEvery = 64 << 10
+
+// shown is how much of the job's output has been shown.
+type shown struct {
+	confirm func([]*scorev1.OutputMark) // may take its time
+
+	mu      sync.Mutex
+	last    map[shownFrom]uint64
+	bytes   int // since the last time that confirm was called
+	telling bool
+}
+
+type shownFrom struct {
+	job  uint64
+	node uint32
+}
+
+func newShown(confirm func([]*scorev1.OutputMark)) *shown {
+	return &shown{confirm: confirm, last: make(map[shownFrom]uint64)}
+}
+
+// has says that a piece of output was shown before.
+func (s *shown) has(mark *scorev1.OutputMark) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return mark.GetSequence() != 0 && mark.GetSequence() <= s.last[shownFrom{mark.GetJobId(), mark.GetNodeIndex()}]
+}
+
+// add notes a piece of output, and has the cluster told now and then.
+func (s *shown) add(mark *scorev1.OutputMark, bytes int) {
+	if mark.GetSequence() == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last[shownFrom{mark.GetJobId(), mark.GetNodeIndex()}] = mark.GetSequence()
+	if s.bytes += bytes; s.bytes < confirmEvery || s.telling {
+		return
+	}
+	s.telling = true
+	go s.tell()
+}
+
+// tell confirms until what is left is little.
+func (s *shown) tell() {
+	for {
+		s.mu.Lock()
+		if s.bytes < confirmEvery {
+			s.telling = false
+			s.mu.Unlock()
+			return
+		}
+		s.bytes = 0
+		marks := s.marksLocked()
+		s.mu.Unlock()
+		s.confirm(marks)
+	}
+}
+
+// marks tells how far the output of each node was shown.
+func (s *shown) marks() []*scorev1.OutputMark {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.marksLocked()
+}
+
+func (s *shown) marksLocked() []*scorev1.OutputMark {
+	marks := make([]*scorev1.OutputMark, 0, len(s.last))
+	for from, sequence := range s.last {
+		marks = append(marks, &scorev1.OutputMark{JobId: from.job, NodeIndex: from.node, Sequence: sequence})
+	}
+	return marks
+}
