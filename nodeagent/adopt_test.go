@@ -78,19 +78,6 @@ func holds(t *testing.T, s *leadertest.Session, jobs ...uint64) {
 	}
 }
 
-// untilFile waits for a file that a rank makes.
-func untilFile(t testing.TB, path string) {
-	t.Helper()
-	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
-		if time.Now().After(limit) {
-			t.Fatalf("%s does not come", path)
-		}
-	}
-}
-
 // waiter is a program that goes on until its file is there, and then ends with a code.
 func (n *mortal) waiter(code int) (argv []string, release string) {
 	release = filepath.Join(n.options.RunDir, "..", "release")

@@ -102,11 +102,11 @@ func descriptor(file *os.File) (fd int, err error) {
 }
 
 // Close ends the connection; what is kept stays kept. A call of Keep returns.
-func (s *Spares) Close() { s.conn.Close() }
+func (s *Spares) Close() { _ = s.conn.Close() }
 
 // drop gives back what came when not all is to be had.
 func (s *Spares) drop(kept []Spare) {
-	s.conn.Close()
+	_ = s.conn.Close()
 	for _, k := range kept {
 		k.Close()
 	}
