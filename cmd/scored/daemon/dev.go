@@ -34,10 +34,10 @@ const (
 	// devGrace is how long the jobs of a lost agent go on: longer than the server waits for
 	// the agent, since one that comes later finds its jobs given up.
 	devGrace = "15s"
-	// devPause is the time between two starts of an agent that ends again and again, doubled
-	// with each up to devPauseMost.
-	devPause     = 100 * time.Millisecond
-	devPauseMost = 10 * time.Second
+	// devPause is the time before an agent that was started again and has ended is started once
+	// more, doubled with each up to devPauseMost: far below what the server waits for it.
+	devPause     = 50 * time.Millisecond
+	devPauseMost = 800 * time.Millisecond
 )
 
 type devOptions struct {
