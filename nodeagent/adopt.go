@@ -31,10 +31,10 @@ const (
 var errMoved = errors.New("the restarted agent could not have its former address, where the job's other nodes look for it; give agent.listen a fixed port")
 
 // listenAs listens where the agent was that has left the orphans, since the other nodes of
-// their jobs know it there, and their ranks know its socket. Without orphans, and where that
-// address cannot be had, it listens anywhere.
+// their jobs know it there, and their ranks know its socket. Without any, it is where the agent before it
+// noted that it was; where that address cannot be had, it listens anywhere.
 func (a *Agent) listenAs(orphans []*stewards.Orphan) (net.Listener, error) {
-	former := ""
+	former := a.formerAddress()
 	for _, o := range orphans {
 		if name, ok := strings.CutPrefix(o.Status.GetOrder().GetPmSocket(), dataplane.SocketPrefix); ok {
 			a.socket = name

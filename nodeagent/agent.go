@@ -136,6 +136,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer listener.Close()
 	defer a.closePlane() // serve has, unless it was not reached
 	a.address = listener.Addr().String()
+	if err := a.noteAddress(); err != nil {
+		return err
+	}
 	return a.serve(ctx, listener, orphans)
 }
 

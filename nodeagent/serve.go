@@ -83,6 +83,9 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	if err := a.pool.Close(closing); err != nil && !leaves {
 		a.log.Error("something of a job is left", zap.Error(err))
 	}
+	if !leaves {
+		a.forgetAddress()
+	}
 	a.log.Info("agent has stopped", zap.Bool("jobs_go_on", leaves))
 	if leaves || errors.Is(reason, context.Canceled) || errors.Is(reason, context.DeadlineExceeded) {
 		return nil

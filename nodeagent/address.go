@@ -1,0 +1,63 @@
+package nodeagent
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// addressName is a file in the run directory with the address of the agent: a job that has been
+	// placed, and of which nothing is here yet, is looked for there by its other nodes.
+	addressName = "address"
+	// addressHead begins the file, with the version of its format.
+	addressHead = "score-agent-address 1 "
+	// addressMost bounds what is read of it, in bytes.
+	addressMost = 256
+)
+
+// formerAddress is where an agent before this one listened, if this one may listen there: "" if there was
+// none, or the file is not whole.
+func (a *Agent) formerAddress() string {
+	file, err := os.Open(filepath.Join(a.options.RunDir, addressName))
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	text := make([]byte, addressMost)
+	n, _ := file.Read(text) // what is not there is not whole
+	return parseAddress(string(text[:n]), a.options.Listen)
+}
+
+// parseAddress takes the address from the file's text, for an agent that is to listen at the same
+// host with any port.
+func parseAddress(text, listen string) string {
+	rest, ok := strings.CutPrefix(text, addressHead)
+	if !ok || !strings.HasSuffix(rest, "\n") {
+		return ""
+	}
+	address, err := netip.ParseAddrPort(strings.TrimSuffix(rest, "\n"))
+	host, port, split := net.SplitHostPort(listen)
+	if err != nil || split != nil || port != "0" || address.Port() == 0 || address.Addr().String() != host {
+		return ""
+	}
+	return address.String()
+}
+
+// noteAddress leaves the address for the next agent. Without it that listens elsewhere.
+func (a *Agent) noteAddress() error {
+	path := filepath.Join(a.options.RunDir, addressName)
+	err := os.WriteFile(path+".new", []byte(addressHead+a.address+"\n"), 0o600)
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		return fmt.Errorf("noting the agent's address: %w", err)
+	}
+	return nil
+}
+
+func (a *Agent) forgetAddress() { _ = os.Remove(filepath.Join(a.options.RunDir, addressName)) }
