@@ -76,7 +76,7 @@ func New(options Options) (*Agent, error) {
 	for i, cpu := range options.CPUs {
 		a.cpuIDs[i] = uint32(cpu)
 	}
-	a.peers = newPeers(a.key)
+	a.peers = newPeers(a.key, options.Credentials)
 	a.cuts = newCuts(a)
 	a.metrics = metrics.New(options.Name, a.gauges)
 	a.clock = &timekeeper{log: a.log, changed: func(term uint64, offset int64) { a.switcher.Offset(term, offset) }}
@@ -194,10 +194,11 @@ func (a *Agent) gauges() metrics.Gauges {
 	}
 }
 
-// newServer serves what h answers, by HTTP/1.1 and, without encryption, HTTP/2.
+// newServer serves what h answers, by HTTP/1.1 and HTTP/2.
 func newServer(h http.Handler) *http.Server {
 	protocols := unencryptedHTTP2()
 	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
 	return &http.Server{
 		Handler:           h,
 		Protocols:         protocols,

@@ -57,6 +57,7 @@ func (a *Agent) openPlane(at net.Addr) error {
 		Name:       a.socket,
 		Cluster:    a.options.Cluster,
 		ClusterKey: a.options.ClusterKey,
+		Anywhere:   a.options.Credentials != nil,
 		Logger:     a.log,
 		Channels:   a.options.Channels,
 		Realtime:   a.options.EnableRealtime,

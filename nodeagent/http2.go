@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"score/scored/api"
+	"score/scored/api/pki"
 )
 
 const (
@@ -17,8 +18,17 @@ const (
 
 // NewHTTP2Client returns a client that speaks HTTP/2 without encryption, which
 // bidirectional streams need. One connection per address is kept and shared.
-func NewHTTP2Client() *http.Client {
-	return &http.Client{Transport: api.WholeMessages(newHTTP2Transport())}
+func NewHTTP2Client() *http.Client { return newHTTP2Client(nil) }
+
+// newHTTP2Client reaches daemons of the roles that show a certificate, or without credentials all, unencrypted.
+func newHTTP2Client(credentials *pki.Credentials, roles ...pki.Role) *http.Client {
+	transport := newHTTP2Transport()
+	if credentials != nil {
+		transport.Protocols = new(http.Protocols)
+		transport.Protocols.SetHTTP2(true)
+		transport.TLSClientConfig = credentials.Client(roles...)
+	}
+	return &http.Client{Transport: api.WholeMessages(transport)}
 }
 
 func newHTTP2Transport() *http.Transport {

@@ -3,13 +3,16 @@ package nodeagent
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"time"
 
 	"go.uber.org/zap"
 
 	"score/scored/api"
+	"score/scored/api/pki"
 )
 
 const (
@@ -54,8 +57,12 @@ type Options struct {
 	Client *http.Client
 	// ClusterKey is the secret that servers and agents show each other.
 	ClusterKey string
-	// Listen is where servers and other agents reach this one, host:port on
-	// loopback; port 0 takes a free one.
+	// Credentials make the agent speak TLS with servers and agents that show a certificate of the same
+	// cluster; then Listen may be any address. Default: without encryption, on loopback only.
+	Credentials *pki.Credentials
+	// CertificateDir is where they came from, and renewed ones are written to; needed with Credentials.
+	CertificateDir string
+	// Listen is where servers and other agents reach this one, host:port; port 0 takes a free one.
 	Listen string
 
 	// CPUs are the node's CPUs as the kernel numbers them. Default: all that
@@ -101,7 +108,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.WarmStewards = DefaultWarmStewards
 	}
 	if o.Client == nil {
-		o.Client = NewHTTP2Client()
+		o.Client = newHTTP2Client(o.Credentials, pki.Server)
 	}
 	if o.Channels == 0 {
 		o.Channels = DefaultChannels
@@ -149,7 +156,7 @@ func (o Options) check() error {
 	if err := checkCPUs(o.CPUs); err != nil {
 		return err
 	}
-	if err := CheckLoopback("listen", o.Listen); err != nil {
+	if err := o.checkListen(); err != nil {
 		return err
 	}
 	if o.MetricsAddress == "" {
@@ -170,6 +177,23 @@ func checkCPUs(cpus []int) error {
 		seen[cpu] = true
 	}
 	return nil
+}
+
+func (o Options) checkListen() error {
+	if o.Credentials == nil {
+		return CheckLoopback("listen", o.Listen)
+	}
+	if name := o.Credentials.Name(); name != (pki.Name{Cluster: o.Cluster, Role: pki.Agent, Name: o.Name}) {
+		return fmt.Errorf("its certificate is that of %s, and this is the agent of node %s of cluster %s", name, o.Name, o.Cluster)
+	}
+	if o.CertificateDir == "" {
+		return errors.New("the directory of the certificates is not named")
+	}
+	host, _, err := net.SplitHostPort(o.Listen)
+	if ip, parseErr := netip.ParseAddr(host); err != nil || parseErr != nil || ip.IsUnspecified() {
+		return fmt.Errorf("listen = %q is not the address by which the other nodes reach this one, with its port", o.Listen)
+	}
+	return o.Credentials.Check()
 }
 
 // CheckLoopback refuses an address that other hosts could reach: until the

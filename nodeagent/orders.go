@@ -63,6 +63,8 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 		a.placesReply(m.Places)
 	case *scorev1.ServerMessage_AskRankStates:
 		a.askRankStates(m.AskRankStates)
+	case *scorev1.ServerMessage_Revoked:
+		a.takeRevoked(m.Revoked)
 	case *scorev1.ServerMessage_AskChannels:
 		a.askChannels(m.AskChannels)
 	case *scorev1.ServerMessage_AskCut:

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"score/nodeagent/fence"
+	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 )
@@ -33,6 +34,7 @@ const (
 
 // peers are the other agents, by address, over one connection each.
 type peers struct {
+	scheme  string
 	client  *http.Client
 	options []connect.ClientOption
 
@@ -44,9 +46,14 @@ type peers struct {
 // transport's, which drops idle ones. A full table is begun anew.
 const maxPeerClients = 4096
 
-func newPeers(key *bearer) *peers {
+func newPeers(key *bearer, credentials *pki.Credentials) *peers {
+	scheme := "http"
+	if credentials != nil {
+		scheme = "https"
+	}
 	return &peers{
-		client:  NewHTTP2Client(),
+		scheme:  scheme,
+		client:  newHTTP2Client(credentials, pki.Agent),
 		options: key.clientOptions(),
 		clients: make(map[string]scorev1connect.PeerServiceClient),
 	}
@@ -60,7 +67,7 @@ func (p *peers) at(address string) scorev1connect.PeerServiceClient {
 		if len(p.clients) == maxPeerClients {
 			clear(p.clients)
 		}
-		client = scorev1connect.NewPeerServiceClient(p.client, "http://"+address, p.options...)
+		client = scorev1connect.NewPeerServiceClient(p.client, p.scheme+"://"+address, p.options...)
 		p.clients[address] = client
 	}
 	return client
@@ -69,8 +76,10 @@ func (p *peers) at(address string) scorev1connect.PeerServiceClient {
 // collect delivers one step of a collective. Delivering it twice is harmless,
 // so it is tried again when nobody answered.
 func (p *peers) collect(ctx context.Context, address string, request *scorev1.CollectRequest) (err error) {
-	if err = CheckLoopback("address", address); err != nil {
-		return err
+	if p.scheme == "http" {
+		if err = CheckLoopback("address", address); err != nil {
+			return err
+		}
 	}
 	for limit := time.Now().Add(collectPatience); ; sleep(ctx, collectPause) {
 		err = p.collectOnce(ctx, address, request)

@@ -42,7 +42,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}, a.key.handlerOptions()...))
-	servers := []*http.Server{a.listen(&parts, cancel, mux, listener)}
+	servers := []*http.Server{a.listen(&parts, cancel, mux, a.encrypted(listener))}
 	if a.options.MetricsAddress != "" {
 		metricsListener, err := net.Listen("tcp", a.options.MetricsAddress)
 		if err != nil {
@@ -56,6 +56,9 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	parts.Go(func() { a.pool.Run(ctx) })
 	parts.Go(func() { a.reports(ctx) })
 	parts.Go(func() { a.cuts.run(ctx) })
+	if a.options.Credentials != nil {
+		parts.Go(func() { a.keepCertificate(ctx) })
+	}
 	parts.Go(func() {
 		if err := a.link.Run(ctx); err != nil {
 			cancel(err)

@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"score/cmd/scored/cli"
 	"score/cmd/scored/daemon"
 	"score/nodeagent/steward"
@@ -13,8 +15,16 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "steward" {
 		os.Exit(steward.Main(os.Args[2:]))
 	}
+	os.Exit(cli.Execute(rootCommand(), os.Args[1:]))
+}
+
+// rootCommand is scored with all its commands.
+func rootCommand() *cobra.Command {
 	root := cli.Root()
 	root.AddCommand(daemon.Commands()...)
+	if cert, _, err := root.Find([]string{"cert"}); err == nil {
+		cert.AddCommand(daemon.RenewCommand())
+	}
 	root.AddCommand(manCommand(root))
-	os.Exit(cli.Execute(root, os.Args[1:]))
+	return root
 }

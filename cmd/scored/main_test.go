@@ -5,17 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"score/cmd/scored/cli"
-	"score/cmd/scored/daemon"
 )
 
 func files(t *testing.T) map[string]string {
 	t.Helper()
-	root := cli.Root()
-	root.AddCommand(daemon.Commands()...)
-	root.AddCommand(manCommand(root))
-	files, err := generate(root)
+	files, err := generate(rootCommand())
 	if err != nil {
 		t.Fatal(err)
 	}

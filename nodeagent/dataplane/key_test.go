@@ -38,7 +38,7 @@ func TestPlacesOf(t *testing.T) {
 		{"a rank too large", []*scorev1.NodePlace{place("127.0.0.1:1", 0), place("127.0.0.1:2", 2)}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m, err := placesOf(&scorev1.Prepare{Places: test.places, NodeIndex: 0})
+			m, err := placesOf(&scorev1.Prepare{Places: test.places, NodeIndex: 0}, false)
 			if (err == nil) != test.ok {
 				t.Fatalf("error %v", err)
 			}

@@ -15,8 +15,8 @@ import (
 var errPlaces = errors.New("the ranks' places are not those of a job")
 
 // placesOf makes the place map of an order; nil if all ranks are on this node. The
-// directories are at the agents' addresses.
-func placesOf(order *scorev1.Prepare) (*places.Map, error) {
+// directories are at the agents' addresses, which are on loopback unless nodes may be anywhere.
+func placesOf(order *scorev1.Prepare, anywhere bool) (*places.Map, error) {
 	all := order.GetPlaces()
 	if len(all) == 1 {
 		return nil, nil
@@ -27,7 +27,7 @@ func placesOf(order *scorev1.Prepare) (*places.Map, error) {
 	}
 	directories, nodeOf, seen := make([]link.Address, len(all)), make([]uint32, size), make([]bool, size)
 	for i, place := range all {
-		at, err := directoryOf(place)
+		at, err := directoryOf(place, anywhere)
 		if err != nil {
 			return nil, err
 		}
@@ -42,9 +42,11 @@ func placesOf(order *scorev1.Prepare) (*places.Map, error) {
 	return places.New(order.GetNodeIndex(), directories, nodeOf)
 }
 
-func directoryOf(place *scorev1.NodePlace) (netip.AddrPort, error) {
-	if err := api.CheckLoopback(place.GetAddress(), "127.0.0.1 or ::1"); err != nil {
-		return netip.AddrPort{}, fmt.Errorf("the address of node %s: %w", place.GetNode(), err)
+func directoryOf(place *scorev1.NodePlace, anywhere bool) (netip.AddrPort, error) {
+	if !anywhere {
+		if err := api.CheckLoopback(place.GetAddress(), "127.0.0.1 or ::1"); err != nil {
+			return netip.AddrPort{}, fmt.Errorf("the address of node %s: %w", place.GetNode(), err)
+		}
 	}
 	at, err := netip.ParseAddrPort(place.GetAddress())
 	if err != nil {

@@ -33,7 +33,9 @@ type Options struct {
 	Name string
 	// Cluster and ClusterKey are what the keys of jobs are made of.
 	Cluster, ClusterKey string
-	Logger              *zap.Logger
+	// Anywhere says that nodes may be on other hosts; else their addresses must be on loopback.
+	Anywhere bool
+	Logger   *zap.Logger
 	// Channels is how many contexts may be on the network at once; the leader places jobs by it.
 	Channels int
 	// Realtime asks for real-time priority for the goroutine that drives.
@@ -107,7 +109,7 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, sp
 	if err := p.awaitGone(ctx, order.GetJobId()); err != nil {
 		return nil, err
 	}
-	where, err := placesOf(order)
+	where, err := placesOf(order, p.options.Anywhere)
 	if err != nil {
 		return nil, err
 	}

@@ -45,13 +45,14 @@ type Options struct {
 
 // Leader serves until the test ends.
 type Leader struct {
-	options  Options
-	term     atomic.Uint64
-	listener net.Listener
-	server   *http.Server
-	sessions chan *Session
-	done     chan struct{}
-	stop     sync.Once
+	scorev1connect.UnimplementedAgentServiceHandler // but for Connect
+	options                                         Options
+	term                                            atomic.Uint64
+	listener                                        net.Listener
+	server                                          *http.Server
+	sessions                                        chan *Session
+	done                                            chan struct{}
+	stop                                            sync.Once
 }
 
 // Start begins to serve, in term 1.

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
+	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 )
@@ -76,6 +78,7 @@ type Link struct {
 	options Options
 	clients []scorev1connect.AgentServiceClient
 	queue   queue
+	told    string // about certificates, last; Run's
 	// heard is when the last Pong came, by Options.Now.
 	heard atomic.Int64
 }
@@ -116,11 +119,36 @@ func (l *Link) Run(ctx context.Context) error {
 			pause = backoff{}
 		}
 		wait := pause.next()
-		l.options.Logger.Debug("no stream to the leader",
-			zap.String("server", l.options.Servers[attempt%len(l.clients)]), zap.Error(err), zap.Duration("retry_in", wait))
+		l.tell(l.options.Servers[attempt%len(l.clients)], err, wait)
 		if !sleep(ctx, wait) {
 			return nil
 		}
+	}
+}
+
+// tell logs why there is no stream: what is wrong with certificates once, since only a person can mend it.
+func (l *Link) tell(server string, err error, wait time.Duration) {
+	fields := []zap.Field{zap.String("server", server), zap.Error(err), zap.Duration("retry_in", wait)}
+	trouble := certificateTrouble(err)
+	if trouble == "" || trouble == l.told {
+		l.options.Logger.Debug("no stream to the leader", fields...)
+		return
+	}
+	l.told = trouble
+	l.options.Logger.Warn(trouble, fields...)
+}
+
+// certificateTrouble is the sentence for what is wrong with a certificate, "" if it is something else.
+func certificateTrouble(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case pki.FaultOf(err) != pki.FaultNone:
+		return "the certificates do not fit"
+	case strings.Contains(err.Error(), "remote error: tls:"): // crypto/tls does not export the alerts' type
+		return "the server refuses this node's certificate; its log says why"
+	default:
+		return ""
 	}
 }
 

@@ -7,8 +7,7 @@ import (
 )
 
 // CheckLoopback refuses an address, host:port, that other hosts could reach:
-// until the daemons authenticate each other by certificates, none may listen
-// there. The error names the address and what to use instead; the caller adds
+// without certificates nothing is encrypted, and no daemon may listen there. The error names the address and what to use instead; the caller adds
 // its key.
 func CheckLoopback(address, instead string) error {
 	host, _, err := net.SplitHostPort(address)
@@ -21,5 +20,5 @@ func CheckLoopback(address, instead string) error {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("%q can be reached from other hosts, and connections are not encrypted yet; use %s", address, instead)
+	return fmt.Errorf("%q can be reached from other hosts, and without certificates connections are not encrypted; use %s, or make certificates with 'scored init'", address, instead)
 }

@@ -27,6 +27,7 @@ type brain struct {
 	nextJob   uint64
 	nodes     map[string]*node
 	names     map[nameKey]name
+	members   members
 	lookups   []nameWait // that wait, oldest first
 	placeAsks []placeAsk // likewise
 	asks      map[uint64]*ask
@@ -64,6 +65,7 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 		nextJob:  s.NextJob(),
 		nodes:    make(map[string]*node),
 		names:    make(map[nameKey]name),
+		members:  newMembers(s),
 		asks:     make(map[uint64]*ask),
 		rotation: gang.Rotation{Term: term},
 		stats:    Stats{Ended: make(map[scorev1.EndReason]uint64)},

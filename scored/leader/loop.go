@@ -52,6 +52,9 @@ type Options struct {
 	SingleUser bool
 	// ObserveCommit, if not nil, is told how long each commit took.
 	ObserveCommit func(time.Duration)
+	// ObserveRevoked, if not nil, is told the serial numbers of the certificates that are no longer
+	// taken, when this server begins to lead and whenever they change.
+	ObserveRevoked func(serials [][]byte)
 	// Logger gets one line per event. Nil: none.
 	Logger *zap.Logger
 }
@@ -173,6 +176,10 @@ func (l *Leader) begin() {
 		l.committed = 0
 		l.brain = newBrain(l.options.Cluster, l.options.Version, l.lead.Term, s, clock.Now())
 		l.brain.singleUser = l.options.SingleUser
+		if observe := l.options.ObserveRevoked; observe != nil {
+			l.brain.members.observe = observe
+			observe(l.brain.members.revoked())
+		}
 		if l.options.Settings != nil && s.Nanos() == 0 {
 			if err := l.brain.applySettings(l.options.Settings); err != nil {
 				l.logger.Error("the configured settings are not used", zap.Error(err))

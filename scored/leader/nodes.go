@@ -190,6 +190,9 @@ func (b *brain) welcome(n *node, held []uint64) {
 	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Welcome{Welcome: &scorev1.Welcome{
 		Term: b.term, Cluster: b.cluster, Version: b.version, KeepJobs: keep,
 	}}})
+	if serials := b.members.revoked(); len(serials) > 0 {
+		b.send(n.link, revokedMessage(serials))
+	}
 	for _, j := range concerned {
 		b.resume(n, j, slices.Contains(held, j.id))
 	}

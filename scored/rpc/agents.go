@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
+	"score/scored/admission"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
@@ -39,6 +40,8 @@ type SwitchSink interface {
 type AgentOptions struct {
 	Leader     *leader.Leader
 	ClusterKey string
+	// Office renews certificates; nil: daemons have none.
+	Office     *admission.Office
 	Switches   SwitchSink
 	CountError func(procedure, code string)
 	Logger     *zap.Logger
@@ -60,15 +63,15 @@ func NewAgents(options AgentOptions) http.Handler {
 		connect.WithReadMaxBytes(maxAgentMessage),
 		withoutCompression(),
 	))
-	return mux
+	return withDaemon(mux)
 }
 
 type agentStream = connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]
 
 // Connect implements AgentServiceHandler.
 func (a agents) Connect(ctx context.Context, stream *agentStream) error {
-	if !a.knowsKey(stream.RequestHeader().Get(authorization)) {
-		return connect.NewError(connect.CodeUnauthenticated, errors.New("the cluster key differs; give every daemon the same key_file"))
+	if err := a.checkKey(stream.RequestHeader()); err != nil {
+		return err
 	}
 	link := newAgentLink(a.Leader.Now)
 	received := make(chan error, 1)
@@ -77,9 +80,12 @@ func (a agents) Connect(ctx context.Context, stream *agentStream) error {
 	return link.run(ctx, stream, received)
 }
 
-// knowsKey compares in constant time, so that the time taken tells nothing.
-func (a agents) knowsKey(header string) bool {
-	return subtle.ConstantTimeCompare([]byte(header), []byte(bearer+a.ClusterKey)) == 1
+// checkKey compares in constant time, so that the time taken tells nothing.
+func (a agents) checkKey(header http.Header) error {
+	if subtle.ConstantTimeCompare([]byte(header.Get(authorization)), []byte(bearer+a.ClusterKey)) == 1 {
+		return nil
+	}
+	return connect.NewError(connect.CodeUnauthenticated, errors.New("the cluster key differs; give every daemon the same key_file"))
 }
 
 // receive handles all that the agent says. It is the leader's from the first
@@ -91,6 +97,9 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 	hello := first.GetHello()
 	if err != nil || hello == nil {
 		return invalid("the first message must say who the agent is")
+	}
+	if err := a.checkNode(ctx, hello.GetNode()); err != nil {
+		return err
 	}
 	refusal, err := a.Leader.Connect(ctx, hello, link)
 	if err != nil {

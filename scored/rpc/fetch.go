@@ -164,7 +164,7 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place,
 }
 
 func (m *merger) agentAt(address string) scorev1connect.PeerServiceClient {
-	return scorev1connect.NewPeerServiceClient(m.Agents, "http://"+address, connect.WithAcceptCompression("gzip", nil, nil))
+	return scorev1connect.NewPeerServiceClient(m.Agents, m.AgentScheme+"://"+address, connect.WithAcceptCompression("gzip", nil, nil))
 }
 
 // passOutput passes on what the client has not got from an earlier fetch.

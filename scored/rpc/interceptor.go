@@ -6,6 +6,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"score/scored/admission"
 	"score/scored/leader"
 )
 
@@ -72,6 +73,8 @@ var codes = []struct {
 	code connect.Code
 }{
 	{leader.ErrInvalid, connect.CodeInvalidArgument},
+	{admission.ErrNoAuthority, connect.CodeFailedPrecondition},
+	{admission.ErrOneServer, connect.CodeFailedPrecondition},
 	{leader.ErrNoJob, connect.CodeNotFound},
 	{leader.ErrState, connect.CodeFailedPrecondition},
 	{leader.ErrImpossible, connect.CodeResourceExhausted},

@@ -24,24 +24,29 @@ const (
 // rules is the one table of who may do what. Where it says owner, package
 // leader compares, since it has the job.
 var rules = map[string]rule{
-	scorev1connect.JobServiceSubmitProcedure:            anybody,
-	scorev1connect.JobServiceAttachProcedure:            owner,
-	scorev1connect.JobServiceConfirmOutputProcedure:     owner, // who attached is compared
-	scorev1connect.JobServiceListJobsProcedure:          anybody,
-	scorev1connect.JobServiceGetJobProcedure:            anybody,
-	scorev1connect.JobServiceExplainJobProcedure:        anybody,
-	scorev1connect.JobServiceCancelJobProcedure:         owner,
-	scorev1connect.JobServiceSignalJobProcedure:         owner,
-	scorev1connect.JobServiceWaitJobProcedure:           anybody,
-	scorev1connect.JobServiceListChannelsProcedure:      owner,
-	scorev1connect.JobServiceDumpJobProcedure:           owner,
-	scorev1connect.ClusterServiceListNodesProcedure:     anybody,
-	scorev1connect.ClusterServiceGetSettingsProcedure:   anybody,
-	scorev1connect.ClusterServiceSetSettingsProcedure:   admin,
-	scorev1connect.ClusterServiceSwitchMetricsProcedure: anybody,
-	scorev1connect.ClusterServiceGetMatrixProcedure:     anybody,
-	scorev1connect.ClusterServiceGetTopProcedure:        anybody,
-	scorev1connect.ClusterServiceGetVersionProcedure:    anybody,
+	scorev1connect.JobServiceSubmitProcedure:                 anybody,
+	scorev1connect.JobServiceAttachProcedure:                 owner,
+	scorev1connect.JobServiceConfirmOutputProcedure:          owner, // who attached is compared
+	scorev1connect.JobServiceListJobsProcedure:               anybody,
+	scorev1connect.JobServiceGetJobProcedure:                 anybody,
+	scorev1connect.JobServiceExplainJobProcedure:             anybody,
+	scorev1connect.JobServiceCancelJobProcedure:              owner,
+	scorev1connect.JobServiceSignalJobProcedure:              owner,
+	scorev1connect.JobServiceWaitJobProcedure:                anybody,
+	scorev1connect.JobServiceListChannelsProcedure:           owner,
+	scorev1connect.JobServiceDumpJobProcedure:                owner,
+	scorev1connect.ClusterServiceListNodesProcedure:          anybody,
+	scorev1connect.ClusterServiceGetSettingsProcedure:        anybody,
+	scorev1connect.ClusterServiceSetSettingsProcedure:        admin,
+	scorev1connect.ClusterServiceSwitchMetricsProcedure:      anybody,
+	scorev1connect.ClusterServiceGetMatrixProcedure:          anybody,
+	scorev1connect.ClusterServiceGetTopProcedure:             anybody,
+	scorev1connect.ClusterServiceGetVersionProcedure:         anybody,
+	scorev1connect.ClusterServiceCreateTokenProcedure:        admin,
+	scorev1connect.ClusterServiceListTokensProcedure:         admin,
+	scorev1connect.ClusterServiceRemoveTokenProcedure:        admin,
+	scorev1connect.ClusterServiceListCertificatesProcedure:   anybody,
+	scorev1connect.ClusterServiceRevokeCertificatesProcedure: admin,
 }
 
 // authorize finds out who calls and whether they may call this method at all.

@@ -7,6 +7,7 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
+	"score/scored/admission"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
@@ -30,8 +31,12 @@ type UserOptions struct {
 	Switches Switches
 	// Agents reaches the agents' PeerService, whatever their address.
 	Agents *http.Client
+	// AgentScheme is that of the agents' URLs. Empty: http.
+	AgentScheme string
 	// ClusterKey is what the agents ask for.
 	ClusterKey string
+	// Office makes tokens; nil: daemons have no certificates.
+	Office *admission.Office
 	// CountError counts refusals and failures by method and code.
 	CountError func(procedure, code string)
 	Logger     *zap.Logger
@@ -52,6 +57,9 @@ var (
 func NewUsers(options UserOptions) http.Handler {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
+	}
+	if options.AgentScheme == "" {
+		options.AgentScheme = "http"
 	}
 	u := users{UserOptions: options, attached: newAttached()}
 	handlerOptions := []connect.HandlerOption{

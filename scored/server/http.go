@@ -1,10 +1,13 @@
 package server
 
 import (
+	"crypto/tls"
 	"net/http"
 	"time"
 
 	"go.uber.org/zap"
+
+	"score/scored/api/pki"
 )
 
 const (
@@ -25,6 +28,16 @@ const (
 	maxStreams = 1024
 )
 
+// protocolHTTP2 is its name in the TLS handshake (RFC 9113, section 3.2).
+const protocolHTTP2 = "h2"
+
+func clientTLS(credentials *pki.Credentials) *tls.Config {
+	if credentials == nil {
+		return nil
+	}
+	return credentials.Client(pki.Agent)
+}
+
 func http2Config() *http.HTTP2Config {
 	return &http.HTTP2Config{
 		MaxConcurrentStreams:      maxStreams,
@@ -35,10 +48,11 @@ func http2Config() *http.HTTP2Config {
 }
 
 // newHTTPServer speaks HTTP/1 (for curl) and HTTP/2 without encryption, which
-// is for this host only.
+// is for this host only, and HTTP/2 on connections that are encrypted already.
 func newHTTPServer(handler http.Handler, logger *zap.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	log, _ := zap.NewStdLogAt(logger, zap.DebugLevel) // the level exists
 	return &http.Server{
@@ -51,12 +65,14 @@ func newHTTPServer(handler http.Handler, logger *zap.Logger) *http.Server {
 	}
 }
 
-// newTransport speaks HTTP/2 without encryption, and keeps one connection per
-// address.
-func newTransport() *http.Transport {
+// newTransport speaks HTTP/2 with agents that show a certificate, or without credentials without
+// encryption, and keeps one connection per address.
+func newTransport(credentials *pki.Credentials) *http.Transport {
 	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
+	protocols.SetUnencryptedHTTP2(credentials == nil)
+	protocols.SetHTTP2(credentials != nil)
 	return &http.Transport{
+		TLSClientConfig:    clientTLS(credentials),
 		Protocols:          protocols,
 		HTTP2:              http2Config(),
 		IdleConnTimeout:    idleTimeout,

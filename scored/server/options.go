@@ -3,11 +3,13 @@ package server
 import (
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 
 	"go.uber.org/zap"
 
 	"score/scored/api"
+	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 )
@@ -30,12 +32,21 @@ type Options struct {
 	// UserSocket is the Unix socket for users' programs. Everybody may
 	// connect; the kernel tells who they are. Empty: none.
 	UserSocket string
-	// AgentListen is where agents connect: host:port on loopback (port 0 takes
-	// a free one), or "unix:" and the path of a socket for agents of the same
+	// AgentListen is where agents connect: host:port (port 0 takes a free one), without Credentials
+	// on loopback, or "unix:" and the path of a socket for agents of the same
 	// user on this host.
 	AgentListen string
 	// ClusterKey is the secret that servers and agents show each other.
 	ClusterKey string
+	// Credentials make the daemons speak TLS with certificates, with whoever shows one of the same
+	// cluster, and AgentListen any address. Nil: without encryption, on loopback only.
+	Credentials *pki.Credentials
+	// CertificateDir is where they came from, and renewed ones are written to; needed with Credentials.
+	CertificateDir string
+	// Authority signs certificates; needed with Credentials.
+	Authority *pki.Authority
+	// Advertise is where newcomers find this server, host:port. Default: AgentListen.
+	Advertise string
 	// ClusterName is what agents must name when they connect.
 	ClusterName string
 	// Version of the program; agents of another one are refused.
@@ -82,7 +93,7 @@ func (o Options) check() error {
 	if err := checkSocket("socket", o.UserSocket); err != nil {
 		return err
 	}
-	if err := checkAgentListen(o.AgentListen); err != nil {
+	if err := o.checkAgentListen(); err != nil {
 		return err
 	}
 	if o.MetricsAddress == "" {
@@ -91,11 +102,31 @@ func (o Options) check() error {
 	return checkLoopback("metrics_listen", o.MetricsAddress)
 }
 
-func checkAgentListen(address string) error {
+func (o Options) checkAgentListen() error {
+	address := o.AgentListen
+	if o.Credentials != nil {
+		return o.checkEncrypted()
+	}
 	if path, ok := isUnix(address); ok && path != "" {
 		return checkSocket("agents_listen", path)
 	}
 	return checkLoopback("agents_listen", address)
+}
+
+func (o Options) checkEncrypted() error {
+	if o.Authority == nil || o.CertificateDir == "" {
+		return errors.New("a server with a certificate needs the cluster's authority")
+	}
+	if name := o.Credentials.Name(); name.Cluster != o.ClusterName || name.Role != pki.Server {
+		return fmt.Errorf("its certificate is that of %s, and this is a server of cluster %s", name, o.ClusterName)
+	}
+	if err := o.Credentials.Check(); err != nil {
+		return err
+	}
+	if _, _, err := net.SplitHostPort(o.AgentListen); err != nil {
+		return fmt.Errorf("agents_listen = %q is not host:port", o.AgentListen)
+	}
+	return nil
 }
 
 func checkSocket(key, path string) error {
@@ -110,8 +141,7 @@ func checkSocket(key, path string) error {
 	return nil
 }
 
-// checkLoopback refuses an address that other hosts could reach: until the
-// daemons authenticate each other by certificates, none may listen there.
+// checkLoopback refuses an address that other hosts could reach: nothing there is encrypted.
 func checkLoopback(key, address string) error {
 	if err := api.CheckLoopback(address, "127.0.0.1 or ::1"); err != nil {
 		return fmt.Errorf("%s = %w", key, err)

@@ -12,7 +12,9 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"score/scored/admission"
 	"score/scored/api"
+	"score/scored/api/pki"
 	"score/scored/leader"
 	"score/scored/metrics"
 	"score/scored/replica"
@@ -29,7 +31,8 @@ type Server struct {
 	peers     *http.Transport // to the agents
 	endpoints []endpoint
 	agents    net.Addr
-	scraped   net.Addr // nil: metrics are not served
+	scraped   net.Addr          // nil: metrics are not served
+	office    *admission.Office // nil: daemons have no certificates
 }
 
 // endpoint is one address and what is served there.
@@ -48,7 +51,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: options, logger: options.Logger, peers: newTransport()}
+	s := &Server{options: options, logger: options.Logger, peers: newTransport(options.Credentials)}
 	if s.replica, err = replica.Open(replica.Options{Dir: options.DataDir, Logger: options.Logger}); err != nil {
 		return nil, err
 	}
@@ -63,22 +66,25 @@ func New(options Options) (*Server, error) {
 func (s *Server) compose() {
 	switches := metrics.NewSwitches()
 	s.leader = leader.New(leader.Options{
-		Replica:       s.replica,
-		Cluster:       s.options.ClusterName,
-		Version:       s.options.Version,
-		Settings:      s.options.Settings,
-		SingleUser:    s.options.SingleUser,
-		ObserveCommit: func(d time.Duration) { s.metrics.ObserveCommit(d) },
-		Logger:        s.logger,
+		Replica:        s.replica,
+		Cluster:        s.options.ClusterName,
+		Version:        s.options.Version,
+		Settings:       s.options.Settings,
+		SingleUser:     s.options.SingleUser,
+		ObserveCommit:  func(d time.Duration) { s.metrics.ObserveCommit(d) },
+		ObserveRevoked: s.revoke,
+		Logger:         s.logger,
 	})
+	s.openOffice()
 	s.metrics = metrics.New(metrics.Sources{Stats: s.leader.Stats, Shares: s.leader.Shares, Switches: switches})
 	users := rpc.NewUsers(rpc.UserOptions{
 		Leader: s.leader, Switches: switches,
-		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, ClusterKey: s.options.ClusterKey,
+		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, AgentScheme: s.scheme(), ClusterKey: s.options.ClusterKey,
+		Office:     s.office,
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
 	agents := rpc.NewAgents(rpc.AgentOptions{
-		Leader: s.leader, Switches: switches, ClusterKey: s.options.ClusterKey,
+		Leader: s.leader, Switches: switches, ClusterKey: s.options.ClusterKey, Office: s.office,
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
 	scrape := http.NewServeMux()
@@ -118,6 +124,9 @@ func (s *Server) listen() error {
 		return err
 	}
 	s.agents = listener.Addr()
+	if s.office != nil {
+		s.endpoints[agentsEndpoint].listener = s.office.Listen(listener, []string{protocolHTTP2}, pki.Agent, pki.Server)
+	}
 	if s.options.MetricsAddress == "" {
 		return nil
 	}
@@ -138,6 +147,12 @@ func (s *Server) Run(ctx context.Context) error {
 		defer close(led)
 		return s.leader.Run(ctx)
 	})
+	if s.office != nil {
+		group.Go(func() error {
+			s.office.KeepOwn(ctx, s.options.CertificateDir)
+			return nil
+		})
+	}
 	for _, e := range s.endpoints {
 		if e.listener == nil {
 			continue
@@ -198,13 +213,13 @@ func (s *Server) AgentURL() string {
 	if s.agents.Network() == "unix" {
 		return "http://" + unixHost
 	}
-	return "http://" + s.agents.String()
+	return s.scheme() + "://" + s.agents.String()
 }
 
 // AgentClient reaches AgentURL, also when it is a Unix socket. Every call makes
 // a client with connections of its own.
 func (s *Server) AgentClient() *http.Client {
-	transport := newTransport()
+	transport := newTransport(nil)
 	if s.agents.Network() == "unix" {
 		path := s.agents.String()
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -73,7 +73,7 @@ func start(t testing.TB, o Options) (s *Server, stop func()) {
 
 func users(t testing.TB, socket string) (scorev1connect.JobServiceClient, scorev1connect.ClusterServiceClient) {
 	t.Helper()
-	transport := newTransport()
+	transport := newTransport(nil)
 	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}

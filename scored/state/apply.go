@@ -56,6 +56,16 @@ func (s *State) apply(command *statepb.Command, now int64) error {
 		return s.publish(c.PublishName)
 	case *statepb.Command_UnpublishName:
 		return s.unpublish(c.UnpublishName)
+	case *statepb.Command_AddToken:
+		return s.addToken(c.AddToken, now)
+	case *statepb.Command_RemoveToken:
+		return s.removeToken(c.RemoveToken)
+	case *statepb.Command_Admit:
+		return s.admit(c.Admit, now)
+	case *statepb.Command_RenewCertificate:
+		return s.renewCertificate(c.RenewCertificate, now)
+	case *statepb.Command_RevokeCertificates:
+		return s.revokeCertificates(c.RevokeCertificates)
 	default:
 		return ErrCommand
 	}

@@ -20,7 +20,7 @@ func drawCommand(t *rapid.T, s *State) *statepb.Command {
 	}
 	name := fmt.Sprint("n", rapid.IntRange(1, 4).Draw(t, "node"))
 	service := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "service")
-	switch rapid.IntRange(0, 10).Draw(t, "kind") {
+	switch rapid.IntRange(0, 11).Draw(t, "kind") {
 	case 0:
 		return node(name, rapid.Uint32Range(0, 4).Draw(t, "cpus"))
 	case 1:
@@ -37,6 +37,8 @@ func drawCommand(t *rapid.T, s *State) *statepb.Command {
 		return end(id)
 	case 9:
 		return settings(rapid.Int64Range(0, 3).Draw(t, "slice"), rapid.Uint32Range(0, 3).Draw(t, "rows"))
+	case 10:
+		return drawMember(t)
 	default:
 		return rapid.SampledFrom([]*statepb.Command{publish(id, service), unpublish(id, service)}).Draw(t, "name")
 	}

@@ -24,6 +24,9 @@ type Image struct {
 	jobs     []*Job
 	names    []*Name
 	finished []JobID
+
+	tokens       []*Token
+	certificates []*Certificate
 }
 
 // Image captures the state.
@@ -32,6 +35,7 @@ func (s *State) Image() *Image {
 		nextJob: s.nextJob, nanos: s.nanos, settings: s.settings,
 		nodes: s.Nodes(), jobs: s.Jobs(), names: s.Names(),
 		finished: s.finished[:len(s.finished):len(s.finished)],
+		tokens:   s.Tokens(), certificates: s.Certificates(),
 	}
 }
 
@@ -55,6 +59,12 @@ func (i *Image) Encode() ([]byte, error) {
 	}
 	for _, name := range i.names {
 		image.Names = append(image.Names, &statepb.Name{Uid: name.UID, Service: name.Service, Port: name.Port, JobId: name.Job, Once: name.Once})
+	}
+	for _, token := range i.tokens {
+		image.Tokens = append(image.Tokens, token.proto())
+	}
+	for _, certificate := range i.certificates {
+		image.Certificates = append(image.Certificates, certificate.proto())
 	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(image)
 }
@@ -81,6 +91,9 @@ func Restore(data []byte) (*State, error) {
 }
 
 func (s *State) restoreRecords(image *statepb.Snapshot) error {
+	if err := s.restoreMembers(image); err != nil {
+		return err
+	}
 	for _, node := range image.GetNodes() {
 		s.nodes[node.GetName()] = nodeFromProto(node)
 	}

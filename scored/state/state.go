@@ -39,6 +39,9 @@ type State struct {
 	names    map[nameKey]*Name
 	finished []JobID // in the order of their ends, at most MaxFinished
 
+	tokens       map[string]*Token
+	certificates map[string]*Certificate // by serial number
+
 	undo []func() // how to take back the entry that is being applied
 }
 
@@ -50,6 +53,9 @@ func New() *State {
 		nodes:    make(map[string]*Node),
 		jobs:     make(map[JobID]*Job),
 		names:    make(map[nameKey]*Name),
+
+		tokens:       make(map[string]*Token),
+		certificates: make(map[string]*Certificate),
 	}
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,7 +36,10 @@ type problem struct {
 
 // check returns the first problem, in the order of the file.
 func (c *Config) check() *problem {
-	for _, check := range []func() *problem{c.Cluster.check, c.Server.check, c.Agent.check, c.Log.check} {
+	anywhere := c.Cluster.Certificates != ""
+	server := func() *problem { return c.Server.check(anywhere) }
+	agent := func() *problem { return c.Agent.check(anywhere) }
+	for _, check := range []func() *problem{c.Cluster.check, server, agent, c.Log.check} {
 		if found := check(); found != nil {
 			return found
 		}
@@ -54,15 +58,15 @@ func first(key []string, errs ...error) *problem {
 }
 
 func (c *Cluster) check() *problem {
-	return first([]string{"cluster.name", "cluster.key_file"},
-		checkName(c.Name), checkPath(c.KeyFile))
+	return first([]string{"cluster.name", "cluster.key_file", "cluster.certificates"},
+		checkName(c.Name), checkPath(c.KeyFile), checkOptionalPath(c.Certificates))
 }
 
-func (s *Server) check() *problem {
+func (s *Server) check(anywhere bool) *problem {
 	_, memoryErr := s.DefaultMemory()
 	return first(
-		[]string{"server.data_dir", "server.socket", "server.agents_listen", "server.metrics_listen", "server.slice", "server.max_rows", "server.memory_per_cpu"},
-		checkPath(s.DataDir), checkPath(s.Socket), checkLoopback(s.AgentsListen), checkOptionalLoopback(s.MetricsListen),
+		[]string{"server.name", "server.data_dir", "server.socket", "server.agents_listen", "server.advertise", "server.metrics_listen", "server.slice", "server.max_rows", "server.memory_per_cpu"},
+		checkOptionalName(s.Name), checkPath(s.DataDir), checkPath(s.Socket), checkAddress(s.AgentsListen, anywhere), checkAdvertise(s.Advertise), checkOptionalLoopback(s.MetricsListen),
 		checkDuration(s.Slice, minSlice, maxSlice), checkRange(s.MaxRows, 1, maxRows), memoryErr,
 	)
 }
@@ -75,10 +79,10 @@ func (s *Server) DefaultMemory() (uint64, error) {
 	return options.ParseBytes(s.MemoryPerCPU)
 }
 
-func (a *Agent) check() *problem {
+func (a *Agent) check(anywhere bool) *problem {
 	return first(
 		[]string{"agent.name", "agent.listen", "agent.servers", "agent.run_dir", "agent.cpus", "agent.memory", "agent.channels", "agent.cgroups", "agent.warm_stewards", "agent.grace", "agent.metrics_listen"},
-		checkOptionalName(a.Name), checkLoopback(a.Listen), checkServers(a.Servers), checkPath(a.RunDir), checkCPUs(a.CPUs),
+		checkOptionalName(a.Name), checkAddress(a.Listen, anywhere), checkServers(a.Servers, anywhere), checkPath(a.RunDir), checkCPUs(a.CPUs),
 		checkOptionalBytes(a.Memory), checkRange(a.Channels, 1, nodeagent.MaxChannels), checkChoice(a.Cgroups, CgroupsAuto, CgroupsOff), checkRange(a.WarmStewards, 1, maxWarm),
 		checkDuration(a.Grace, 0, maxGrace), checkOptionalLoopback(a.MetricsListen),
 	)
@@ -109,6 +113,36 @@ func checkPath(path string) error {
 	return nil
 }
 
+func checkOptionalPath(path string) error {
+	if path == "" {
+		return nil
+	}
+	return checkPath(path)
+}
+
+// checkAddress takes host:port, which is on loopback unless connections are encrypted.
+func checkAddress(address string, anywhere bool) error {
+	if !anywhere {
+		return checkLoopback(address)
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("%q is not host:port", address)
+	}
+	return nil
+}
+
+// checkAdvertise takes what other hosts can dial.
+func checkAdvertise(address string) error {
+	if address == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host == "" || port == "0" {
+		return fmt.Errorf("%q is not host:port that others can reach", address)
+	}
+	return nil
+}
+
 // checkLoopback refuses what other hosts could reach.
 func checkLoopback(address string) error {
 	return api.CheckLoopback(address, "127.0.0.1 or another address of loopback")
@@ -121,12 +155,12 @@ func checkOptionalLoopback(address string) error {
 	return checkLoopback(address)
 }
 
-func checkServers(servers []string) error {
+func checkServers(servers []string, anywhere bool) error {
 	if len(servers) == 0 {
 		return errors.New("name at least one server")
 	}
 	for _, server := range servers {
-		if err := checkLoopback(server); err != nil {
+		if err := checkAddress(server, anywhere); err != nil {
 			return err
 		}
 	}

@@ -13,15 +13,18 @@ type Config struct {
 
 // Cluster is what all daemons of a cluster share.
 type Cluster struct {
-	Name    string `toml:"name" comment:"Name of the cluster: letters, digits, - and _."`
-	KeyFile string `toml:"key_file" comment:"File with the secret by which daemons know each other, mode 0600. The server\nmakes it if it is missing; copy it to the nodes."`
+	Name         string `toml:"name" comment:"Name of the cluster: letters, digits, - and _."`
+	KeyFile      string `toml:"key_file" comment:"File with the secret by which daemons know each other, mode 0600. The server\nmakes it if it is missing; copy it to the nodes."`
+	Certificates string `toml:"certificates" comment:"Directory of the daemons' certificates, which 'scored init' makes, and joining.\nEmpty: connections are not encrypted, and daemons listen on loopback only."`
 }
 
 // Server is the scheduler.
 type Server struct {
+	Name          string `toml:"name" comment:"Name of the server. Empty: the host's name."`
 	DataDir       string `toml:"data_dir" comment:"Directory for the committed state, mode 0700. One server at a time may use it."`
 	Socket        string `toml:"socket" comment:"Unix socket for users' programs. The kernel tells the server who connects."`
-	AgentsListen  string `toml:"agents_listen" comment:"Where agents connect, host:port on loopback: other addresses are refused,\nbecause connections are not encrypted yet."`
+	AgentsListen  string `toml:"agents_listen" comment:"Where agents connect, host:port; without certificates on loopback."`
+	Advertise     string `toml:"advertise" comment:"Where daemons that join find this server, host:port. Empty: agents_listen."`
 	MetricsListen string `toml:"metrics_listen" comment:"Where Prometheus metrics are served (/metrics), host:port on loopback. Empty:\nnot at all."`
 	Slice         string `toml:"slice" comment:"Time for which a row of the gang matrix is on, in a new cluster; later it is\nchanged with 'scored config set slice'."`
 	MaxRows       int    `toml:"max_rows" comment:"Most rows of the gang matrix in a new cluster, that is, how many jobs can\nshare a CPU."`
@@ -31,7 +34,7 @@ type Server struct {
 // Agent is the daemon of a node.
 type Agent struct {
 	Name          string   `toml:"name" comment:"Name of the node. Empty: the host's name."`
-	Listen        string   `toml:"listen" comment:"Where servers and other agents reach this one, host:port on loopback (see\nagents_listen), by TCP and UDP; port 0 takes a free one."`
+	Listen        string   `toml:"listen" comment:"Where servers and other agents reach this one, the address of the host and\nport (without certificates on loopback), by TCP and UDP; port 0 takes a free one."`
 	Servers       []string `toml:"servers" comment:"Where the servers listen for agents."`
 	RunDir        string   `toml:"run_dir" comment:"Directory for sockets, mode 0700, of this agent alone; the node's name is\nappended. At most 80 bytes with it."`
 	CPUs          []int    `toml:"cpus" comment:"The node's CPUs as the kernel numbers them. Empty: all that the agent may use."`

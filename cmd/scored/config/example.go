@@ -15,21 +15,25 @@ const exampleHead = `# Configuration of the daemons of score: scored server and 
 
 // Example is the commented example file. Uncommenting every key gives the
 // defaults.
-func Example() (string, error) {
+func Example() (string, error) { return Commented(exampleHead, Default()) }
+
+// Commented is a file with all keys and their meaning, behind a head. Those that have their default are
+// commented out.
+func Commented(head string, c Config) (string, error) {
 	var out strings.Builder
-	out.WriteString(exampleHead)
-	sections := reflect.ValueOf(Default())
+	out.WriteString(head)
+	sections, defaults := reflect.ValueOf(c), reflect.ValueOf(Default())
 	for i := range sections.NumField() {
 		field := sections.Type().Field(i)
 		fmt.Fprintf(&out, "\n%s[%s]\n", comment(field), field.Tag.Get("toml"))
-		if err := writeKeys(&out, sections.Field(i)); err != nil {
+		if err := writeKeys(&out, sections.Field(i), defaults.Field(i)); err != nil {
 			return "", err
 		}
 	}
 	return out.String(), nil
 }
 
-func writeKeys(out *strings.Builder, section reflect.Value) error {
+func writeKeys(out *strings.Builder, section, defaults reflect.Value) error {
 	for i := range section.NumField() {
 		field := section.Type().Field(i)
 		key := field.Tag.Get("toml")
@@ -37,7 +41,11 @@ func writeKeys(out *strings.Builder, section reflect.Value) error {
 		if err != nil {
 			return fmt.Errorf("the default of %s: %w", key, err)
 		}
-		fmt.Fprintf(out, "\n%s#%s", comment(field), strings.ReplaceAll(string(line), "'", `"`))
+		off := "#"
+		if !reflect.DeepEqual(section.Field(i).Interface(), defaults.Field(i).Interface()) {
+			off = ""
+		}
+		fmt.Fprintf(out, "\n%s%s%s", comment(field), off, strings.ReplaceAll(string(line), "'", `"`))
 	}
 	return nil
 }

@@ -154,3 +154,11 @@ func Write(path string, config Config) error {
 	}
 	return os.WriteFile(path, text, 0o600)
 }
+
+// Check checks a configuration that was not read from a file.
+func Check(c Config) error {
+	if failure := c.check(); failure != nil {
+		return fmt.Errorf("%s: %w", failure.key, failure.err)
+	}
+	return nil
+}

@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -16,10 +18,11 @@ import (
 	"score/nodeagent"
 	"score/nodeagent/steward/client"
 	"score/scored/api"
+	"score/scored/api/pki"
 )
 
 func agentCommand() *cobra.Command {
-	var path, name, listen string
+	var path, name, listen, token string
 	var tied bool
 	command := &cobra.Command{
 		Use:   "agent",
@@ -31,7 +34,7 @@ messages and exit codes is lost. It needs the cluster's key file. Root's agents 
 jobs of all users, others' only their own.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			settings, err := loadConfig(path)
+			settings, err := agentConfig(path, token)
 			if err != nil {
 				return err
 			}
@@ -40,6 +43,11 @@ jobs of all users, others' only their own.`,
 			}
 			if listen != "" {
 				settings.Agent.Listen = listen
+			}
+			if token != "" {
+				if settings, err = joined(command, settings, joining{text: token, config: path}); err != nil {
+					return err
+				}
 			}
 			if !tied {
 				ctx, stop := untilLeft(command.Context())
@@ -57,8 +65,25 @@ jobs of all users, others' only their own.`,
 	command.Flags().StringVar(&name, "name", "", "the node's `name` (default: agent.name in the file, else the host's)")
 	command.Flags().StringVar(&listen, "listen", "", "`address` of the agent, host:port (default: agent.listen in the file)")
 	command.Flags().BoolVar(&tied, "tied", false, "end with the parent process")
+	command.Flags().StringVar(&token, "join", "", "join the cluster with this `token` first, unless this node has joined; - reads it from standard input, where other users do not see it")
 	_ = command.Flags().MarkHidden("tied") // it was defined just now
 	return command
+}
+
+// joined is the configuration after joining, which ^C ends too.
+func joined(command *cobra.Command, c config.Config, j joining) (config.Config, error) {
+	ctx, stop := untilStopped(command.Context())
+	defer stop()
+	return j.join(ctx, c, command.InOrStdin(), command.ErrOrStderr())
+}
+
+// agentConfig reads the configuration, which a host that is to join may not have yet.
+func agentConfig(path, token string) (config.Config, error) {
+	c, err := loadConfig(path)
+	if token != "" && errors.Is(err, fs.ErrNotExist) {
+		return config.Default(), nil
+	}
+	return c, err
 }
 
 func runAgent(ctx context.Context, c config.Config, ready func()) error {
@@ -91,11 +116,13 @@ func agentOptions(c config.Config, logger *zap.Logger) (nodeagent.Options, error
 	if err != nil {
 		return nodeagent.Options{}, err
 	}
-	name := a.Name
-	if name == "" {
-		if name, err = hostName(); err != nil {
-			return nodeagent.Options{}, err
-		}
+	name, err := agentName(c)
+	if err != nil {
+		return nodeagent.Options{}, err
+	}
+	own, certificates, err := credentials(c.Cluster, pki.Agent, name)
+	if err != nil {
+		return nodeagent.Options{}, err
 	}
 	grace, err := time.ParseDuration(a.Grace)
 	if err != nil {
@@ -116,8 +143,10 @@ func agentOptions(c config.Config, logger *zap.Logger) (nodeagent.Options, error
 		Cluster:        c.Cluster.Name,
 		Version:        api.Version(),
 		RunDir:         filepath.Join(a.RunDir, name),
-		Servers:        serverURLs(a.Servers),
+		Servers:        serverURLs(scheme(c.Cluster), a.Servers),
 		ClusterKey:     key,
+		Credentials:    own,
+		CertificateDir: certificates,
 		Listen:         a.Listen,
 		CPUs:           a.CPUs,
 		MemoryBytes:    memory,
@@ -133,10 +162,10 @@ func agentOptions(c config.Config, logger *zap.Logger) (nodeagent.Options, error
 	}, nil
 }
 
-func serverURLs(addresses []string) []string {
+func serverURLs(scheme string, addresses []string) []string {
 	urls := make([]string, 0, len(addresses))
 	for _, address := range addresses {
-		urls = append(urls, "http://"+address)
+		urls = append(urls, scheme+"://"+address)
 	}
 	return urls
 }

@@ -24,7 +24,7 @@ const configVariable = "SCORE_CONFIG"
 
 // Commands are the daemons' commands.
 func Commands() []*cobra.Command {
-	commands := []*cobra.Command{serverCommand(), agentCommand(), devCommand()}
+	commands := []*cobra.Command{initCommand(), serverCommand(), agentCommand(), devCommand()}
 	for _, command := range commands {
 		command.GroupID = cli.GroupRun
 	}
@@ -36,11 +36,14 @@ func addConfig(command *cobra.Command, path *string) {
 	command.Flags().StringVar(path, "config", "", "configuration `file` (default: $"+configVariable+", else "+config.DefaultPath+" where it exists)")
 }
 
-func loadConfig(path string) (config.Config, error) {
-	if path == "" {
-		path = os.Getenv(configVariable)
+func loadConfig(path string) (config.Config, error) { return config.Load(namedConfig(path)) }
+
+// namedConfig is the file that the flag or the environment names, or "".
+func namedConfig(flag string) string {
+	if flag == "" {
+		return os.Getenv(configVariable)
 	}
-	return config.Load(path)
+	return flag
 }
 
 // untilStopped is the context of a daemon: it ends with ^C, SIGTERM or SIGHUP.

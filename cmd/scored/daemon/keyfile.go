@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -54,19 +53,7 @@ func makeKey(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("cannot make the key file: %w", err)
-	}
-	draft, err := os.CreateTemp(filepath.Dir(path), ".key-") // mode 0600
-	if err != nil {
-		return fmt.Errorf("cannot make the key file: %w", err)
-	}
-	defer os.Remove(draft.Name())
-	_, err = draft.WriteString(rand.Text() + "\n")
-	if err = errors.Join(err, draft.Close()); err != nil {
-		return fmt.Errorf("cannot write the key file: %w", err)
-	}
-	if err := os.Link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := newFile(path, []byte(rand.Text()+"\n"), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("cannot make the key file: %w", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"score/cmd/scored/config"
 	"score/scored/api"
+	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/server"
 )
@@ -79,11 +80,29 @@ func serverOptions(c config.Config, logger *zap.Logger) (server.Options, error) 
 	if err != nil {
 		return server.Options{}, err
 	}
+	name, err := serverName(c)
+	if err != nil {
+		return server.Options{}, err
+	}
+	own, certificates, err := credentials(c.Cluster, pki.Server, name)
+	if err != nil {
+		return server.Options{}, err
+	}
+	var authority *pki.Authority
+	if own != nil {
+		if authority, err = pki.LoadAuthority(certificates); err != nil {
+			return server.Options{}, err
+		}
+	}
 	return server.Options{
 		DataDir:        c.Server.DataDir,
 		UserSocket:     c.Server.Socket,
 		AgentListen:    c.Server.AgentsListen,
 		ClusterKey:     key,
+		Credentials:    own,
+		CertificateDir: certificates,
+		Authority:      authority,
+		Advertise:      c.Server.Advertise,
 		ClusterName:    c.Cluster.Name,
 		Version:        api.Version(),
 		MetricsAddress: c.Server.MetricsListen,

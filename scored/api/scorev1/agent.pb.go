@@ -75,6 +75,240 @@ func (NameOp) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{0}
 }
 
+type RenewCertificateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       []byte                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewCertificateRequest) Reset() {
+	*x = RenewCertificateRequest{}
+	mi := &file_score_v1_agent_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewCertificateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewCertificateRequest) ProtoMessage() {}
+
+func (x *RenewCertificateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewCertificateRequest.ProtoReflect.Descriptor instead.
+func (*RenewCertificateRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *RenewCertificateRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+type RenewCertificateResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certificate   []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"` // DER
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewCertificateResponse) Reset() {
+	*x = RenewCertificateResponse{}
+	mi := &file_score_v1_agent_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewCertificateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewCertificateResponse) ProtoMessage() {}
+
+func (x *RenewCertificateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewCertificateResponse.ProtoReflect.Descriptor instead.
+func (*RenewCertificateResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RenewCertificateResponse) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+// JoinRequest and JoinResponse are what a newcomer and a server say to each other, each once, behind its
+// length in four bytes, big-endian (see scored/api/join).
+type JoinRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TokenId       string                 `protobuf:"bytes,1,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
+	Secret        []byte                 `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`       // what the daemon wants to be called
+	Request       []byte                 `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10
+	Role          string                 `protobuf:"bytes,5,opt,name=role,proto3" json:"role,omitempty"`       // the token's
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinRequest) Reset() {
+	*x = JoinRequest{}
+	mi := &file_score_v1_agent_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinRequest) ProtoMessage() {}
+
+func (x *JoinRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
+func (*JoinRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *JoinRequest) GetTokenId() string {
+	if x != nil {
+		return x.TokenId
+	}
+	return ""
+}
+
+func (x *JoinRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *JoinRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JoinRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *JoinRequest) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+type JoinResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Refused       string                 `protobuf:"bytes,1,opt,name=refused,proto3" json:"refused,omitempty"`         // the sentence why; else:
+	Authority     []byte                 `protobuf:"bytes,2,opt,name=authority,proto3" json:"authority,omitempty"`     // its certificate, DER
+	Certificate   []byte                 `protobuf:"bytes,3,opt,name=certificate,proto3" json:"certificate,omitempty"` // DER
+	ClusterKey    string                 `protobuf:"bytes,4,opt,name=cluster_key,json=clusterKey,proto3" json:"cluster_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinResponse) Reset() {
+	*x = JoinResponse{}
+	mi := &file_score_v1_agent_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinResponse) ProtoMessage() {}
+
+func (x *JoinResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
+func (*JoinResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *JoinResponse) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
+func (x *JoinResponse) GetAuthority() []byte {
+	if x != nil {
+		return x.Authority
+	}
+	return nil
+}
+
+func (x *JoinResponse) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *JoinResponse) GetClusterKey() string {
+	if x != nil {
+		return x.ClusterKey
+	}
+	return ""
+}
+
 type StdioUp struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -88,7 +322,7 @@ type StdioUp struct {
 
 func (x *StdioUp) Reset() {
 	*x = StdioUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[0]
+	mi := &file_score_v1_agent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -100,7 +334,7 @@ func (x *StdioUp) String() string {
 func (*StdioUp) ProtoMessage() {}
 
 func (x *StdioUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[0]
+	mi := &file_score_v1_agent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -113,7 +347,7 @@ func (x *StdioUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioUp.ProtoReflect.Descriptor instead.
 func (*StdioUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StdioUp) GetMessage() isStdioUp_Message {
@@ -167,7 +401,7 @@ type StdioOpen struct {
 
 func (x *StdioOpen) Reset() {
 	*x = StdioOpen{}
-	mi := &file_score_v1_agent_proto_msgTypes[1]
+	mi := &file_score_v1_agent_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -179,7 +413,7 @@ func (x *StdioOpen) String() string {
 func (*StdioOpen) ProtoMessage() {}
 
 func (x *StdioOpen) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[1]
+	mi := &file_score_v1_agent_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -192,7 +426,7 @@ func (x *StdioOpen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioOpen.ProtoReflect.Descriptor instead.
 func (*StdioOpen) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StdioOpen) GetJobId() uint64 {
@@ -222,7 +456,7 @@ type StdioDown struct {
 
 func (x *StdioDown) Reset() {
 	*x = StdioDown{}
-	mi := &file_score_v1_agent_proto_msgTypes[2]
+	mi := &file_score_v1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -234,7 +468,7 @@ func (x *StdioDown) String() string {
 func (*StdioDown) ProtoMessage() {}
 
 func (x *StdioDown) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[2]
+	mi := &file_score_v1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -247,7 +481,7 @@ func (x *StdioDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioDown.ProtoReflect.Descriptor instead.
 func (*StdioDown) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StdioDown) GetMessage() isStdioDown_Message {
@@ -306,7 +540,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[3]
+	mi := &file_score_v1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -318,7 +552,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[3]
+	mi := &file_score_v1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -331,7 +565,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{3}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CollectRequest) GetJobId() uint64 {
@@ -391,7 +625,7 @@ type CollectResponse struct {
 
 func (x *CollectResponse) Reset() {
 	*x = CollectResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[4]
+	mi := &file_score_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -403,7 +637,7 @@ func (x *CollectResponse) String() string {
 func (*CollectResponse) ProtoMessage() {}
 
 func (x *CollectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[4]
+	mi := &file_score_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -416,7 +650,7 @@ func (x *CollectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectResponse.ProtoReflect.Descriptor instead.
 func (*CollectResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 type RelayRequest struct {
@@ -431,7 +665,7 @@ type RelayRequest struct {
 
 func (x *RelayRequest) Reset() {
 	*x = RelayRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[5]
+	mi := &file_score_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -443,7 +677,7 @@ func (x *RelayRequest) String() string {
 func (*RelayRequest) ProtoMessage() {}
 
 func (x *RelayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[5]
+	mi := &file_score_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -456,7 +690,7 @@ func (x *RelayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayRequest.ProtoReflect.Descriptor instead.
 func (*RelayRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RelayRequest) GetJobId() uint64 {
@@ -495,7 +729,7 @@ type RelayResponse struct {
 
 func (x *RelayResponse) Reset() {
 	*x = RelayResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[6]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -507,7 +741,7 @@ func (x *RelayResponse) String() string {
 func (*RelayResponse) ProtoMessage() {}
 
 func (x *RelayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[6]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -520,7 +754,7 @@ func (x *RelayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayResponse.ProtoReflect.Descriptor instead.
 func (*RelayResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 type AgentMessage struct {
@@ -551,7 +785,7 @@ type AgentMessage struct {
 
 func (x *AgentMessage) Reset() {
 	*x = AgentMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[7]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -563,7 +797,7 @@ func (x *AgentMessage) String() string {
 func (*AgentMessage) ProtoMessage() {}
 
 func (x *AgentMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[7]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -576,7 +810,7 @@ func (x *AgentMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentMessage.ProtoReflect.Descriptor instead.
 func (*AgentMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AgentMessage) GetMessage() isAgentMessage_Message {
@@ -864,7 +1098,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1110,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1123,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Hello) GetCluster() string {
@@ -982,7 +1216,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +1228,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +1241,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Ping) GetSequence() uint64 {
@@ -1057,7 +1291,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1069,7 +1303,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1082,7 +1316,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Prepared) GetJobId() uint64 {
@@ -1124,7 +1358,7 @@ type Launched struct {
 
 func (x *Launched) Reset() {
 	*x = Launched{}
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +1370,7 @@ func (x *Launched) String() string {
 func (*Launched) ProtoMessage() {}
 
 func (x *Launched) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +1383,7 @@ func (x *Launched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launched.ProtoReflect.Descriptor instead.
 func (*Launched) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Launched) GetJobId() uint64 {
@@ -1192,7 +1426,7 @@ type RankExited struct {
 
 func (x *RankExited) Reset() {
 	*x = RankExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1438,7 @@ func (x *RankExited) String() string {
 func (*RankExited) ProtoMessage() {}
 
 func (x *RankExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +1451,7 @@ func (x *RankExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankExited.ProtoReflect.Descriptor instead.
 func (*RankExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RankExited) GetJobId() uint64 {
@@ -1306,7 +1540,7 @@ type RanksExited struct {
 
 func (x *RanksExited) Reset() {
 	*x = RanksExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1552,7 @@ func (x *RanksExited) String() string {
 func (*RanksExited) ProtoMessage() {}
 
 func (x *RanksExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1565,7 @@ func (x *RanksExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RanksExited.ProtoReflect.Descriptor instead.
 func (*RanksExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RanksExited) GetExits() []*RankExited {
@@ -1351,7 +1585,7 @@ type NodeDone struct {
 
 func (x *NodeDone) Reset() {
 	*x = NodeDone{}
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1597,7 @@ func (x *NodeDone) String() string {
 func (*NodeDone) ProtoMessage() {}
 
 func (x *NodeDone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1610,7 @@ func (x *NodeDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDone.ProtoReflect.Descriptor instead.
 func (*NodeDone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NodeDone) GetJobId() uint64 {
@@ -1405,7 +1639,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1651,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1664,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Abort) GetJobId() uint64 {
@@ -1470,7 +1704,7 @@ type TimeUp struct {
 
 func (x *TimeUp) Reset() {
 	*x = TimeUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1716,7 @@ func (x *TimeUp) String() string {
 func (*TimeUp) ProtoMessage() {}
 
 func (x *TimeUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1729,7 @@ func (x *TimeUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeUp.ProtoReflect.Descriptor instead.
 func (*TimeUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TimeUp) GetJobId() uint64 {
@@ -1515,7 +1749,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1761,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1774,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -1568,7 +1802,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1580,7 +1814,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1593,7 +1827,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -1627,7 +1861,7 @@ type ChannelsReply struct {
 
 func (x *ChannelsReply) Reset() {
 	*x = ChannelsReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1873,7 @@ func (x *ChannelsReply) String() string {
 func (*ChannelsReply) ProtoMessage() {}
 
 func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +1886,7 @@ func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
 func (*ChannelsReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ChannelsReply) GetRequest() uint64 {
@@ -1692,7 +1926,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1938,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1951,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Cut) GetJobId() uint64 {
@@ -1826,7 +2060,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +2072,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +2085,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -1916,7 +2150,7 @@ type PlacesRequest struct {
 
 func (x *PlacesRequest) Reset() {
 	*x = PlacesRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +2162,7 @@ func (x *PlacesRequest) String() string {
 func (*PlacesRequest) ProtoMessage() {}
 
 func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +2175,7 @@ func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesRequest.ProtoReflect.Descriptor instead.
 func (*PlacesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PlacesRequest) GetJobId() uint64 {
@@ -1977,7 +2211,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1989,7 +2223,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2002,7 +2236,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -2048,7 +2282,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2294,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2307,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -2139,7 +2373,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2385,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2398,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -2220,6 +2454,7 @@ type ServerMessage struct {
 	//	*ServerMessage_AskChannels
 	//	*ServerMessage_AskCut
 	//	*ServerMessage_Places
+	//	*ServerMessage_Revoked
 	Message       isServerMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2227,7 +2462,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2239,7 +2474,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2252,7 +2487,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -2388,6 +2623,15 @@ func (x *ServerMessage) GetPlaces() *PlacesReply {
 	return nil
 }
 
+func (x *ServerMessage) GetRevoked() *Revoked {
+	if x != nil {
+		if x, ok := x.Message.(*ServerMessage_Revoked); ok {
+			return x.Revoked
+		}
+	}
+	return nil
+}
+
 type isServerMessage_Message interface {
 	isServerMessage_Message()
 }
@@ -2448,6 +2692,10 @@ type ServerMessage_Places struct {
 	Places *PlacesReply `protobuf:"bytes,22,opt,name=places,proto3,oneof"`
 }
 
+type ServerMessage_Revoked struct {
+	Revoked *Revoked `protobuf:"bytes,30,opt,name=revoked,proto3,oneof"`
+}
+
 func (*ServerMessage_Welcome) isServerMessage_Message() {}
 
 func (*ServerMessage_Pong) isServerMessage_Message() {}
@@ -2476,6 +2724,53 @@ func (*ServerMessage_AskCut) isServerMessage_Message() {}
 
 func (*ServerMessage_Places) isServerMessage_Message() {}
 
+func (*ServerMessage_Revoked) isServerMessage_Message() {}
+
+// Revoked is the whole list of certificates that are no longer taken, by serial number.
+type Revoked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Serials       [][]byte               `protobuf:"bytes,1,rep,name=serials,proto3" json:"serials,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Revoked) Reset() {
+	*x = Revoked{}
+	mi := &file_score_v1_agent_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Revoked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Revoked) ProtoMessage() {}
+
+func (x *Revoked) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Revoked.ProtoReflect.Descriptor instead.
+func (*Revoked) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Revoked) GetSerials() [][]byte {
+	if x != nil {
+		return x.Serials
+	}
+	return nil
+}
+
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
@@ -2488,7 +2783,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2500,7 +2795,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2513,7 +2808,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -2556,7 +2851,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2568,7 +2863,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2581,7 +2876,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -2630,7 +2925,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2642,7 +2937,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2655,7 +2950,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -2736,7 +3031,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2748,7 +3043,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2761,7 +3056,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -2809,7 +3104,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2821,7 +3116,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2834,7 +3129,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -2861,7 +3156,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2873,7 +3168,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2886,7 +3181,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -2912,7 +3207,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2924,7 +3219,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2937,7 +3232,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -2959,7 +3254,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2971,7 +3266,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2984,7 +3279,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -3027,7 +3322,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3039,7 +3334,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3052,7 +3347,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -3095,7 +3390,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3402,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3415,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -3161,7 +3456,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3468,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3481,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -3215,7 +3510,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3227,7 +3522,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3240,7 +3535,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -3283,7 +3578,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3295,7 +3590,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,7 +3603,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -3343,7 +3638,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3355,7 +3650,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3368,7 +3663,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -3407,7 +3702,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3419,7 +3714,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3432,7 +3727,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -3494,7 +3789,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +3801,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +3814,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -3547,7 +3842,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3559,7 +3854,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3572,7 +3867,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{35, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -3600,7 +3895,23 @@ var File_score_v1_agent_proto protoreflect.FileDescriptor
 
 const file_score_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x14score/v1/agent.proto\x12\bscore.v1\x1a\x12score/v1/job.proto\x1a\x13score/v1/user.proto\"h\n" +
+	"\x14score/v1/agent.proto\x12\bscore.v1\x1a\x12score/v1/job.proto\x1a\x13score/v1/user.proto\"3\n" +
+	"\x17RenewCertificateRequest\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\"<\n" +
+	"\x18RenewCertificateResponse\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\"\x82\x01\n" +
+	"\vJoinRequest\x12\x19\n" +
+	"\btoken_id\x18\x01 \x01(\tR\atokenId\x12\x16\n" +
+	"\x06secret\x18\x02 \x01(\fR\x06secret\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
+	"\arequest\x18\x04 \x01(\fR\arequest\x12\x12\n" +
+	"\x04role\x18\x05 \x01(\tR\x04role\"\x89\x01\n" +
+	"\fJoinResponse\x12\x18\n" +
+	"\arefused\x18\x01 \x01(\tR\arefused\x12\x1c\n" +
+	"\tauthority\x18\x02 \x01(\fR\tauthority\x12 \n" +
+	"\vcertificate\x18\x03 \x01(\fR\vcertificate\x12\x1f\n" +
+	"\vcluster_key\x18\x04 \x01(\tR\n" +
+	"clusterKey\"h\n" +
 	"\aStdioUp\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.v1.StdioOpenH\x00R\x04open\x12'\n" +
 	"\x05stdin\x18\x02 \x01(\v2\x0f.score.v1.StdinH\x00R\x05stdinB\t\n" +
@@ -3784,7 +4095,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bjobs_out\x18\a \x03(\x04R\ajobsOut\x1aH\n" +
 	"\bJobUsage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\x99\x05\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xc8\x05\n" +
 	"\rServerMessage\x12-\n" +
 	"\awelcome\x18\x01 \x01(\v2\x11.score.v1.WelcomeH\x00R\awelcome\x12$\n" +
 	"\x04pong\x18\x02 \x01(\v2\x0e.score.v1.PongH\x00R\x04pong\x12-\n" +
@@ -3800,8 +4111,11 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\arefused\x18\v \x01(\tH\x00R\arefused\x12:\n" +
 	"\fask_channels\x18\f \x01(\v2\x15.score.v1.AskChannelsH\x00R\vaskChannels\x12+\n" +
 	"\aask_cut\x18\x14 \x01(\v2\x10.score.v1.AskCutH\x00R\x06askCut\x12/\n" +
-	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06placesB\t\n" +
-	"\amessage\"n\n" +
+	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06places\x12-\n" +
+	"\arevoked\x18\x1e \x01(\v2\x11.score.v1.RevokedH\x00R\arevokedB\t\n" +
+	"\amessage\"#\n" +
+	"\aRevoked\x12\x18\n" +
+	"\aserials\x18\x01 \x03(\fR\aserials\"n\n" +
 	"\aWelcome\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x18\n" +
@@ -3879,9 +4193,10 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x13NAME_OP_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fNAME_OP_PUBLISH\x10\x01\x12\x12\n" +
 	"\x0eNAME_OP_LOOKUP\x10\x02\x12\x15\n" +
-	"\x11NAME_OP_UNPUBLISH\x10\x032N\n" +
+	"\x11NAME_OP_UNPUBLISH\x10\x032\xa9\x01\n" +
 	"\fAgentService\x12>\n" +
-	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x012\xbc\x02\n" +
+	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x01\x12Y\n" +
+	"\x10RenewCertificate\x12!.score.v1.RenewCertificateRequest\x1a\".score.v1.RenewCertificateResponse2\xbc\x02\n" +
 	"\vPeerService\x123\n" +
 	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12F\n" +
 	"\rConfirmOutput\x12\x14.score.v1.OutputMark\x1a\x1f.score.v1.ConfirmOutputResponse\x12>\n" +
@@ -3902,140 +4217,148 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_score_v1_agent_proto_goTypes = []any{
-	(NameOp)(0),                   // 0: score.v1.NameOp
-	(*StdioUp)(nil),               // 1: score.v1.StdioUp
-	(*StdioOpen)(nil),             // 2: score.v1.StdioOpen
-	(*StdioDown)(nil),             // 3: score.v1.StdioDown
-	(*CollectRequest)(nil),        // 4: score.v1.CollectRequest
-	(*CollectResponse)(nil),       // 5: score.v1.CollectResponse
-	(*RelayRequest)(nil),          // 6: score.v1.RelayRequest
-	(*RelayResponse)(nil),         // 7: score.v1.RelayResponse
-	(*AgentMessage)(nil),          // 8: score.v1.AgentMessage
-	(*Hello)(nil),                 // 9: score.v1.Hello
-	(*Ping)(nil),                  // 10: score.v1.Ping
-	(*Prepared)(nil),              // 11: score.v1.Prepared
-	(*Launched)(nil),              // 12: score.v1.Launched
-	(*RankExited)(nil),            // 13: score.v1.RankExited
-	(*RanksExited)(nil),           // 14: score.v1.RanksExited
-	(*NodeDone)(nil),              // 15: score.v1.NodeDone
-	(*Abort)(nil),                 // 16: score.v1.Abort
-	(*TimeUp)(nil),                // 17: score.v1.TimeUp
-	(*JobNote)(nil),               // 18: score.v1.JobNote
-	(*RankStatesReply)(nil),       // 19: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),         // 20: score.v1.ChannelsReply
-	(*Cut)(nil),                   // 21: score.v1.Cut
-	(*NameRequest)(nil),           // 22: score.v1.NameRequest
-	(*PlacesRequest)(nil),         // 23: score.v1.PlacesRequest
-	(*SpawnRequest)(nil),          // 24: score.v1.SpawnRequest
-	(*SpawnApp)(nil),              // 25: score.v1.SpawnApp
-	(*SwitchReport)(nil),          // 26: score.v1.SwitchReport
-	(*ServerMessage)(nil),         // 27: score.v1.ServerMessage
-	(*Welcome)(nil),               // 28: score.v1.Welcome
-	(*Pong)(nil),                  // 29: score.v1.Pong
-	(*Prepare)(nil),               // 30: score.v1.Prepare
-	(*Plan)(nil),                  // 31: score.v1.Plan
-	(*Kill)(nil),                  // 32: score.v1.Kill
-	(*SignalRanks)(nil),           // 33: score.v1.SignalRanks
-	(*Forget)(nil),                // 34: score.v1.Forget
-	(*NameReply)(nil),             // 35: score.v1.NameReply
-	(*PlacesReply)(nil),           // 36: score.v1.PlacesReply
-	(*SpawnReply)(nil),            // 37: score.v1.SpawnReply
-	(*AskRankStates)(nil),         // 38: score.v1.AskRankStates
-	(*AskChannels)(nil),           // 39: score.v1.AskChannels
-	(*AskCut)(nil),                // 40: score.v1.AskCut
-	nil,                           // 41: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),    // 42: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil), // 43: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil), // 44: score.v1.SwitchReport.JobUsage
-	nil,                           // 45: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),              // 46: score.v1.Plan.Row
-	(*Stdin)(nil),                 // 47: score.v1.Stdin
-	(*Output)(nil),                // 48: score.v1.Output
-	(*Usage)(nil),                 // 49: score.v1.Usage
-	(*RankState)(nil),             // 50: score.v1.RankState
-	(*ChannelState)(nil),          // 51: score.v1.ChannelState
-	(*RankWait)(nil),              // 52: score.v1.RankWait
-	(*JobSpec)(nil),               // 53: score.v1.JobSpec
-	(*Identity)(nil),              // 54: score.v1.Identity
-	(*NodePlace)(nil),             // 55: score.v1.NodePlace
-	(*Flushes)(nil),               // 56: score.v1.Flushes
-	(*OutputMark)(nil),            // 57: score.v1.OutputMark
-	(*DumpJobRequest)(nil),        // 58: score.v1.DumpJobRequest
-	(*ConfirmOutputResponse)(nil), // 59: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),              // 60: score.v1.DumpPart
+	(NameOp)(0),                      // 0: score.v1.NameOp
+	(*RenewCertificateRequest)(nil),  // 1: score.v1.RenewCertificateRequest
+	(*RenewCertificateResponse)(nil), // 2: score.v1.RenewCertificateResponse
+	(*JoinRequest)(nil),              // 3: score.v1.JoinRequest
+	(*JoinResponse)(nil),             // 4: score.v1.JoinResponse
+	(*StdioUp)(nil),                  // 5: score.v1.StdioUp
+	(*StdioOpen)(nil),                // 6: score.v1.StdioOpen
+	(*StdioDown)(nil),                // 7: score.v1.StdioDown
+	(*CollectRequest)(nil),           // 8: score.v1.CollectRequest
+	(*CollectResponse)(nil),          // 9: score.v1.CollectResponse
+	(*RelayRequest)(nil),             // 10: score.v1.RelayRequest
+	(*RelayResponse)(nil),            // 11: score.v1.RelayResponse
+	(*AgentMessage)(nil),             // 12: score.v1.AgentMessage
+	(*Hello)(nil),                    // 13: score.v1.Hello
+	(*Ping)(nil),                     // 14: score.v1.Ping
+	(*Prepared)(nil),                 // 15: score.v1.Prepared
+	(*Launched)(nil),                 // 16: score.v1.Launched
+	(*RankExited)(nil),               // 17: score.v1.RankExited
+	(*RanksExited)(nil),              // 18: score.v1.RanksExited
+	(*NodeDone)(nil),                 // 19: score.v1.NodeDone
+	(*Abort)(nil),                    // 20: score.v1.Abort
+	(*TimeUp)(nil),                   // 21: score.v1.TimeUp
+	(*JobNote)(nil),                  // 22: score.v1.JobNote
+	(*RankStatesReply)(nil),          // 23: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),            // 24: score.v1.ChannelsReply
+	(*Cut)(nil),                      // 25: score.v1.Cut
+	(*NameRequest)(nil),              // 26: score.v1.NameRequest
+	(*PlacesRequest)(nil),            // 27: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),             // 28: score.v1.SpawnRequest
+	(*SpawnApp)(nil),                 // 29: score.v1.SpawnApp
+	(*SwitchReport)(nil),             // 30: score.v1.SwitchReport
+	(*ServerMessage)(nil),            // 31: score.v1.ServerMessage
+	(*Revoked)(nil),                  // 32: score.v1.Revoked
+	(*Welcome)(nil),                  // 33: score.v1.Welcome
+	(*Pong)(nil),                     // 34: score.v1.Pong
+	(*Prepare)(nil),                  // 35: score.v1.Prepare
+	(*Plan)(nil),                     // 36: score.v1.Plan
+	(*Kill)(nil),                     // 37: score.v1.Kill
+	(*SignalRanks)(nil),              // 38: score.v1.SignalRanks
+	(*Forget)(nil),                   // 39: score.v1.Forget
+	(*NameReply)(nil),                // 40: score.v1.NameReply
+	(*PlacesReply)(nil),              // 41: score.v1.PlacesReply
+	(*SpawnReply)(nil),               // 42: score.v1.SpawnReply
+	(*AskRankStates)(nil),            // 43: score.v1.AskRankStates
+	(*AskChannels)(nil),              // 44: score.v1.AskChannels
+	(*AskCut)(nil),                   // 45: score.v1.AskCut
+	nil,                              // 46: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),       // 47: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),    // 48: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),    // 49: score.v1.SwitchReport.JobUsage
+	nil,                              // 50: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                 // 51: score.v1.Plan.Row
+	(*Stdin)(nil),                    // 52: score.v1.Stdin
+	(*Output)(nil),                   // 53: score.v1.Output
+	(*Usage)(nil),                    // 54: score.v1.Usage
+	(*RankState)(nil),                // 55: score.v1.RankState
+	(*ChannelState)(nil),             // 56: score.v1.ChannelState
+	(*RankWait)(nil),                 // 57: score.v1.RankWait
+	(*JobSpec)(nil),                  // 58: score.v1.JobSpec
+	(*Identity)(nil),                 // 59: score.v1.Identity
+	(*NodePlace)(nil),                // 60: score.v1.NodePlace
+	(*Flushes)(nil),                  // 61: score.v1.Flushes
+	(*OutputMark)(nil),               // 62: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 63: score.v1.DumpJobRequest
+	(*ConfirmOutputResponse)(nil),    // 64: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 65: score.v1.DumpPart
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	2,  // 0: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
-	47, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	48, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
-	9,  // 3: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
-	10, // 4: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
-	11, // 5: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
-	12, // 6: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
-	13, // 7: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	15, // 8: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	16, // 9: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	26, // 10: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	22, // 11: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	24, // 12: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	18, // 13: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	19, // 14: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	17, // 15: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	14, // 16: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	20, // 17: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	21, // 18: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
-	23, // 19: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
-	13, // 20: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	49, // 21: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	50, // 22: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	51, // 23: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
-	52, // 24: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	6,  // 0: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
+	52, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	53, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
+	13, // 3: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
+	14, // 4: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
+	15, // 5: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
+	16, // 6: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
+	17, // 7: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
+	19, // 8: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	20, // 9: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	30, // 10: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	26, // 11: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	28, // 12: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	22, // 13: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	23, // 14: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	21, // 15: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	18, // 16: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	24, // 17: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	25, // 18: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	27, // 19: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
+	17, // 20: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	54, // 21: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	55, // 22: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	56, // 23: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	57, // 24: score.v1.Cut.waits:type_name -> score.v1.RankWait
 	0,  // 25: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	25, // 26: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	41, // 27: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	42, // 28: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	43, // 29: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	44, // 30: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	28, // 31: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	29, // 32: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	30, // 33: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	31, // 34: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	32, // 35: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	33, // 36: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	34, // 37: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	35, // 38: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	37, // 39: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	38, // 40: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	39, // 41: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	40, // 42: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	36, // 43: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
-	53, // 44: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	54, // 45: score.v1.Prepare.user:type_name -> score.v1.Identity
-	55, // 46: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	45, // 47: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	46, // 48: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	55, // 49: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	56, // 50: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	49, // 51: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	8,  // 52: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	1,  // 53: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	57, // 54: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
-	4,  // 55: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	6,  // 56: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	58, // 57: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	27, // 58: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	3,  // 59: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	59, // 60: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	5,  // 61: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	7,  // 62: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	60, // 63: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	58, // [58:64] is the sub-list for method output_type
-	52, // [52:58] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	29, // 26: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	46, // 27: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	47, // 28: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	48, // 29: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	49, // 30: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	33, // 31: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	34, // 32: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	35, // 33: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	36, // 34: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	37, // 35: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	38, // 36: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	39, // 37: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	40, // 38: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	42, // 39: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	43, // 40: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	44, // 41: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	45, // 42: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	41, // 43: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	32, // 44: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	58, // 45: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	59, // 46: score.v1.Prepare.user:type_name -> score.v1.Identity
+	60, // 47: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	50, // 48: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	51, // 49: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	60, // 50: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	61, // 51: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	54, // 52: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	12, // 53: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	1,  // 54: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
+	5,  // 55: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	62, // 56: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	8,  // 57: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	10, // 58: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	63, // 59: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	31, // 60: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	2,  // 61: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	7,  // 62: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	64, // 63: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	9,  // 64: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	11, // 65: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	65, // 66: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	60, // [60:67] is the sub-list for method output_type
+	53, // [53:60] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -4045,15 +4368,15 @@ func file_score_v1_agent_proto_init() {
 	}
 	file_score_v1_job_proto_init()
 	file_score_v1_user_proto_init()
-	file_score_v1_agent_proto_msgTypes[0].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[4].OneofWrappers = []any{
 		(*StdioUp_Open)(nil),
 		(*StdioUp_Stdin)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[2].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[6].OneofWrappers = []any{
 		(*StdioDown_Output)(nil),
 		(*StdioDown_Drained)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[7].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[11].OneofWrappers = []any{
 		(*AgentMessage_Hello)(nil),
 		(*AgentMessage_Ping)(nil),
 		(*AgentMessage_Prepared)(nil),
@@ -4072,7 +4395,7 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_Cut)(nil),
 		(*AgentMessage_Places)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[26].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[30].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -4087,6 +4410,7 @@ func file_score_v1_agent_proto_init() {
 		(*ServerMessage_AskChannels)(nil),
 		(*ServerMessage_AskCut)(nil),
 		(*ServerMessage_Places)(nil),
+		(*ServerMessage_Revoked)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4094,7 +4418,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   46,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -3489,6 +3489,590 @@ func (x *GetVersionResponse) GetJobsQueued() uint64 {
 	return 0
 }
 
+type CreateTokenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Role          string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`                             // server or agent
+	LifeNanos     int64                  `protobuf:"varint,2,opt,name=life_nanos,json=lifeNanos,proto3" json:"life_nanos,omitempty"` // 0: the default
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateTokenRequest) Reset() {
+	*x = CreateTokenRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateTokenRequest) ProtoMessage() {}
+
+func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
+func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *CreateTokenRequest) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *CreateTokenRequest) GetLifeNanos() int64 {
+	if x != nil {
+		return x.LifeNanos
+	}
+	return 0
+}
+
+type CreateTokenResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         string                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"` // with its secret, which is told only here
+	About         *JoinToken             `protobuf:"bytes,2,opt,name=about,proto3" json:"about,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateTokenResponse) Reset() {
+	*x = CreateTokenResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateTokenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateTokenResponse) ProtoMessage() {}
+
+func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
+func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *CreateTokenResponse) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *CreateTokenResponse) GetAbout() *JoinToken {
+	if x != nil {
+		return x.About
+	}
+	return nil
+}
+
+type JoinToken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Role          string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	ExpiresNanos  int64                  `protobuf:"varint,3,opt,name=expires_nanos,json=expiresNanos,proto3" json:"expires_nanos,omitempty"`
+	MadeBy        string                 `protobuf:"bytes,4,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinToken) Reset() {
+	*x = JoinToken{}
+	mi := &file_score_v1_user_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinToken) ProtoMessage() {}
+
+func (x *JoinToken) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
+func (*JoinToken) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *JoinToken) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *JoinToken) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *JoinToken) GetExpiresNanos() int64 {
+	if x != nil {
+		return x.ExpiresNanos
+	}
+	return 0
+}
+
+func (x *JoinToken) GetMadeBy() string {
+	if x != nil {
+		return x.MadeBy
+	}
+	return ""
+}
+
+type ListTokensRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTokensRequest) Reset() {
+	*x = ListTokensRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTokensRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTokensRequest) ProtoMessage() {}
+
+func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
+func (*ListTokensRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
+}
+
+type ListTokensResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tokens        []*JoinToken           `protobuf:"bytes,1,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTokensResponse) Reset() {
+	*x = ListTokensResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTokensResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTokensResponse) ProtoMessage() {}
+
+func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
+func (*ListTokensResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *ListTokensResponse) GetTokens() []*JoinToken {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+type RemoveTokenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveTokenRequest) Reset() {
+	*x = RemoveTokenRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveTokenRequest) ProtoMessage() {}
+
+func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
+func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *RemoveTokenRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type RemoveTokenResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveTokenResponse) Reset() {
+	*x = RemoveTokenResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveTokenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveTokenResponse) ProtoMessage() {}
+
+func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveTokenResponse.ProtoReflect.Descriptor instead.
+func (*RemoveTokenResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
+}
+
+type DaemonCertificate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Serial        []byte                 `protobuf:"bytes,1,opt,name=serial,proto3" json:"serial,omitempty"`
+	Role          string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	ExpiresNanos  int64                  `protobuf:"varint,4,opt,name=expires_nanos,json=expiresNanos,proto3" json:"expires_nanos,omitempty"`
+	Revoked       bool                   `protobuf:"varint,5,opt,name=revoked,proto3" json:"revoked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DaemonCertificate) Reset() {
+	*x = DaemonCertificate{}
+	mi := &file_score_v1_user_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DaemonCertificate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DaemonCertificate) ProtoMessage() {}
+
+func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DaemonCertificate.ProtoReflect.Descriptor instead.
+func (*DaemonCertificate) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *DaemonCertificate) GetSerial() []byte {
+	if x != nil {
+		return x.Serial
+	}
+	return nil
+}
+
+func (x *DaemonCertificate) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *DaemonCertificate) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DaemonCertificate) GetExpiresNanos() int64 {
+	if x != nil {
+		return x.ExpiresNanos
+	}
+	return 0
+}
+
+func (x *DaemonCertificate) GetRevoked() bool {
+	if x != nil {
+		return x.Revoked
+	}
+	return false
+}
+
+type ListCertificatesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCertificatesRequest) Reset() {
+	*x = ListCertificatesRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCertificatesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCertificatesRequest) ProtoMessage() {}
+
+func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCertificatesRequest.ProtoReflect.Descriptor instead.
+func (*ListCertificatesRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
+}
+
+type ListCertificatesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certificates  []*DaemonCertificate   `protobuf:"bytes,1,rep,name=certificates,proto3" json:"certificates,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCertificatesResponse) Reset() {
+	*x = ListCertificatesResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCertificatesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCertificatesResponse) ProtoMessage() {}
+
+func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCertificatesResponse.ProtoReflect.Descriptor instead.
+func (*ListCertificatesResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *ListCertificatesResponse) GetCertificates() []*DaemonCertificate {
+	if x != nil {
+		return x.Certificates
+	}
+	return nil
+}
+
+type RevokeCertificatesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Role          string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeCertificatesRequest) Reset() {
+	*x = RevokeCertificatesRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeCertificatesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeCertificatesRequest) ProtoMessage() {}
+
+func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeCertificatesRequest.ProtoReflect.Descriptor instead.
+func (*RevokeCertificatesRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *RevokeCertificatesRequest) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *RevokeCertificatesRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type RevokeCertificatesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Revoked       uint32                 `protobuf:"varint,1,opt,name=revoked,proto3" json:"revoked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeCertificatesResponse) Reset() {
+	*x = RevokeCertificatesResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeCertificatesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeCertificatesResponse) ProtoMessage() {}
+
+func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeCertificatesResponse.ProtoReflect.Descriptor instead.
+func (*RevokeCertificatesResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *RevokeCertificatesResponse) GetRevoked() uint32 {
+	if x != nil {
+		return x.Revoked
+	}
+	return 0
+}
+
 type AttachRequest_Open struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -3502,7 +4086,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3514,7 +4098,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3576,7 +4160,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3588,7 +4172,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3635,7 +4219,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3647,7 +4231,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3689,7 +4273,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +4285,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3757,7 +4341,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3769,7 +4353,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4105,7 +4689,39 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12!\n" +
 	"\fjobs_running\x18\x03 \x01(\x04R\vjobsRunning\x12\x1f\n" +
 	"\vjobs_queued\x18\x04 \x01(\x04R\n" +
-	"jobsQueued2\xf8\x05\n" +
+	"jobsQueued\"G\n" +
+	"\x12CreateTokenRequest\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\tR\x04role\x12\x1d\n" +
+	"\n" +
+	"life_nanos\x18\x02 \x01(\x03R\tlifeNanos\"V\n" +
+	"\x13CreateTokenResponse\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\tR\x05token\x12)\n" +
+	"\x05about\x18\x02 \x01(\v2\x13.score.v1.JoinTokenR\x05about\"m\n" +
+	"\tJoinToken\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\x12#\n" +
+	"\rexpires_nanos\x18\x03 \x01(\x03R\fexpiresNanos\x12\x17\n" +
+	"\amade_by\x18\x04 \x01(\tR\x06madeBy\"\x13\n" +
+	"\x11ListTokensRequest\"A\n" +
+	"\x12ListTokensResponse\x12+\n" +
+	"\x06tokens\x18\x01 \x03(\v2\x13.score.v1.JoinTokenR\x06tokens\"$\n" +
+	"\x12RemoveTokenRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x15\n" +
+	"\x13RemoveTokenResponse\"\x92\x01\n" +
+	"\x11DaemonCertificate\x12\x16\n" +
+	"\x06serial\x18\x01 \x01(\fR\x06serial\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12#\n" +
+	"\rexpires_nanos\x18\x04 \x01(\x03R\fexpiresNanos\x12\x18\n" +
+	"\arevoked\x18\x05 \x01(\bR\arevoked\"\x19\n" +
+	"\x17ListCertificatesRequest\"[\n" +
+	"\x18ListCertificatesResponse\x12?\n" +
+	"\fcertificates\x18\x01 \x03(\v2\x1b.score.v1.DaemonCertificateR\fcertificates\"C\n" +
+	"\x19RevokeCertificatesRequest\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"6\n" +
+	"\x1aRevokeCertificatesResponse\x12\x18\n" +
+	"\arevoked\x18\x01 \x01(\rR\arevoked2\xf8\x05\n" +
 	"\n" +
 	"JobService\x12;\n" +
 	"\x06Submit\x12\x17.score.v1.SubmitRequest\x1a\x18.score.v1.SubmitResponse\x12<\n" +
@@ -4119,7 +4735,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\tSignalJob\x12\x1a.score.v1.SignalJobRequest\x1a\x1b.score.v1.SignalJobResponse\x12>\n" +
 	"\aWaitJob\x12\x18.score.v1.WaitJobRequest\x1a\x19.score.v1.WaitJobResponse\x12M\n" +
 	"\fListChannels\x12\x1d.score.v1.ListChannelsRequest\x1a\x1e.score.v1.ListChannelsResponse\x129\n" +
-	"\aDumpJob\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x012\x8c\x04\n" +
+	"\aDumpJob\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x012\xa9\a\n" +
 	"\x0eClusterService\x12D\n" +
 	"\tListNodes\x12\x1a.score.v1.ListNodesRequest\x1a\x1b.score.v1.ListNodesResponse\x12J\n" +
 	"\vGetSettings\x12\x1c.score.v1.GetSettingsRequest\x1a\x1d.score.v1.GetSettingsResponse\x12J\n" +
@@ -4128,7 +4744,13 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\tGetMatrix\x12\x1a.score.v1.GetMatrixRequest\x1a\x1b.score.v1.GetMatrixResponse\x12;\n" +
 	"\x06GetTop\x12\x17.score.v1.GetTopRequest\x1a\x18.score.v1.GetTopResponse\x12G\n" +
 	"\n" +
-	"GetVersion\x12\x1b.score.v1.GetVersionRequest\x1a\x1c.score.v1.GetVersionResponseB\"Z score/scored/api/scorev1;scorev1b\x06proto3"
+	"GetVersion\x12\x1b.score.v1.GetVersionRequest\x1a\x1c.score.v1.GetVersionResponse\x12J\n" +
+	"\vCreateToken\x12\x1c.score.v1.CreateTokenRequest\x1a\x1d.score.v1.CreateTokenResponse\x12G\n" +
+	"\n" +
+	"ListTokens\x12\x1b.score.v1.ListTokensRequest\x1a\x1c.score.v1.ListTokensResponse\x12J\n" +
+	"\vRemoveToken\x12\x1c.score.v1.RemoveTokenRequest\x1a\x1d.score.v1.RemoveTokenResponse\x12Y\n" +
+	"\x10ListCertificates\x12!.score.v1.ListCertificatesRequest\x1a\".score.v1.ListCertificatesResponse\x12_\n" +
+	"\x12RevokeCertificates\x12#.score.v1.RevokeCertificatesRequest\x1a$.score.v1.RevokeCertificatesResponseB\"Z score/scored/api/scorev1;scorev1b\x06proto3"
 
 var (
 	file_score_v1_user_proto_rawDescOnce sync.Once
@@ -4142,7 +4764,7 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 	return file_score_v1_user_proto_rawDescData
 }
 
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_score_v1_user_proto_goTypes = []any{
 	(*SubmitRequest)(nil),               // 0: score.v1.SubmitRequest
 	(*SubmitResponse)(nil),              // 1: score.v1.SubmitResponse
@@ -4195,37 +4817,49 @@ var file_score_v1_user_proto_goTypes = []any{
 	(*TopJob)(nil),                      // 48: score.v1.TopJob
 	(*GetVersionRequest)(nil),           // 49: score.v1.GetVersionRequest
 	(*GetVersionResponse)(nil),          // 50: score.v1.GetVersionResponse
-	(*AttachRequest_Open)(nil),          // 51: score.v1.AttachRequest.Open
-	(*AttachEvent_StateChange)(nil),     // 52: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 53: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 54: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 55: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 56: score.v1.JobSpec
-	(*Verdict)(nil),                     // 57: score.v1.Verdict
-	(*Job)(nil),                         // 58: score.v1.Job
-	(*Usage)(nil),                       // 59: score.v1.Usage
-	(JobState)(0),                       // 60: score.v1.JobState
-	(*NodePlace)(nil),                   // 61: score.v1.NodePlace
+	(*CreateTokenRequest)(nil),          // 51: score.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),         // 52: score.v1.CreateTokenResponse
+	(*JoinToken)(nil),                   // 53: score.v1.JoinToken
+	(*ListTokensRequest)(nil),           // 54: score.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 55: score.v1.ListTokensResponse
+	(*RemoveTokenRequest)(nil),          // 56: score.v1.RemoveTokenRequest
+	(*RemoveTokenResponse)(nil),         // 57: score.v1.RemoveTokenResponse
+	(*DaemonCertificate)(nil),           // 58: score.v1.DaemonCertificate
+	(*ListCertificatesRequest)(nil),     // 59: score.v1.ListCertificatesRequest
+	(*ListCertificatesResponse)(nil),    // 60: score.v1.ListCertificatesResponse
+	(*RevokeCertificatesRequest)(nil),   // 61: score.v1.RevokeCertificatesRequest
+	(*RevokeCertificatesResponse)(nil),  // 62: score.v1.RevokeCertificatesResponse
+	(*AttachRequest_Open)(nil),          // 63: score.v1.AttachRequest.Open
+	(*AttachEvent_StateChange)(nil),     // 64: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 65: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 66: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 67: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 68: score.v1.JobSpec
+	(*Verdict)(nil),                     // 69: score.v1.Verdict
+	(*Job)(nil),                         // 70: score.v1.Job
+	(*Usage)(nil),                       // 71: score.v1.Usage
+	(JobState)(0),                       // 72: score.v1.JobState
+	(*NodePlace)(nil),                   // 73: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	56, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	51, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	68, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	63, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
 	6,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
 	5,  // 3: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	52, // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	64, // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
 	8,  // 5: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	53, // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	57, // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	65, // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	69, // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
 	5,  // 8: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	58, // 9: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	58, // 10: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	70, // 9: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	70, // 10: score.v1.GetJobResponse.job:type_name -> score.v1.Job
 	9,  // 11: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
 	14, // 12: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	59, // 13: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	71, // 13: score.v1.NodeShare.usage:type_name -> score.v1.Usage
 	39, // 14: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
 	39, // 15: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
 	40, // 16: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	58, // 17: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	70, // 17: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
 	24, // 18: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
 	25, // 19: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
 	23, // 20: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
@@ -4234,66 +4868,79 @@ var file_score_v1_user_proto_depIdxs = []int32{
 	34, // 23: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
 	34, // 24: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
 	34, // 25: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	54, // 26: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	66, // 26: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
 	39, // 27: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
 	39, // 28: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	55, // 29: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	67, // 29: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
 	43, // 30: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
 	45, // 31: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
 	48, // 32: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
 	39, // 33: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
 	39, // 34: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	60, // 35: score.v1.TopJob.state:type_name -> score.v1.JobState
-	59, // 36: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	72, // 35: score.v1.TopJob.state:type_name -> score.v1.JobState
+	71, // 36: score.v1.TopJob.usage:type_name -> score.v1.Usage
 	39, // 37: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
 	39, // 38: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	5,  // 39: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	60, // 40: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	61, // 41: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	9,  // 42: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	39, // 43: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	40, // 44: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	0,  // 45: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	2,  // 46: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	3,  // 47: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	10, // 48: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	12, // 49: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	15, // 50: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	17, // 51: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	19, // 52: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	21, // 53: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	26, // 54: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	28, // 55: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	32, // 56: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	35, // 57: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	37, // 58: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	41, // 59: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	44, // 60: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	46, // 61: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	49, // 62: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	1,  // 63: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	7,  // 64: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	4,  // 65: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	11, // 66: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	13, // 67: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	16, // 68: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	18, // 69: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	20, // 70: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	22, // 71: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	27, // 72: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	29, // 73: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	33, // 74: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	36, // 75: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	38, // 76: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	42, // 77: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	45, // 78: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	47, // 79: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	50, // 80: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	63, // [63:81] is the sub-list for method output_type
-	45, // [45:63] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	53, // 39: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	53, // 40: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	58, // 41: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	5,  // 42: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	72, // 43: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	73, // 44: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	9,  // 45: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	39, // 46: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	40, // 47: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	0,  // 48: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	2,  // 49: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	3,  // 50: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	10, // 51: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	12, // 52: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	15, // 53: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	17, // 54: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	19, // 55: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	21, // 56: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	26, // 57: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	28, // 58: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	32, // 59: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	35, // 60: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	37, // 61: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	41, // 62: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	44, // 63: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	46, // 64: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	49, // 65: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	51, // 66: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	54, // 67: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	56, // 68: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	59, // 69: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	61, // 70: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	1,  // 71: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	7,  // 72: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	4,  // 73: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	11, // 74: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	13, // 75: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	16, // 76: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	18, // 77: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	20, // 78: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	22, // 79: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	27, // 80: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	29, // 81: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	33, // 82: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	36, // 83: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	38, // 84: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	42, // 85: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	45, // 86: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	47, // 87: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	50, // 88: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	52, // 89: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	55, // 90: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	57, // 91: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	60, // 92: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	62, // 93: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	71, // [71:94] is the sub-list for method output_type
+	48, // [48:71] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -4327,7 +4974,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   56,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

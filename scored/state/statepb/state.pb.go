@@ -156,6 +156,11 @@ type Command struct {
 	//	*Command_SetSettings
 	//	*Command_PublishName
 	//	*Command_UnpublishName
+	//	*Command_AddToken
+	//	*Command_RemoveToken
+	//	*Command_Admit
+	//	*Command_RenewCertificate
+	//	*Command_RevokeCertificates
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -297,6 +302,51 @@ func (x *Command) GetUnpublishName() *UnpublishName {
 	return nil
 }
 
+func (x *Command) GetAddToken() *AddToken {
+	if x != nil {
+		if x, ok := x.Command.(*Command_AddToken); ok {
+			return x.AddToken
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRemoveToken() *RemoveToken {
+	if x != nil {
+		if x, ok := x.Command.(*Command_RemoveToken); ok {
+			return x.RemoveToken
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetAdmit() *Admit {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Admit); ok {
+			return x.Admit
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRenewCertificate() *RenewCertificate {
+	if x != nil {
+		if x, ok := x.Command.(*Command_RenewCertificate); ok {
+			return x.RenewCertificate
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRevokeCertificates() *RevokeCertificates {
+	if x != nil {
+		if x, ok := x.Command.(*Command_RevokeCertificates); ok {
+			return x.RevokeCertificates
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -345,6 +395,26 @@ type Command_UnpublishName struct {
 	UnpublishName *UnpublishName `protobuf:"bytes,11,opt,name=unpublish_name,json=unpublishName,proto3,oneof"`
 }
 
+type Command_AddToken struct {
+	AddToken *AddToken `protobuf:"bytes,20,opt,name=add_token,json=addToken,proto3,oneof"`
+}
+
+type Command_RemoveToken struct {
+	RemoveToken *RemoveToken `protobuf:"bytes,21,opt,name=remove_token,json=removeToken,proto3,oneof"`
+}
+
+type Command_Admit struct {
+	Admit *Admit `protobuf:"bytes,22,opt,name=admit,proto3,oneof"`
+}
+
+type Command_RenewCertificate struct {
+	RenewCertificate *RenewCertificate `protobuf:"bytes,23,opt,name=renew_certificate,json=renewCertificate,proto3,oneof"`
+}
+
+type Command_RevokeCertificates struct {
+	RevokeCertificates *RevokeCertificates `protobuf:"bytes,24,opt,name=revoke_certificates,json=revokeCertificates,proto3,oneof"`
+}
+
 func (*Command_RegisterNode) isCommand_Command() {}
 
 func (*Command_NodeGone) isCommand_Command() {}
@@ -366,6 +436,16 @@ func (*Command_SetSettings) isCommand_Command() {}
 func (*Command_PublishName) isCommand_Command() {}
 
 func (*Command_UnpublishName) isCommand_Command() {}
+
+func (*Command_AddToken) isCommand_Command() {}
+
+func (*Command_RemoveToken) isCommand_Command() {}
+
+func (*Command_Admit) isCommand_Command() {}
+
+func (*Command_RenewCertificate) isCommand_Command() {}
+
+func (*Command_RevokeCertificates) isCommand_Command() {}
 
 // RegisterNode adds a node, or replaces what was known of it.
 type RegisterNode struct {
@@ -990,6 +1070,398 @@ func (x *UnpublishName) GetService() string {
 	return ""
 }
 
+// AddToken lets a daemon join, once.
+type AddToken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         *Token                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddToken) Reset() {
+	*x = AddToken{}
+	mi := &file_state_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddToken) ProtoMessage() {}
+
+func (x *AddToken) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddToken.ProtoReflect.Descriptor instead.
+func (*AddToken) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *AddToken) GetToken() *Token {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+type RemoveToken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveToken) Reset() {
+	*x = RemoveToken{}
+	mi := &file_state_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveToken) ProtoMessage() {}
+
+func (x *RemoveToken) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveToken.ProtoReflect.Descriptor instead.
+func (*RemoveToken) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RemoveToken) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Admit uses a token up for a certificate. An earlier one of the same daemon is revoked.
+type Admit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TokenId       string                 `protobuf:"bytes,1,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
+	Certificate   *Certificate           `protobuf:"bytes,2,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Admit) Reset() {
+	*x = Admit{}
+	mi := &file_state_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Admit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Admit) ProtoMessage() {}
+
+func (x *Admit) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Admit.ProtoReflect.Descriptor instead.
+func (*Admit) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Admit) GetTokenId() string {
+	if x != nil {
+		return x.TokenId
+	}
+	return ""
+}
+
+func (x *Admit) GetCertificate() *Certificate {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+// RenewCertificate notes a certificate of a daemon that has one.
+type RenewCertificate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certificate   *Certificate           `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewCertificate) Reset() {
+	*x = RenewCertificate{}
+	mi := &file_state_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewCertificate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewCertificate) ProtoMessage() {}
+
+func (x *RenewCertificate) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewCertificate.ProtoReflect.Descriptor instead.
+func (*RenewCertificate) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RenewCertificate) GetCertificate() *Certificate {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+// RevokeCertificates takes back all certificates of a daemon.
+type RevokeCertificates struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Role          string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeCertificates) Reset() {
+	*x = RevokeCertificates{}
+	mi := &file_state_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeCertificates) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeCertificates) ProtoMessage() {}
+
+func (x *RevokeCertificates) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeCertificates.ProtoReflect.Descriptor instead.
+func (*RevokeCertificates) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *RevokeCertificates) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *RevokeCertificates) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type Token struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Role          string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	Verifier      []byte                 `protobuf:"bytes,3,opt,name=verifier,proto3" json:"verifier,omitempty"` // of the secret; the secret is nowhere
+	ExpiresNanos  int64                  `protobuf:"varint,4,opt,name=expires_nanos,json=expiresNanos,proto3" json:"expires_nanos,omitempty"`
+	MadeBy        string                 `protobuf:"bytes,5,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"` // user
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Token) Reset() {
+	*x = Token{}
+	mi := &file_state_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Token) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Token) ProtoMessage() {}
+
+func (x *Token) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Token.ProtoReflect.Descriptor instead.
+func (*Token) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Token) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Token) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Token) GetVerifier() []byte {
+	if x != nil {
+		return x.Verifier
+	}
+	return nil
+}
+
+func (x *Token) GetExpiresNanos() int64 {
+	if x != nil {
+		return x.ExpiresNanos
+	}
+	return 0
+}
+
+func (x *Token) GetMadeBy() string {
+	if x != nil {
+		return x.MadeBy
+	}
+	return ""
+}
+
+type Certificate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Serial        []byte                 `protobuf:"bytes,1,opt,name=serial,proto3" json:"serial,omitempty"`
+	Role          string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	ExpiresNanos  int64                  `protobuf:"varint,4,opt,name=expires_nanos,json=expiresNanos,proto3" json:"expires_nanos,omitempty"`
+	Revoked       bool                   `protobuf:"varint,5,opt,name=revoked,proto3" json:"revoked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Certificate) Reset() {
+	*x = Certificate{}
+	mi := &file_state_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Certificate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Certificate) ProtoMessage() {}
+
+func (x *Certificate) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
+func (*Certificate) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Certificate) GetSerial() []byte {
+	if x != nil {
+		return x.Serial
+	}
+	return nil
+}
+
+func (x *Certificate) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Certificate) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Certificate) GetExpiresNanos() int64 {
+	if x != nil {
+		return x.ExpiresNanos
+	}
+	return 0
+}
+
+func (x *Certificate) GetRevoked() bool {
+	if x != nil {
+		return x.Revoked
+	}
+	return false
+}
+
 type Node struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1007,7 +1479,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_state_proto_msgTypes[13]
+	mi := &file_state_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1019,7 +1491,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[13]
+	mi := &file_state_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1032,7 +1504,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{13}
+	return file_state_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Node) GetName() string {
@@ -1109,7 +1581,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_state_proto_msgTypes[14]
+	mi := &file_state_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1121,7 +1593,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[14]
+	mi := &file_state_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1134,7 +1606,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{14}
+	return file_state_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Place) GetNode() string {
@@ -1168,7 +1640,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_state_proto_msgTypes[15]
+	mi := &file_state_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1180,7 +1652,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[15]
+	mi := &file_state_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1193,7 +1665,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{15}
+	return file_state_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Pair) GetKey() string {
@@ -1235,7 +1707,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_state_proto_msgTypes[16]
+	mi := &file_state_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1719,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[16]
+	mi := &file_state_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1732,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{16}
+	return file_state_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Job) GetId() uint64 {
@@ -1395,7 +1867,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_state_proto_msgTypes[17]
+	mi := &file_state_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1879,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[17]
+	mi := &file_state_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1892,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{17}
+	return file_state_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Name) GetUid() uint32 {
@@ -1466,17 +1938,19 @@ type Snapshot struct {
 	NextJob       uint64                 `protobuf:"varint,2,opt,name=next_job,json=nextJob,proto3" json:"next_job,omitempty"`
 	TimeNanos     int64                  `protobuf:"varint,3,opt,name=time_nanos,json=timeNanos,proto3" json:"time_nanos,omitempty"`
 	Settings      *scorev1.Settings      `protobuf:"bytes,4,opt,name=settings,proto3" json:"settings,omitempty"`
-	Nodes         []*Node                `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`               // by name
-	Jobs          []*Job                 `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`                 // by id
-	Names         []*Name                `protobuf:"bytes,7,rep,name=names,proto3" json:"names,omitempty"`               // by user and service
-	Finished      []uint64               `protobuf:"varint,8,rep,packed,name=finished,proto3" json:"finished,omitempty"` // in the order of their ends
+	Nodes         []*Node                `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`                // by name
+	Jobs          []*Job                 `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`                  // by id
+	Names         []*Name                `protobuf:"bytes,7,rep,name=names,proto3" json:"names,omitempty"`                // by user and service
+	Finished      []uint64               `protobuf:"varint,8,rep,packed,name=finished,proto3" json:"finished,omitempty"`  // in the order of their ends
+	Tokens        []*Token               `protobuf:"bytes,20,rep,name=tokens,proto3" json:"tokens,omitempty"`             // by id
+	Certificates  []*Certificate         `protobuf:"bytes,21,rep,name=certificates,proto3" json:"certificates,omitempty"` // by serial number
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_state_proto_msgTypes[18]
+	mi := &file_state_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1962,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[18]
+	mi := &file_state_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1975,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{18}
+	return file_state_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Snapshot) GetFormat() uint32 {
@@ -1560,6 +2034,20 @@ func (x *Snapshot) GetFinished() []uint64 {
 	return nil
 }
 
+func (x *Snapshot) GetTokens() []*Token {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+func (x *Snapshot) GetCertificates() []*Certificate {
+	if x != nil {
+		return x.Certificates
+	}
+	return nil
+}
+
 var File_state_proto protoreflect.FileDescriptor
 
 const file_state_proto_rawDesc = "" +
@@ -1569,7 +2057,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
 	"\n" +
 	"time_nanos\x18\x02 \x01(\x03R\ttimeNanos\x120\n" +
-	"\bcommands\x18\x03 \x03(\v2\x14.score.state.CommandR\bcommands\"\xfd\x04\n" +
+	"\bcommands\x18\x03 \x03(\v2\x14.score.state.CommandR\bcommands\"\xc0\a\n" +
 	"\aCommand\x12@\n" +
 	"\rregister_node\x18\x01 \x01(\v2\x19.score.state.RegisterNodeH\x00R\fregisterNode\x124\n" +
 	"\tnode_gone\x18\x02 \x01(\v2\x15.score.state.NodeGoneH\x00R\bnodeGone\x12-\n" +
@@ -1582,7 +2070,12 @@ const file_state_proto_rawDesc = "" +
 	"\fset_settings\x18\t \x01(\v2\x18.score.state.SetSettingsH\x00R\vsetSettings\x12=\n" +
 	"\fpublish_name\x18\n" +
 	" \x01(\v2\x18.score.state.PublishNameH\x00R\vpublishName\x12C\n" +
-	"\x0eunpublish_name\x18\v \x01(\v2\x1a.score.state.UnpublishNameH\x00R\runpublishNameB\t\n" +
+	"\x0eunpublish_name\x18\v \x01(\v2\x1a.score.state.UnpublishNameH\x00R\runpublishName\x124\n" +
+	"\tadd_token\x18\x14 \x01(\v2\x15.score.state.AddTokenH\x00R\baddToken\x12=\n" +
+	"\fremove_token\x18\x15 \x01(\v2\x18.score.state.RemoveTokenH\x00R\vremoveToken\x12*\n" +
+	"\x05admit\x18\x16 \x01(\v2\x12.score.state.AdmitH\x00R\x05admit\x12L\n" +
+	"\x11renew_certificate\x18\x17 \x01(\v2\x1d.score.state.RenewCertificateH\x00R\x10renewCertificate\x12R\n" +
+	"\x13revoke_certificates\x18\x18 \x01(\v2\x1f.score.state.RevokeCertificatesH\x00R\x12revokeCertificatesB\t\n" +
 	"\acommand\"5\n" +
 	"\fRegisterNode\x12%\n" +
 	"\x04node\x18\x01 \x01(\v2\x11.score.state.NodeR\x04node\"\x1e\n" +
@@ -1622,7 +2115,31 @@ const file_state_proto_rawDesc = "" +
 	"\x04once\x18\x04 \x01(\bR\x04once\"@\n" +
 	"\rUnpublishName\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
-	"\aservice\x18\x02 \x01(\tR\aservice\"\xf1\x01\n" +
+	"\aservice\x18\x02 \x01(\tR\aservice\"4\n" +
+	"\bAddToken\x12(\n" +
+	"\x05token\x18\x01 \x01(\v2\x12.score.state.TokenR\x05token\"\x1d\n" +
+	"\vRemoveToken\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"^\n" +
+	"\x05Admit\x12\x19\n" +
+	"\btoken_id\x18\x01 \x01(\tR\atokenId\x12:\n" +
+	"\vcertificate\x18\x02 \x01(\v2\x18.score.state.CertificateR\vcertificate\"N\n" +
+	"\x10RenewCertificate\x12:\n" +
+	"\vcertificate\x18\x01 \x01(\v2\x18.score.state.CertificateR\vcertificate\"<\n" +
+	"\x12RevokeCertificates\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x85\x01\n" +
+	"\x05Token\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\x12\x1a\n" +
+	"\bverifier\x18\x03 \x01(\fR\bverifier\x12#\n" +
+	"\rexpires_nanos\x18\x04 \x01(\x03R\fexpiresNanos\x12\x17\n" +
+	"\amade_by\x18\x05 \x01(\tR\x06madeBy\"\x8c\x01\n" +
+	"\vCertificate\x12\x16\n" +
+	"\x06serial\x18\x01 \x01(\fR\x06serial\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12#\n" +
+	"\rexpires_nanos\x18\x04 \x01(\x03R\fexpiresNanos\x12\x18\n" +
+	"\arevoked\x18\x05 \x01(\bR\arevoked\"\xf1\x01\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -1667,7 +2184,7 @@ const file_state_proto_rawDesc = "" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x12\n" +
 	"\x04port\x18\x03 \x01(\tR\x04port\x12\x15\n" +
 	"\x06job_id\x18\x04 \x01(\x04R\x05jobId\x12\x12\n" +
-	"\x04once\x18\x05 \x01(\bR\x04once\"\xa0\x02\n" +
+	"\x04once\x18\x05 \x01(\bR\x04once\"\x8a\x03\n" +
 	"\bSnapshot\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x19\n" +
 	"\bnext_job\x18\x02 \x01(\x04R\anextJob\x12\x1d\n" +
@@ -1677,7 +2194,9 @@ const file_state_proto_rawDesc = "" +
 	"\x05nodes\x18\x05 \x03(\v2\x11.score.state.NodeR\x05nodes\x12$\n" +
 	"\x04jobs\x18\x06 \x03(\v2\x10.score.state.JobR\x04jobs\x12'\n" +
 	"\x05names\x18\a \x03(\v2\x11.score.state.NameR\x05names\x12\x1a\n" +
-	"\bfinished\x18\b \x03(\x04R\bfinished*h\n" +
+	"\bfinished\x18\b \x03(\x04R\bfinished\x12*\n" +
+	"\x06tokens\x18\x14 \x03(\v2\x12.score.state.TokenR\x06tokens\x12<\n" +
+	"\fcertificates\x18\x15 \x03(\v2\x18.score.state.CertificateR\fcertificates*h\n" +
 	"\x05Phase\x12\x15\n" +
 	"\x11PHASE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fPHASE_QUEUED\x10\x01\x12\x13\n" +
@@ -1699,33 +2218,40 @@ func file_state_proto_rawDescGZIP() []byte {
 }
 
 var file_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_state_proto_goTypes = []any{
-	(Phase)(0),               // 0: score.state.Phase
-	(*Entry)(nil),            // 1: score.state.Entry
-	(*Command)(nil),          // 2: score.state.Command
-	(*RegisterNode)(nil),     // 3: score.state.RegisterNode
-	(*NodeGone)(nil),         // 4: score.state.NodeGone
-	(*Submit)(nil),           // 5: score.state.Submit
-	(*Allocate)(nil),         // 6: score.state.Allocate
-	(*MoveRow)(nil),          // 7: score.state.MoveRow
-	(*Requeue)(nil),          // 8: score.state.Requeue
-	(*MarkRunning)(nil),      // 9: score.state.MarkRunning
-	(*End)(nil),              // 10: score.state.End
-	(*SetSettings)(nil),      // 11: score.state.SetSettings
-	(*PublishName)(nil),      // 12: score.state.PublishName
-	(*UnpublishName)(nil),    // 13: score.state.UnpublishName
-	(*Node)(nil),             // 14: score.state.Node
-	(*Place)(nil),            // 15: score.state.Place
-	(*Pair)(nil),             // 16: score.state.Pair
-	(*Job)(nil),              // 17: score.state.Job
-	(*Name)(nil),             // 18: score.state.Name
-	(*Snapshot)(nil),         // 19: score.state.Snapshot
-	(*scorev1.JobSpec)(nil),  // 20: score.v1.JobSpec
-	(*scorev1.Identity)(nil), // 21: score.v1.Identity
-	(*scorev1.Verdict)(nil),  // 22: score.v1.Verdict
-	(*scorev1.Usage)(nil),    // 23: score.v1.Usage
-	(*scorev1.Settings)(nil), // 24: score.v1.Settings
+	(Phase)(0),                 // 0: score.state.Phase
+	(*Entry)(nil),              // 1: score.state.Entry
+	(*Command)(nil),            // 2: score.state.Command
+	(*RegisterNode)(nil),       // 3: score.state.RegisterNode
+	(*NodeGone)(nil),           // 4: score.state.NodeGone
+	(*Submit)(nil),             // 5: score.state.Submit
+	(*Allocate)(nil),           // 6: score.state.Allocate
+	(*MoveRow)(nil),            // 7: score.state.MoveRow
+	(*Requeue)(nil),            // 8: score.state.Requeue
+	(*MarkRunning)(nil),        // 9: score.state.MarkRunning
+	(*End)(nil),                // 10: score.state.End
+	(*SetSettings)(nil),        // 11: score.state.SetSettings
+	(*PublishName)(nil),        // 12: score.state.PublishName
+	(*UnpublishName)(nil),      // 13: score.state.UnpublishName
+	(*AddToken)(nil),           // 14: score.state.AddToken
+	(*RemoveToken)(nil),        // 15: score.state.RemoveToken
+	(*Admit)(nil),              // 16: score.state.Admit
+	(*RenewCertificate)(nil),   // 17: score.state.RenewCertificate
+	(*RevokeCertificates)(nil), // 18: score.state.RevokeCertificates
+	(*Token)(nil),              // 19: score.state.Token
+	(*Certificate)(nil),        // 20: score.state.Certificate
+	(*Node)(nil),               // 21: score.state.Node
+	(*Place)(nil),              // 22: score.state.Place
+	(*Pair)(nil),               // 23: score.state.Pair
+	(*Job)(nil),                // 24: score.state.Job
+	(*Name)(nil),               // 25: score.state.Name
+	(*Snapshot)(nil),           // 26: score.state.Snapshot
+	(*scorev1.JobSpec)(nil),    // 27: score.v1.JobSpec
+	(*scorev1.Identity)(nil),   // 28: score.v1.Identity
+	(*scorev1.Verdict)(nil),    // 29: score.v1.Verdict
+	(*scorev1.Usage)(nil),      // 30: score.v1.Usage
+	(*scorev1.Settings)(nil),   // 31: score.v1.Settings
 }
 var file_state_proto_depIdxs = []int32{
 	2,  // 0: score.state.Entry.commands:type_name -> score.state.Command
@@ -1740,30 +2266,40 @@ var file_state_proto_depIdxs = []int32{
 	11, // 9: score.state.Command.set_settings:type_name -> score.state.SetSettings
 	12, // 10: score.state.Command.publish_name:type_name -> score.state.PublishName
 	13, // 11: score.state.Command.unpublish_name:type_name -> score.state.UnpublishName
-	14, // 12: score.state.RegisterNode.node:type_name -> score.state.Node
-	20, // 13: score.state.Submit.spec:type_name -> score.v1.JobSpec
-	21, // 14: score.state.Submit.user:type_name -> score.v1.Identity
-	16, // 15: score.state.Submit.preput:type_name -> score.state.Pair
-	15, // 16: score.state.Allocate.places:type_name -> score.state.Place
-	22, // 17: score.state.End.verdict:type_name -> score.v1.Verdict
-	23, // 18: score.state.End.usage:type_name -> score.v1.Usage
-	24, // 19: score.state.SetSettings.settings:type_name -> score.v1.Settings
-	20, // 20: score.state.Job.spec:type_name -> score.v1.JobSpec
-	21, // 21: score.state.Job.user:type_name -> score.v1.Identity
-	0,  // 22: score.state.Job.phase:type_name -> score.state.Phase
-	15, // 23: score.state.Job.places:type_name -> score.state.Place
-	22, // 24: score.state.Job.verdict:type_name -> score.v1.Verdict
-	23, // 25: score.state.Job.usage:type_name -> score.v1.Usage
-	16, // 26: score.state.Job.preput:type_name -> score.state.Pair
-	24, // 27: score.state.Snapshot.settings:type_name -> score.v1.Settings
-	14, // 28: score.state.Snapshot.nodes:type_name -> score.state.Node
-	17, // 29: score.state.Snapshot.jobs:type_name -> score.state.Job
-	18, // 30: score.state.Snapshot.names:type_name -> score.state.Name
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	14, // 12: score.state.Command.add_token:type_name -> score.state.AddToken
+	15, // 13: score.state.Command.remove_token:type_name -> score.state.RemoveToken
+	16, // 14: score.state.Command.admit:type_name -> score.state.Admit
+	17, // 15: score.state.Command.renew_certificate:type_name -> score.state.RenewCertificate
+	18, // 16: score.state.Command.revoke_certificates:type_name -> score.state.RevokeCertificates
+	21, // 17: score.state.RegisterNode.node:type_name -> score.state.Node
+	27, // 18: score.state.Submit.spec:type_name -> score.v1.JobSpec
+	28, // 19: score.state.Submit.user:type_name -> score.v1.Identity
+	23, // 20: score.state.Submit.preput:type_name -> score.state.Pair
+	22, // 21: score.state.Allocate.places:type_name -> score.state.Place
+	29, // 22: score.state.End.verdict:type_name -> score.v1.Verdict
+	30, // 23: score.state.End.usage:type_name -> score.v1.Usage
+	31, // 24: score.state.SetSettings.settings:type_name -> score.v1.Settings
+	19, // 25: score.state.AddToken.token:type_name -> score.state.Token
+	20, // 26: score.state.Admit.certificate:type_name -> score.state.Certificate
+	20, // 27: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
+	27, // 28: score.state.Job.spec:type_name -> score.v1.JobSpec
+	28, // 29: score.state.Job.user:type_name -> score.v1.Identity
+	0,  // 30: score.state.Job.phase:type_name -> score.state.Phase
+	22, // 31: score.state.Job.places:type_name -> score.state.Place
+	29, // 32: score.state.Job.verdict:type_name -> score.v1.Verdict
+	30, // 33: score.state.Job.usage:type_name -> score.v1.Usage
+	23, // 34: score.state.Job.preput:type_name -> score.state.Pair
+	31, // 35: score.state.Snapshot.settings:type_name -> score.v1.Settings
+	21, // 36: score.state.Snapshot.nodes:type_name -> score.state.Node
+	24, // 37: score.state.Snapshot.jobs:type_name -> score.state.Job
+	25, // 38: score.state.Snapshot.names:type_name -> score.state.Name
+	19, // 39: score.state.Snapshot.tokens:type_name -> score.state.Token
+	20, // 40: score.state.Snapshot.certificates:type_name -> score.state.Certificate
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
@@ -1783,6 +2319,11 @@ func file_state_proto_init() {
 		(*Command_SetSettings)(nil),
 		(*Command_PublishName)(nil),
 		(*Command_UnpublishName)(nil),
+		(*Command_AddToken)(nil),
+		(*Command_RemoveToken)(nil),
+		(*Command_Admit)(nil),
+		(*Command_RenewCertificate)(nil),
+		(*Command_RevokeCertificates)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1790,7 +2331,7 @@ func file_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -39,6 +39,9 @@ const (
 const (
 	// AgentServiceConnectProcedure is the fully-qualified name of the AgentService's Connect RPC.
 	AgentServiceConnectProcedure = "/score.v1.AgentService/Connect"
+	// AgentServiceRenewCertificateProcedure is the fully-qualified name of the AgentService's
+	// RenewCertificate RPC.
+	AgentServiceRenewCertificateProcedure = "/score.v1.AgentService/RenewCertificate"
 	// PeerServiceStdioProcedure is the fully-qualified name of the PeerService's Stdio RPC.
 	PeerServiceStdioProcedure = "/score.v1.PeerService/Stdio"
 	// PeerServiceConfirmOutputProcedure is the fully-qualified name of the PeerService's ConfirmOutput
@@ -56,6 +59,8 @@ const (
 type AgentServiceClient interface {
 	// Connect is a node's one lasting stream to the leader.
 	Connect(context.Context) *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
+	// RenewCertificate signs a new key of the daemon that calls, by its present certificate.
+	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
 }
 
 // NewAgentServiceClient constructs a client for the score.v1.AgentService service. By default, it
@@ -75,12 +80,19 @@ func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(agentServiceMethods.ByName("Connect")),
 			connect.WithClientOptions(opts...),
 		),
+		renewCertificate: connect.NewClient[scorev1.RenewCertificateRequest, scorev1.RenewCertificateResponse](
+			httpClient,
+			baseURL+AgentServiceRenewCertificateProcedure,
+			connect.WithSchema(agentServiceMethods.ByName("RenewCertificate")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // agentServiceClient implements AgentServiceClient.
 type agentServiceClient struct {
-	connect *connect.Client[scorev1.AgentMessage, scorev1.ServerMessage]
+	connect          *connect.Client[scorev1.AgentMessage, scorev1.ServerMessage]
+	renewCertificate *connect.Client[scorev1.RenewCertificateRequest, scorev1.RenewCertificateResponse]
 }
 
 // Connect calls score.v1.AgentService.Connect.
@@ -88,10 +100,17 @@ func (c *agentServiceClient) Connect(ctx context.Context) *connect.BidiStreamFor
 	return c.connect.CallBidiStream(ctx)
 }
 
+// RenewCertificate calls score.v1.AgentService.RenewCertificate.
+func (c *agentServiceClient) RenewCertificate(ctx context.Context, req *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error) {
+	return c.renewCertificate.CallUnary(ctx, req)
+}
+
 // AgentServiceHandler is an implementation of the score.v1.AgentService service.
 type AgentServiceHandler interface {
 	// Connect is a node's one lasting stream to the leader.
 	Connect(context.Context, *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) error
+	// RenewCertificate signs a new key of the daemon that calls, by its present certificate.
+	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
 }
 
 // NewAgentServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -107,10 +126,18 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(agentServiceMethods.ByName("Connect")),
 		connect.WithHandlerOptions(opts...),
 	)
+	agentServiceRenewCertificateHandler := connect.NewUnaryHandler(
+		AgentServiceRenewCertificateProcedure,
+		svc.RenewCertificate,
+		connect.WithSchema(agentServiceMethods.ByName("RenewCertificate")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.AgentService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case AgentServiceConnectProcedure:
 			agentServiceConnectHandler.ServeHTTP(w, r)
+		case AgentServiceRenewCertificateProcedure:
+			agentServiceRenewCertificateHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -122,6 +149,10 @@ type UnimplementedAgentServiceHandler struct{}
 
 func (UnimplementedAgentServiceHandler) Connect(context.Context, *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.AgentService.Connect is not implemented"))
+}
+
+func (UnimplementedAgentServiceHandler) RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.AgentService.RenewCertificate is not implemented"))
 }
 
 // PeerServiceClient is a client for the score.v1.PeerService service.

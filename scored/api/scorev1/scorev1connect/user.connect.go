@@ -81,6 +81,21 @@ const (
 	// ClusterServiceGetVersionProcedure is the fully-qualified name of the ClusterService's GetVersion
 	// RPC.
 	ClusterServiceGetVersionProcedure = "/score.v1.ClusterService/GetVersion"
+	// ClusterServiceCreateTokenProcedure is the fully-qualified name of the ClusterService's
+	// CreateToken RPC.
+	ClusterServiceCreateTokenProcedure = "/score.v1.ClusterService/CreateToken"
+	// ClusterServiceListTokensProcedure is the fully-qualified name of the ClusterService's ListTokens
+	// RPC.
+	ClusterServiceListTokensProcedure = "/score.v1.ClusterService/ListTokens"
+	// ClusterServiceRemoveTokenProcedure is the fully-qualified name of the ClusterService's
+	// RemoveToken RPC.
+	ClusterServiceRemoveTokenProcedure = "/score.v1.ClusterService/RemoveToken"
+	// ClusterServiceListCertificatesProcedure is the fully-qualified name of the ClusterService's
+	// ListCertificates RPC.
+	ClusterServiceListCertificatesProcedure = "/score.v1.ClusterService/ListCertificates"
+	// ClusterServiceRevokeCertificatesProcedure is the fully-qualified name of the ClusterService's
+	// RevokeCertificates RPC.
+	ClusterServiceRevokeCertificatesProcedure = "/score.v1.ClusterService/RevokeCertificates"
 )
 
 // JobServiceClient is a client for the score.v1.JobService service.
@@ -438,6 +453,14 @@ type ClusterServiceClient interface {
 	// GetTop tells at once what scored top shows.
 	GetTop(context.Context, *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error)
 	GetVersion(context.Context, *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error)
+	// CreateToken makes a token with which one daemon can join.
+	CreateToken(context.Context, *connect.Request[scorev1.CreateTokenRequest]) (*connect.Response[scorev1.CreateTokenResponse], error)
+	ListTokens(context.Context, *connect.Request[scorev1.ListTokensRequest]) (*connect.Response[scorev1.ListTokensResponse], error)
+	RemoveToken(context.Context, *connect.Request[scorev1.RemoveTokenRequest]) (*connect.Response[scorev1.RemoveTokenResponse], error)
+	// ListCertificates lists those of the daemons that have joined.
+	ListCertificates(context.Context, *connect.Request[scorev1.ListCertificatesRequest]) (*connect.Response[scorev1.ListCertificatesResponse], error)
+	// RevokeCertificates takes back all certificates of a daemon.
+	RevokeCertificates(context.Context, *connect.Request[scorev1.RevokeCertificatesRequest]) (*connect.Response[scorev1.RevokeCertificatesResponse], error)
 }
 
 // NewClusterServiceClient constructs a client for the score.v1.ClusterService service. By default,
@@ -493,18 +516,53 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithSchema(clusterServiceMethods.ByName("GetVersion")),
 			connect.WithClientOptions(opts...),
 		),
+		createToken: connect.NewClient[scorev1.CreateTokenRequest, scorev1.CreateTokenResponse](
+			httpClient,
+			baseURL+ClusterServiceCreateTokenProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("CreateToken")),
+			connect.WithClientOptions(opts...),
+		),
+		listTokens: connect.NewClient[scorev1.ListTokensRequest, scorev1.ListTokensResponse](
+			httpClient,
+			baseURL+ClusterServiceListTokensProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("ListTokens")),
+			connect.WithClientOptions(opts...),
+		),
+		removeToken: connect.NewClient[scorev1.RemoveTokenRequest, scorev1.RemoveTokenResponse](
+			httpClient,
+			baseURL+ClusterServiceRemoveTokenProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("RemoveToken")),
+			connect.WithClientOptions(opts...),
+		),
+		listCertificates: connect.NewClient[scorev1.ListCertificatesRequest, scorev1.ListCertificatesResponse](
+			httpClient,
+			baseURL+ClusterServiceListCertificatesProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("ListCertificates")),
+			connect.WithClientOptions(opts...),
+		),
+		revokeCertificates: connect.NewClient[scorev1.RevokeCertificatesRequest, scorev1.RevokeCertificatesResponse](
+			httpClient,
+			baseURL+ClusterServiceRevokeCertificatesProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("RevokeCertificates")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // clusterServiceClient implements ClusterServiceClient.
 type clusterServiceClient struct {
-	listNodes     *connect.Client[scorev1.ListNodesRequest, scorev1.ListNodesResponse]
-	getSettings   *connect.Client[scorev1.GetSettingsRequest, scorev1.GetSettingsResponse]
-	setSettings   *connect.Client[scorev1.SetSettingsRequest, scorev1.SetSettingsResponse]
-	switchMetrics *connect.Client[scorev1.SwitchMetricsRequest, scorev1.SwitchMetricsResponse]
-	getMatrix     *connect.Client[scorev1.GetMatrixRequest, scorev1.GetMatrixResponse]
-	getTop        *connect.Client[scorev1.GetTopRequest, scorev1.GetTopResponse]
-	getVersion    *connect.Client[scorev1.GetVersionRequest, scorev1.GetVersionResponse]
+	listNodes          *connect.Client[scorev1.ListNodesRequest, scorev1.ListNodesResponse]
+	getSettings        *connect.Client[scorev1.GetSettingsRequest, scorev1.GetSettingsResponse]
+	setSettings        *connect.Client[scorev1.SetSettingsRequest, scorev1.SetSettingsResponse]
+	switchMetrics      *connect.Client[scorev1.SwitchMetricsRequest, scorev1.SwitchMetricsResponse]
+	getMatrix          *connect.Client[scorev1.GetMatrixRequest, scorev1.GetMatrixResponse]
+	getTop             *connect.Client[scorev1.GetTopRequest, scorev1.GetTopResponse]
+	getVersion         *connect.Client[scorev1.GetVersionRequest, scorev1.GetVersionResponse]
+	createToken        *connect.Client[scorev1.CreateTokenRequest, scorev1.CreateTokenResponse]
+	listTokens         *connect.Client[scorev1.ListTokensRequest, scorev1.ListTokensResponse]
+	removeToken        *connect.Client[scorev1.RemoveTokenRequest, scorev1.RemoveTokenResponse]
+	listCertificates   *connect.Client[scorev1.ListCertificatesRequest, scorev1.ListCertificatesResponse]
+	revokeCertificates *connect.Client[scorev1.RevokeCertificatesRequest, scorev1.RevokeCertificatesResponse]
 }
 
 // ListNodes calls score.v1.ClusterService.ListNodes.
@@ -542,6 +600,31 @@ func (c *clusterServiceClient) GetVersion(ctx context.Context, req *connect.Requ
 	return c.getVersion.CallUnary(ctx, req)
 }
 
+// CreateToken calls score.v1.ClusterService.CreateToken.
+func (c *clusterServiceClient) CreateToken(ctx context.Context, req *connect.Request[scorev1.CreateTokenRequest]) (*connect.Response[scorev1.CreateTokenResponse], error) {
+	return c.createToken.CallUnary(ctx, req)
+}
+
+// ListTokens calls score.v1.ClusterService.ListTokens.
+func (c *clusterServiceClient) ListTokens(ctx context.Context, req *connect.Request[scorev1.ListTokensRequest]) (*connect.Response[scorev1.ListTokensResponse], error) {
+	return c.listTokens.CallUnary(ctx, req)
+}
+
+// RemoveToken calls score.v1.ClusterService.RemoveToken.
+func (c *clusterServiceClient) RemoveToken(ctx context.Context, req *connect.Request[scorev1.RemoveTokenRequest]) (*connect.Response[scorev1.RemoveTokenResponse], error) {
+	return c.removeToken.CallUnary(ctx, req)
+}
+
+// ListCertificates calls score.v1.ClusterService.ListCertificates.
+func (c *clusterServiceClient) ListCertificates(ctx context.Context, req *connect.Request[scorev1.ListCertificatesRequest]) (*connect.Response[scorev1.ListCertificatesResponse], error) {
+	return c.listCertificates.CallUnary(ctx, req)
+}
+
+// RevokeCertificates calls score.v1.ClusterService.RevokeCertificates.
+func (c *clusterServiceClient) RevokeCertificates(ctx context.Context, req *connect.Request[scorev1.RevokeCertificatesRequest]) (*connect.Response[scorev1.RevokeCertificatesResponse], error) {
+	return c.revokeCertificates.CallUnary(ctx, req)
+}
+
 // ClusterServiceHandler is an implementation of the score.v1.ClusterService service.
 type ClusterServiceHandler interface {
 	ListNodes(context.Context, *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error)
@@ -553,6 +636,14 @@ type ClusterServiceHandler interface {
 	// GetTop tells at once what scored top shows.
 	GetTop(context.Context, *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error)
 	GetVersion(context.Context, *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error)
+	// CreateToken makes a token with which one daemon can join.
+	CreateToken(context.Context, *connect.Request[scorev1.CreateTokenRequest]) (*connect.Response[scorev1.CreateTokenResponse], error)
+	ListTokens(context.Context, *connect.Request[scorev1.ListTokensRequest]) (*connect.Response[scorev1.ListTokensResponse], error)
+	RemoveToken(context.Context, *connect.Request[scorev1.RemoveTokenRequest]) (*connect.Response[scorev1.RemoveTokenResponse], error)
+	// ListCertificates lists those of the daemons that have joined.
+	ListCertificates(context.Context, *connect.Request[scorev1.ListCertificatesRequest]) (*connect.Response[scorev1.ListCertificatesResponse], error)
+	// RevokeCertificates takes back all certificates of a daemon.
+	RevokeCertificates(context.Context, *connect.Request[scorev1.RevokeCertificatesRequest]) (*connect.Response[scorev1.RevokeCertificatesResponse], error)
 }
 
 // NewClusterServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -604,6 +695,36 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		connect.WithSchema(clusterServiceMethods.ByName("GetVersion")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clusterServiceCreateTokenHandler := connect.NewUnaryHandler(
+		ClusterServiceCreateTokenProcedure,
+		svc.CreateToken,
+		connect.WithSchema(clusterServiceMethods.ByName("CreateToken")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceListTokensHandler := connect.NewUnaryHandler(
+		ClusterServiceListTokensProcedure,
+		svc.ListTokens,
+		connect.WithSchema(clusterServiceMethods.ByName("ListTokens")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceRemoveTokenHandler := connect.NewUnaryHandler(
+		ClusterServiceRemoveTokenProcedure,
+		svc.RemoveToken,
+		connect.WithSchema(clusterServiceMethods.ByName("RemoveToken")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceListCertificatesHandler := connect.NewUnaryHandler(
+		ClusterServiceListCertificatesProcedure,
+		svc.ListCertificates,
+		connect.WithSchema(clusterServiceMethods.ByName("ListCertificates")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceRevokeCertificatesHandler := connect.NewUnaryHandler(
+		ClusterServiceRevokeCertificatesProcedure,
+		svc.RevokeCertificates,
+		connect.WithSchema(clusterServiceMethods.ByName("RevokeCertificates")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.ClusterService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClusterServiceListNodesProcedure:
@@ -620,6 +741,16 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 			clusterServiceGetTopHandler.ServeHTTP(w, r)
 		case ClusterServiceGetVersionProcedure:
 			clusterServiceGetVersionHandler.ServeHTTP(w, r)
+		case ClusterServiceCreateTokenProcedure:
+			clusterServiceCreateTokenHandler.ServeHTTP(w, r)
+		case ClusterServiceListTokensProcedure:
+			clusterServiceListTokensHandler.ServeHTTP(w, r)
+		case ClusterServiceRemoveTokenProcedure:
+			clusterServiceRemoveTokenHandler.ServeHTTP(w, r)
+		case ClusterServiceListCertificatesProcedure:
+			clusterServiceListCertificatesHandler.ServeHTTP(w, r)
+		case ClusterServiceRevokeCertificatesProcedure:
+			clusterServiceRevokeCertificatesHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -655,4 +786,24 @@ func (UnimplementedClusterServiceHandler) GetTop(context.Context, *connect.Reque
 
 func (UnimplementedClusterServiceHandler) GetVersion(context.Context, *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.GetVersion is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) CreateToken(context.Context, *connect.Request[scorev1.CreateTokenRequest]) (*connect.Response[scorev1.CreateTokenResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.CreateToken is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) ListTokens(context.Context, *connect.Request[scorev1.ListTokensRequest]) (*connect.Response[scorev1.ListTokensResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.ListTokens is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) RemoveToken(context.Context, *connect.Request[scorev1.RemoveTokenRequest]) (*connect.Response[scorev1.RemoveTokenResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.RemoveToken is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) ListCertificates(context.Context, *connect.Request[scorev1.ListCertificatesRequest]) (*connect.Response[scorev1.ListCertificatesResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.ListCertificates is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) RevokeCertificates(context.Context, *connect.Request[scorev1.RevokeCertificatesRequest]) (*connect.Response[scorev1.RevokeCertificatesResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.RevokeCertificates is not implemented"))
 }

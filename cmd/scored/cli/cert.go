@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+func certCommand(c *caller) *cobra.Command {
+	return parent("cert", "the certificates by which daemons know each other", certListCommand(c), certRevokeCommand(c))
+}
+
+func certListCommand(c *caller) *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "list the certificates of the daemons that have joined",
+		Args:  cobra.NoArgs,
+		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
+			reply, err := daemon.Cluster.ListCertificates(command.Context(), connect.NewRequest(&scorev1.ListCertificatesRequest{}))
+			if err != nil {
+				return err
+			}
+			return printCertificates(command.OutOrStdout(), reply.Msg.GetCertificates(), asJSON)
+		}),
+	}
+	addJSON(command, &asJSON)
+	return command
+}
+
+// certificateData is a certificate as --json shows it.
+type certificateData struct {
+	Serial       string `json:"serial"`
+	Role         string `json:"role"`
+	Name         string `json:"name"`
+	ExpiresNanos int64  `json:"expires_nanos"`
+	Revoked      bool   `json:"revoked"`
+}
+
+func printCertificates(out io.Writer, certificates []*scorev1.DaemonCertificate, asJSON bool) error {
+	if asJSON {
+		list := make([]certificateData, 0, len(certificates))
+		for _, c := range certificates {
+			list = append(list, certificateData{hex.EncodeToString(c.GetSerial()), c.GetRole(), c.GetName(), c.GetExpiresNanos(), c.GetRevoked()})
+		}
+		return printJSON(out, struct {
+			Schema       int               `json:"schema"`
+			Certificates []certificateData `json:"certificates"`
+		}{schema, list})
+	}
+	t := newTable(out, "ROLE", "NAME", "EXPIRES", "STATE", "SERIAL")
+	for _, c := range certificates {
+		state := "good"
+		if c.GetRevoked() {
+			state = "revoked"
+		}
+		t.row(c.GetRole(), printable(c.GetName()), instant(c.GetExpiresNanos()), state, hex.EncodeToString(c.GetSerial()))
+	}
+	return t.flush()
+}
+
+func certRevokeCommand(c *caller) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ROLE NAME",
+		Short: "take back all certificates of a daemon, and cut it off",
+		Long: `Takes back all certificates of a daemon. No daemon of the cluster talks to it any
+more; to come back it must join with a new token.`,
+		Example: "  scored cert revoke agent node7",
+		Args:    cobra.ExactArgs(2),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			reply, err := daemon.Cluster.RevokeCertificates(command.Context(), connect.NewRequest(&scorev1.RevokeCertificatesRequest{Role: arguments[0], Name: arguments[1]}))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(command.OutOrStdout(), "revoked: %d\n", reply.Msg.GetRevoked())
+			return err
+		}),
+	}
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+func tokenCommand(c *caller) *cobra.Command {
+	return parent("token", "tokens with which daemons of other hosts join the cluster",
+		tokenCreateCommand(c), tokenListCommand(c), tokenRemoveCommand(c))
+}
+
+func tokenCreateCommand(c *caller) *cobra.Command {
+	var role string
+	var life time.Duration
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "create",
+		Short: "make a token for one daemon",
+		Long: `Makes a token with which one agent can join the cluster, once, as long as the
+token lives. It goes to standard output alone, so that it can be sent on:
+
+  scored token create | ssh node1 scored agent --join -
+
+Whoever has the token can join: treat it as a password.`,
+		Args: cobra.NoArgs,
+		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
+			reply, err := daemon.Cluster.CreateToken(command.Context(), connect.NewRequest(&scorev1.CreateTokenRequest{Role: role, LifeNanos: life.Nanoseconds()}))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(command.OutOrStdout(), struct {
+					Schema int       `json:"schema"`
+					Token  string    `json:"token"`
+					About  tokenData `json:"about"`
+				}{schema, reply.Msg.GetToken(), tokenDataOf(reply.Msg.GetAbout())})
+			}
+			fmt.Fprintf(command.ErrOrStderr(), "scored: token %s for one %s, until %s\n", reply.Msg.GetAbout().GetId(), role, instant(reply.Msg.GetAbout().GetExpiresNanos()))
+			_, err = fmt.Fprintln(command.OutOrStdout(), reply.Msg.GetToken())
+			return err
+		}),
+	}
+	command.Flags().StringVar(&role, "role", string(pki.Agent), "`role` of the daemon that joins")
+	command.Flags().DurationVar(&life, "for", pki.DefaultTokenLife, "`time` for which the token can be used")
+	addJSON(command, &asJSON)
+	return command
+}
+
+// tokenData is a token as --json shows it.
+type tokenData struct {
+	ID           string `json:"id"`
+	Role         string `json:"role"`
+	ExpiresNanos int64  `json:"expires_nanos"`
+	MadeBy       string `json:"made_by"`
+}
+
+func tokenDataOf(t *scorev1.JoinToken) tokenData {
+	return tokenData{ID: t.GetId(), Role: t.GetRole(), ExpiresNanos: t.GetExpiresNanos(), MadeBy: t.GetMadeBy()}
+}
+
+func tokenListCommand(c *caller) *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "list the tokens that can be used",
+		Args:  cobra.NoArgs,
+		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
+			reply, err := daemon.Cluster.ListTokens(command.Context(), connect.NewRequest(&scorev1.ListTokensRequest{}))
+			if err != nil {
+				return err
+			}
+			return printTokens(command.OutOrStdout(), reply.Msg.GetTokens(), asJSON)
+		}),
+	}
+	addJSON(command, &asJSON)
+	return command
+}
+
+func printTokens(out io.Writer, tokens []*scorev1.JoinToken, asJSON bool) error {
+	if asJSON {
+		list := make([]tokenData, 0, len(tokens))
+		for _, t := range tokens {
+			list = append(list, tokenDataOf(t))
+		}
+		return printJSON(out, struct {
+			Schema int         `json:"schema"`
+			Tokens []tokenData `json:"tokens"`
+		}{schema, list})
+	}
+	t := newTable(out, "TOKEN", "ROLE", "EXPIRES", "MADE BY")
+	for _, token := range tokens {
+		t.row(token.GetId(), token.GetRole(), instant(token.GetExpiresNanos()), printable(token.GetMadeBy()))
+	}
+	return t.flush()
+}
+
+func tokenRemoveCommand(c *caller) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove ID",
+		Short: "make a token useless",
+		Args:  cobra.ExactArgs(1),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			_, err := daemon.Cluster.RemoveToken(command.Context(), connect.NewRequest(&scorev1.RemoveTokenRequest{Id: arguments[0]}))
+			return err
+		}),
+	}
+}

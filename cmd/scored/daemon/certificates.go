@@ -1,0 +1,73 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"score/cmd/scored/config"
+	"score/scored/api/pki"
+)
+
+// certificateDir is where a daemon's certificate is. Several agents of one host have one each.
+func certificateDir(c config.Cluster, role pki.Role, name string) string {
+	return filepath.Join(c.Certificates, string(role)+"-"+name)
+}
+
+// credentials are a daemon's, or nil in a cluster without certificates.
+func credentials(c config.Cluster, role pki.Role, name string) (*pki.Credentials, string, error) {
+	if c.Certificates == "" {
+		return nil, "", nil
+	}
+	dir := certificateDir(c, role, name)
+	loaded, err := pki.Load(dir, time.Now)
+	return loaded, dir, err
+}
+
+// serverName is the configured one, or the host's.
+func serverName(c config.Config) (string, error) {
+	if c.Server.Name != "" {
+		return c.Server.Name, nil
+	}
+	return hostName()
+}
+
+// agentName is the configured one, or the host's.
+func agentName(c config.Config) (string, error) {
+	if c.Agent.Name != "" {
+		return c.Agent.Name, nil
+	}
+	return hostName()
+}
+
+// configPath is the file that a command's flag, the environment or the default names.
+func configPath(flag string) string {
+	if flag = namedConfig(flag); flag != "" {
+		return flag
+	}
+	return config.DefaultPath
+}
+
+// scheme of the URLs of servers.
+func scheme(c config.Cluster) string {
+	if c.Certificates == "" {
+		return "http"
+	}
+	return "https"
+}
+
+// writeConfig writes a new configuration file with all keys explained.
+func writeConfig(path string, c config.Config) error {
+	text, err := config.Commented(configHead, c)
+	if err != nil {
+		return err
+	}
+	if err := newFile(path, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("cannot write the configuration: %w", err)
+	}
+	return nil
+}
+
+const configHead = `# Configuration of the daemons of score: scored server and scored agent.
+# Keys that have their default stand here as comments.
+`

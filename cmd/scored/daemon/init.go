@@ -1,0 +1,132 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"score/cmd/scored/config"
+	"score/scored/api/pki"
+)
+
+// serverPort and agentPort are where daemons listen unless told otherwise.
+const (
+	serverPort = 7420
+	agentPort  = 7421
+)
+
+// initPlan is what init is to make.
+type initPlan struct {
+	config, cluster, server, address, certificates, key string
+}
+
+func initCommand() *cobra.Command {
+	var p initPlan
+	command := &cobra.Command{
+		Use:   "init",
+		Short: "make a new cluster: its authority, the server's certificate and a configuration",
+		Long: `Makes, on the host of the server, what a cluster begins with: the authority that
+signs the daemons' certificates, the server's own certificate, the cluster's key, and
+a configuration file that explains itself. Then 'scored server' runs, and
+'scored token create' makes tokens with which agents join from other hosts.
+
+Nothing that is there is replaced.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return p.run(command.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&p.config, "config", "", "configuration `file` to write (default: $"+configVariable+", else "+config.DefaultPath+")")
+	flags.StringVar(&p.cluster, "name", config.Default().Cluster.Name, "the cluster's `name`")
+	flags.StringVar(&p.server, "server", "", "the server's `name` (default: the host's)")
+	flags.StringVar(&p.address, "address", "", "`address` by which the other hosts reach this one, host or host:port (default: the host's name)")
+	flags.StringVar(&p.certificates, "certificates", defaultCertificates, "`directory` of the certificates")
+	flags.StringVar(&p.key, "key-file", config.Default().Cluster.KeyFile, "`file` of the cluster's key")
+	return command
+}
+
+func (p *initPlan) run(out io.Writer) error {
+	c, err := p.configuration()
+	if err != nil {
+		return err
+	}
+	path := configPath(p.config)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is a configuration already, %s: this host has a cluster, or had one; to begin anew remove it and %s", path, p.certificates)
+	}
+	dir := certificateDir(c.Cluster, pki.Server, c.Server.Name)
+	authority, err := p.certify(c, dir)
+	if err != nil {
+		return err
+	}
+	if err := makeKey(c.Cluster.KeyFile); err != nil {
+		return err
+	}
+	if err := writeConfig(path, c); err != nil {
+		return err
+	}
+	digest := pki.DigestOf(authority.Certificate())
+	fmt.Fprintf(out, "Cluster %s is made.\n  configuration  %s\n  certificates   %s (authority %x)\n  key            %s\n\n", c.Cluster.Name, path, dir, digest[:8], c.Cluster.KeyFile)
+	fmt.Fprintf(out, "Next: run 'scored server' here; then 'scored token create' gives what 'scored agent --join' takes on each node.\n")
+	fmt.Fprintf(out, "Keep a copy of %s in a safe place: whoever has it can make a daemon of the cluster.\n", filepath.Join(dir, pki.AuthorityKeyFile))
+	return nil
+}
+
+// configuration is the new cluster's, checked as a daemon would.
+func (p *initPlan) configuration() (config.Config, error) {
+	c := config.Default()
+	c.Cluster.Name, c.Cluster.KeyFile, c.Cluster.Certificates = p.cluster, p.key, p.certificates
+	c.Server.Name = p.server
+	name, err := serverName(c)
+	if err != nil {
+		return c, err
+	}
+	c.Server.Name = name
+	address := p.address
+	if address == "" {
+		address = name
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		address = net.JoinHostPort(address, strconv.Itoa(serverPort))
+	}
+	c.Server.AgentsListen, c.Agent.Servers = address, []string{address}
+	return c, config.Check(c)
+}
+
+// certify makes the authority and the server's certificate.
+func (p *initPlan) certify(c config.Config, dir string) (*pki.Authority, error) {
+	if pki.Joined(dir) {
+		return nil, fmt.Errorf("there are certificates already in %s: this host has a cluster, or had one; to begin anew remove them", dir)
+	}
+	now := time.Now()
+	authority, err := pki.NewAuthority(c.Cluster.Name, now)
+	if err != nil {
+		return nil, err
+	}
+	request, err := pki.NewRequest()
+	if err != nil {
+		return nil, err
+	}
+	name := pki.Name{Cluster: c.Cluster.Name, Role: pki.Server, Name: c.Server.Name}
+	signed, err := authority.Sign(request.Bytes(), name, now, pki.DefaultLife)
+	if err != nil {
+		return nil, err
+	}
+	own, err := pki.NewCredentials(authority.Certificate(), signed.Raw, request, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(c.Cluster.Certificates, 0o700); err != nil {
+		return nil, err
+	}
+	return authority, errors.Join(authority.Save(dir), own.Save(dir))
+}

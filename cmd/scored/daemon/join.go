@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"score/cmd/scored/config"
+	"score/scored/api/join"
+	"score/scored/api/pki"
+)
+
+// defaultCertificates is where a host that joins keeps its certificates.
+const defaultCertificates = "/etc/score/certificates"
+
+// joining is an agent that is to join before it runs.
+type joining struct {
+	text   string // of the token; "-": on standard input
+	config string // the flag
+}
+
+// join makes this host's agent a member, unless it is one, and gives the configuration to run with.
+func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io.Writer) (config.Config, error) {
+	token, err := j.token(in)
+	if err != nil {
+		return c, err
+	}
+	if token.Role != pki.Agent {
+		return c, fmt.Errorf("the token is for a %s, not for an agent", token.Role)
+	}
+	path := configPath(j.config)
+	_, err = os.Lstat(path)
+	fresh := errors.Is(err, fs.ErrNotExist)
+	if fresh {
+		c.Cluster.Name, c.Agent.Servers = token.Cluster, token.Servers
+	}
+	if c.Cluster.Certificates == "" {
+		if !fresh {
+			return c, fmt.Errorf("%s names no directory for certificates; set cluster.certificates, or remove the file", path)
+		}
+		c.Cluster.Certificates = defaultCertificates
+	}
+	if c.Cluster.Name != token.Cluster {
+		return c, fmt.Errorf("the token is for cluster %s, and %s says %s", token.Cluster, path, c.Cluster.Name)
+	}
+	name, err := agentName(c)
+	if err != nil {
+		return c, err
+	}
+	dir := certificateDir(c.Cluster, pki.Agent, name)
+	if pki.Joined(dir) {
+		fmt.Fprintf(out, "scored: node %s has joined already; the token is not used\n", name)
+		return c, nil
+	}
+	member, err := join.Join(ctx, token, name, time.Now)
+	if err != nil {
+		return c, err
+	}
+	if fresh {
+		c.Agent.Listen = net.JoinHostPort(member.Address, strconv.Itoa(agentPort))
+	}
+	if err := j.keep(c, dir, member); err != nil {
+		return c, err
+	}
+	if fresh {
+		if err := writeConfig(path, c); err != nil {
+			return c, err
+		}
+	}
+	fmt.Fprintf(out, "scored: node %s has joined cluster %s\n", name, token.Cluster)
+	return c, nil
+}
+
+// token reads it from the command line, or where other users cannot see it.
+func (j joining) token(in io.Reader) (*pki.Token, error) {
+	text := j.text
+	if text == "-" {
+		read, err := io.ReadAll(io.LimitReader(in, pki.MaxToken+1))
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the token: %w", err)
+		}
+		text = string(read)
+	}
+	return pki.ParseToken(text)
+}
+
+// keep writes down what joining gave.
+func (j joining) keep(c config.Config, dir string, m *join.Member) error {
+	for _, made := range []string{c.Cluster.Certificates, filepath.Dir(c.Cluster.KeyFile)} {
+		if err := os.MkdirAll(made, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := keepKey(c.Cluster.KeyFile, m.ClusterKey); err != nil {
+		return err
+	}
+	return m.Credentials.Save(dir)
+}
+
+// keepKey writes the cluster's key, unless it is there.
+func keepKey(path, key string) error {
+	if there, err := loadKey(path); err == nil {
+		if there != key {
+			return fmt.Errorf("the key file %s is another cluster's; remove it, or set cluster.key_file", path)
+		}
+		return nil
+	}
+	if err := newFile(path, []byte(key+"\n"), 0o600); err != nil {
+		return fmt.Errorf("cannot write the key file: %w", err)
+	}
+	return nil
+}
+
+// newFile writes a file that must not be there; it appears whole or not at all.
+func newFile(path string, data []byte, mode fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(filepath.Dir(path), ".draft-") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(draft.Name())
+	_, err = draft.Write(data)
+	if err = errors.Join(err, draft.Chmod(mode), draft.Sync(), draft.Close()); err != nil {
+		return err
+	}
+	return os.Link(draft.Name(), path)
+}

@@ -1,0 +1,103 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"score/cmd/scored/config"
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+// renewTimeout bounds asking one server.
+const renewTimeout = 30 * time.Second
+
+// RenewCommand renews a daemon's certificate from outside; it belongs below cert.
+func RenewCommand() *cobra.Command {
+	var path, role, name string
+	command := &cobra.Command{
+		Use:   "renew",
+		Short: "renew the certificate of a daemon of this host now",
+		Long: `Asks a server for the next certificate of a daemon of this host. Daemons do so by
+themselves a month before the end; a daemon that runs takes the new one into use within
+a minute.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			c, err := loadConfig(path)
+			if err != nil {
+				return err
+			}
+			own, dir, err := ownCredentials(c, role, name)
+			if err != nil {
+				return err
+			}
+			if err := renew(command.Context(), c, own); err != nil {
+				return err
+			}
+			if err := own.Save(dir); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(command.OutOrStdout(), "%s: valid until %s\n", own.Name(), own.Expires().Local().Format(time.DateTime))
+			return err
+		},
+	}
+	addConfig(command, &path)
+	command.Flags().StringVar(&role, "role", string(pki.Agent), "`role` of the daemon, agent or server")
+	command.Flags().StringVar(&name, "name", "", "`name` of the node or server (default: the configured one)")
+	return command
+}
+
+func ownCredentials(c config.Config, role, name string) (*pki.Credentials, string, error) {
+	parsed, err := pki.ParseRole(role)
+	if err != nil {
+		return nil, "", err
+	}
+	if name == "" {
+		named := agentName
+		if parsed == pki.Server {
+			named = serverName
+		}
+		if name, err = named(c); err != nil {
+			return nil, "", err
+		}
+	}
+	own, dir, err := credentials(c.Cluster, parsed, name)
+	if own == nil && err == nil {
+		err = errors.New("this cluster has no certificates: cluster.certificates is not set")
+	}
+	return own, dir, err
+}
+
+// renew asks the servers, one after the other.
+func renew(ctx context.Context, c config.Config, own *pki.Credentials) error {
+	key, err := loadKey(c.Cluster.KeyFile)
+	if err != nil {
+		return err
+	}
+	request, err := pki.NewRequest()
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{Protocols: new(http.Protocols), TLSClientConfig: own.Client(pki.Server)}
+	transport.Protocols.SetHTTP2(true)
+	defer transport.CloseIdleConnections()
+	var errs []error
+	for _, url := range serverURLs(scheme(c.Cluster), c.Agent.Servers) {
+		client := scorev1connect.NewAgentServiceClient(&http.Client{Transport: transport, Timeout: renewTimeout}, url)
+		ask := connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request.Bytes()})
+		ask.Header().Set("Authorization", "Bearer "+key)
+		answer, err := client.RenewCertificate(ctx, ask)
+		if err == nil {
+			return own.Renew(answer.Msg.GetCertificate(), request)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

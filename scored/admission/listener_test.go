@@ -1,0 +1,248 @@
+package admission
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/scored/api/join"
+	"score/scored/api/pki"
+	"score/scored/state"
+)
+
+// patience is for what must come on a busy machine.
+const patience = 30 * time.Second
+
+var errNo = errors.New("no")
+
+// memory is a leader with one list of tokens.
+type memory struct {
+	mu     sync.Mutex
+	tokens map[string][]byte // verifiers by id
+	given  []*state.Certificate
+}
+
+func (m *memory) AddToken(_ context.Context, t *pki.Token, _ string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tokens[t.ID] = t.Verifier()
+	return nil
+}
+
+func (m *memory) Admit(_ context.Context, id string, secret []byte, c *state.Certificate) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !pki.CheckSecret(secret, m.tokens[id]) {
+		return errNo
+	}
+	delete(m.tokens, id)
+	m.given = append(m.given, c)
+	return nil
+}
+
+func (m *memory) Renewed(_ context.Context, c *state.Certificate) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.given = append(m.given, c)
+	return nil
+}
+
+func (m *memory) ClusterTime() time.Time { return time.Now() }
+
+// newOffice listens for agents, and answers those that come with a word.
+func newOffice(t *testing.T) (*Office, *memory) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := pki.NewAuthority("lab", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &memory{tokens: map[string][]byte{}}
+	own := credentials(t, authority, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s1"})
+	o := New(Options{Leader: m, Authority: authority, Credentials: own, ClusterKey: "the key", Addresses: []string{listener.Addr().String()}, Logger: zap.NewNop()})
+	l := o.Listen(listener, []string{"test"}, pki.Agent)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, word)
+			conn.Close()
+		}
+	})
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		serving.Wait()
+	})
+	return o, m
+}
+
+const word = "welcome"
+
+func credentials(t *testing.T, a *pki.Authority, name pki.Name) *pki.Credentials {
+	t.Helper()
+	request, err := pki.NewRequest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := a.Sign(request.Bytes(), name, time.Now(), pki.DefaultLife)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := pki.NewCredentials(a.Certificate(), signed.Raw, request, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// visit comes with a configuration and gives what was said.
+func visit(t *testing.T, o *Office, config *tls.Config) (string, error) {
+	t.Helper()
+	config = config.Clone()
+	config.NextProtos = []string{"test"}
+	conn, err := tls.Dial("tcp", o.Addresses[0], config)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	said, err := io.ReadAll(conn)
+	return string(said), err
+}
+
+func newToken(t *testing.T, o *Office) *pki.Token {
+	t.Helper()
+	text, about, err := o.CreateToken(t.Context(), "agent", 0, "root")
+	if err != nil || about.GetMadeBy() != "root" {
+		t.Fatal(about, err)
+	}
+	token, err := pki.ParseToken(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// TestJoin: a token is good for one daemon, which is let in from then on.
+func TestJoin(t *testing.T) {
+	o, m := newOffice(t)
+	token := newToken(t, o)
+	member, err := join.Join(t.Context(), token, "n1", time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if member.ClusterKey != "the key" || member.Address != "127.0.0.1" || member.Server != o.Addresses[0] || len(m.given) != 1 {
+		t.Errorf("%+v, given %v", member, m.given)
+	}
+	if said, err := visit(t, o, member.Credentials.Client(pki.Server)); said != word || err != nil {
+		t.Errorf("a member hears %q, %v", said, err)
+	}
+	if _, err := join.Join(t.Context(), token, "n2", time.Now); !errors.Is(err, join.ErrRefused) {
+		t.Errorf("a used token: %v", err)
+	}
+	guess := newToken(t, o)
+	guess.Secret = bytes.Repeat([]byte{7}, len(guess.Secret))
+	if _, err := join.Join(t.Context(), guess, "n2", time.Now); !errors.Is(err, join.ErrRefused) {
+		t.Errorf("a guessed secret: %v", err)
+	}
+	if _, err := join.Join(t.Context(), newToken(t, o), "../n2", time.Now); !errors.Is(err, join.ErrRefused) || !strings.Contains(err.Error(), "letters") {
+		t.Errorf("a bad name: %v", err)
+	}
+	late := newToken(t, o)
+	if _, err := join.Join(t.Context(), late, "n2", func() time.Time { return late.Expires.Add(time.Hour) }); !errors.Is(err, pki.ErrToken) {
+		t.Errorf("a late token: %v", err)
+	}
+	if _, _, err := o.CreateToken(t.Context(), "server", 0, "root"); !errors.Is(err, ErrOneServer) {
+		t.Errorf("a second server: %v", err)
+	}
+	if _, _, err := (*Office)(nil).CreateToken(t.Context(), "agent", 0, "root"); !errors.Is(err, ErrNoAuthority) {
+		t.Errorf("without an authority: %v", err)
+	}
+}
+
+// TestStrangers: none of them is passed on, and members get in beside them.
+func TestStrangers(t *testing.T) {
+	o, _ := newOffice(t)
+	ours := credentials(t, o.Authority, pki.Name{Cluster: "lab", Role: pki.Agent, Name: "n1"})
+	other, err := pki.NewAuthority("lab", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, config := range map[string]*tls.Config{
+		"no certificate": {InsecureSkipVerify: true},
+		"server":         credentials(t, o.Authority, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s2"}).Client(pki.Server),
+		"old TLS":        {InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12},
+		"foreign":        blind(credentials(t, other, pki.Name{Cluster: "lab", Role: pki.Agent, Name: "n1"})),
+	} {
+		if said, err := visit(t, o, config); said != "" || err == nil {
+			t.Errorf("%s: hears %q, %v", name, said, err)
+		}
+	}
+	raw, err := net.Dial("tcp", o.Addresses[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	_ = raw.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(raw, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if said, _ := io.ReadAll(raw); strings.Contains(string(said), "HTTP") {
+		t.Errorf("a request without TLS was answered: %q", said)
+	}
+	if said, err := visit(t, o, ours.Client(pki.Server)); said != word || err != nil {
+		t.Errorf("a member hears %q, %v", said, err)
+	}
+}
+
+// blind shows its certificate to everybody.
+func blind(c *pki.Credentials) *tls.Config {
+	config := c.Client(pki.Server)
+	config.VerifyConnection = nil
+	return config
+}
+
+// TestSilence: who connects and says nothing keeps members waiting no longer than a handshake may take.
+func TestSilence(t *testing.T) {
+	o, _ := newOffice(t)
+	for range 2 * maxHandshakes {
+		conn, err := net.Dial("tcp", o.Addresses[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	ours := credentials(t, o.Authority, pki.Name{Cluster: "lab", Role: pki.Agent, Name: "n1"})
+	if said, err := visit(t, o, ours.Client(pki.Server)); said != word || err != nil {
+		t.Errorf("a member hears %q, %v", said, err)
+	}
+}
+
+// TestRenewOwn: the office's own certificate goes the way of all others'.
+func TestRenewOwn(t *testing.T) {
+	o, m := newOffice(t)
+	before := o.Credentials.Serial()
+	if err := o.renewOwn(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(before, o.Credentials.Serial()) || len(m.given) != 1 {
+		t.Errorf("serial %x, given %v", o.Credentials.Serial(), m.given)
+	}
+}

@@ -1,0 +1,170 @@
+package admission
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+)
+
+// ErrNoAuthority is a cluster whose daemons know each other by a shared key, on one host.
+var ErrNoAuthority = errors.New("this cluster has no authority for certificates; run 'scored init' on the server's host and restart it")
+
+// ErrOneServer: the log has no other copies.
+var ErrOneServer = errors.New("a cluster has one server; only agents can join")
+
+// Leader remembers what was decided.
+type Leader interface {
+	AddToken(ctx context.Context, t *pki.Token, by string) error
+	Admit(ctx context.Context, id string, secret []byte, c *state.Certificate) error
+	Renewed(ctx context.Context, c *state.Certificate) error
+	ClusterTime() time.Time
+}
+
+// Options of an Office; all are needed.
+type Options struct {
+	Leader      Leader
+	Authority   *pki.Authority
+	Credentials *pki.Credentials
+	// ClusterKey is given to those who join.
+	ClusterKey string
+	// Addresses are where newcomers find the cluster, host:port.
+	Addresses []string
+	Logger    *zap.Logger
+}
+
+// Office makes daemons members. Its methods may be called at once. The nil Office is that of a
+// cluster without certificates.
+type Office struct{ Options }
+
+// New makes an Office.
+func New(options Options) *Office { return &Office{options} }
+
+// CreateToken makes a token and gives its text, which is nowhere else. A life of 0 is the default.
+func (o *Office) CreateToken(ctx context.Context, role string, life time.Duration, by string) (text string, about *scorev1.JoinToken, err error) {
+	if o == nil {
+		return "", nil, ErrNoAuthority
+	}
+	parsed, err := pki.ParseRole(role)
+	if err != nil {
+		return "", nil, err
+	}
+	if parsed != pki.Agent {
+		return "", nil, ErrOneServer
+	}
+	if life == 0 {
+		life = pki.DefaultTokenLife
+	}
+	token, err := pki.NewToken(o.Credentials.Name().Cluster, parsed, pki.DigestOf(o.Authority.Certificate()), o.Addresses, o.Leader.ClusterTime(), life)
+	if err != nil {
+		return "", nil, err
+	}
+	if text, err = token.Text(); err != nil {
+		return "", nil, err
+	}
+	if err := o.Leader.AddToken(ctx, token, by); err != nil {
+		return "", nil, err
+	}
+	return text, &scorev1.JoinToken{Id: token.ID, Role: role, ExpiresNanos: token.Expires.UnixNano(), MadeBy: by}, nil
+}
+
+// Renew signs the next certificate of a daemon, who has proved who he is.
+func (o *Office) Renew(ctx context.Context, name pki.Name, request []byte) ([]byte, error) {
+	if o == nil {
+		return nil, ErrNoAuthority
+	}
+	signed, record, err := o.sign(name, request)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Leader.Renewed(ctx, record); err != nil {
+		return nil, err
+	}
+	o.Logger.Info("certificate renewed", zap.Stringer("of", name), zap.Time("expires", signed.NotAfter))
+	return signed.Raw, nil
+}
+
+func (o *Office) sign(name pki.Name, request []byte) (*x509.Certificate, *state.Certificate, error) {
+	signed, err := o.Authority.Sign(request, name, o.Leader.ClusterTime(), pki.DefaultLife)
+	if err != nil {
+		return nil, nil, err
+	}
+	return signed, &state.Certificate{
+		Serial: signed.SerialNumber.Bytes(), Role: string(name.Role), Name: name.Name, Expires: signed.NotAfter.UnixNano(),
+	}, nil
+}
+
+// admit answers a newcomer.
+func (o *Office) admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+	role, err := pki.ParseRole(r.GetRole())
+	if err != nil {
+		return nil, err
+	}
+	name := pki.Name{Cluster: o.Credentials.Name().Cluster, Role: role, Name: r.GetName()}
+	signed, record, err := o.sign(name, r.GetRequest())
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Leader.Admit(ctx, r.GetTokenId(), r.GetSecret(), record); err != nil {
+		return nil, err
+	}
+	answer := &scorev1.JoinResponse{Authority: o.Authority.Certificate().Raw, Certificate: signed.Raw, ClusterKey: o.ClusterKey}
+	o.Logger.Info("a daemon joined", zap.Stringer("name", name), zap.String("token", r.GetTokenId()), zap.Time("expires", signed.NotAfter))
+	return answer, nil
+}
+
+const (
+	// ownEvery is how often the office looks whether its own certificate is to be renewed, for which a month
+	// is left, or was renewed by somebody else.
+	ownEvery = time.Minute
+	// ownRetry is the pause after it could not be.
+	ownRetry = time.Hour
+)
+
+// KeepOwn renews this server's own certificate, which is in dir, until ctx ends.
+func (o *Office) KeepOwn(ctx context.Context, dir string) {
+	tick := time.NewTicker(ownEvery)
+	defer tick.Stop()
+	var retry time.Time
+	for {
+		if err := o.Credentials.Reload(dir); err != nil {
+			o.Logger.Warn("the certificate on disk cannot be used", zap.Error(err))
+		}
+		if now := o.Leader.ClusterTime(); now.After(o.Credentials.RenewAt()) && now.After(retry) {
+			if err := o.renewOwn(ctx, dir); err != nil && ctx.Err() == nil {
+				o.Logger.Error("this server's certificate could not be renewed", zap.Time("expires", o.Credentials.Expires()), zap.Error(err))
+				retry = now.Add(ownRetry)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (o *Office) renewOwn(ctx context.Context, dir string) error {
+	request, err := pki.NewRequest()
+	if err != nil {
+		return err
+	}
+	signed, err := o.Renew(ctx, o.Credentials.Name(), request.Bytes())
+	if err != nil {
+		return err
+	}
+	if err := o.Credentials.Renew(signed, request); err != nil {
+		return err
+	}
+	if err := o.Credentials.Save(dir); err != nil {
+		return fmt.Errorf("it is in use, and could not be written: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package join
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+)
+
+// ErrRefused is wrapped by a server's refusal; its text says why.
+var ErrRefused = errors.New("the cluster does not take this daemon")
+
+// Member is what a newcomer gets.
+type Member struct {
+	Credentials *pki.Credentials
+	ClusterKey  string
+	Server      string // which has answered, host:port
+	Address     string // this host's, as it reached the server
+}
+
+// Join asks the servers in the token, one after the other, until one answers. now is this host's clock.
+func Join(ctx context.Context, token *pki.Token, name string, now func() time.Time) (*Member, error) {
+	if err := token.CheckTime(now()); err != nil {
+		return nil, err
+	}
+	request, err := pki.NewRequest()
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, server := range token.Servers {
+		member, err := ask(ctx, server, token, name, request, now)
+		if err == nil || errors.Is(err, ErrRefused) {
+			return member, err
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", server, err))
+	}
+	return nil, fmt.Errorf("no server of the cluster could be asked: %w", errors.Join(errs...))
+}
+
+func ask(ctx context.Context, server string, token *pki.Token, name string, request *pki.Request, now func() time.Time) (*Member, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	config := pki.Joining(token, now)
+	config.NextProtos = []string{Protocol}
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", server)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // wakes what waits
+	if err := Write(conn, &scorev1.JoinRequest{TokenId: token.ID, Secret: token.Secret, Name: name, Role: string(token.Role), Request: request.Bytes()}); err != nil {
+		return nil, err
+	}
+	answer := new(scorev1.JoinResponse)
+	if err := Read(conn, answer); err != nil {
+		return nil, err
+	}
+	if answer.GetRefused() != "" {
+		return nil, fmt.Errorf("%w: %s", ErrRefused, answer.GetRefused())
+	}
+	member, err := memberOf(answer, token, request, now)
+	if err != nil {
+		return nil, err
+	}
+	member.Server = server
+	member.Address, _, err = net.SplitHostPort(conn.LocalAddr().String())
+	return member, err
+}
+
+func memberOf(answer *scorev1.JoinResponse, token *pki.Token, request *pki.Request, now func() time.Time) (*Member, error) {
+	authority, err := x509.ParseCertificate(answer.GetAuthority())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMessage, err)
+	}
+	if pki.DigestOf(authority) != token.Authority {
+		return nil, fmt.Errorf("%w: the authority is not the one that the token names", ErrMessage)
+	}
+	credentials, err := pki.NewCredentials(authority, answer.GetCertificate(), request, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := credentials.Check(); err != nil {
+		return nil, err
+	}
+	return &Member{Credentials: credentials, ClusterKey: answer.GetClusterKey()}, nil
+}

@@ -1,0 +1,13 @@
+// Package join is how a daemon becomes one of a cluster: it dials a server that
+// its token names, says who it wants to be, and gets a certificate.
+//
+//	newcomer                                   server
+//	   | TLS 1.3, protocol score-join/1           |
+//	   |   server shows its certificate and the   |
+//	   |   authority's, whose digest the token has|
+//	   | length, JoinRequest -------------------->| is the token good?
+//	   |<------------------- length, JoinResponse | its certificate is committed
+//
+// The conversation has one message each way, of bounded length, and a bounded
+// time. The server's side is package scored/admission.
+package join

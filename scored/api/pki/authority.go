@@ -1,0 +1,118 @@
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/url"
+	"time"
+)
+
+const (
+	// authorityLife is that of a cluster: nobody wants to carry a new authority to all nodes.
+	authorityLife = 20 * 365 * 24 * time.Hour
+	// DefaultLife of a daemon's certificate: it is renewed by itself, and one that was stolen ends.
+	DefaultLife = 90 * 24 * time.Hour
+	// MaxLife bounds what an administrator may ask for.
+	MaxLife = 5 * 365 * 24 * time.Hour
+	// skew is how much a certificate is dated back, for hosts whose clocks are behind.
+	skew = 5 * time.Minute
+	// serialBits make serial numbers unique without a counter (RFC 5280, section 4.1.2.2: up to 20 bytes).
+	serialBits = 127
+)
+
+// ErrRequest is wrapped by refusals of a request for a certificate.
+var ErrRequest = errors.New("request for a certificate")
+
+// Authority signs the certificates of a cluster.
+type Authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// NewAuthority makes the authority of a new cluster.
+func NewAuthority(cluster string, now time.Time) (*Authority, error) {
+	key, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	template, err := newTemplate("authority of cluster "+cluster, now, authorityLife)
+	if err != nil {
+		return nil, err
+	}
+	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	cert, err := sign(template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	return &Authority{cert: cert, key: key}, nil
+}
+
+func newKey() (*ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a key: %w", err)
+	}
+	return key, nil
+}
+
+func newTemplate(name string, now time.Time, life time.Duration) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
+	if err != nil {
+		return nil, fmt.Errorf("cannot draw a serial number: %w", err)
+	}
+	return &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    now.Add(-skew),
+		NotAfter:     now.Add(life),
+	}, nil
+}
+
+// sign makes a certificate and reads it back.
+func sign(template, parent *x509.Certificate, public any, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
+	if err != nil {
+		return nil, fmt.Errorf("cannot sign a certificate: %w", err)
+	}
+	return x509.ParseCertificate(der)
+}
+
+// Certificate is the authority's own, which every daemon has.
+func (a *Authority) Certificate() *x509.Certificate { return a.cert }
+
+// Digest is by what a token recognises an authority.
+type Digest [sha256.Size]byte
+
+// DigestOf is the SHA-256 of the certificate.
+func DigestOf(c *x509.Certificate) Digest { return sha256.Sum256(c.Raw) }
+
+// Sign makes a certificate for the name, valid for life, with the public key of the request. Of the
+// request only the key counts: what it says of itself is the asker's wish, and the caller knows who he is.
+func (a *Authority) Sign(request []byte, name Name, now time.Time, life time.Duration) (*x509.Certificate, error) {
+	if err := name.check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	if life <= 0 || life > MaxLife {
+		return nil, fmt.Errorf("%w: a life of %v is not between 0 and %v", ErrRequest, life, MaxLife)
+	}
+	public, err := requestKey(request)
+	if err != nil {
+		return nil, err
+	}
+	template, err := newTemplate(name.Name, now, life)
+	if err != nil {
+		return nil, err
+	}
+	template.URIs = []*url.URL{name.uri()}
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	return sign(template, a.cert, public, a.key)
+}

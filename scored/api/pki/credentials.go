@@ -1,0 +1,174 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// renewAfter is the part of a certificate's life after which a new one is asked for: a third of it, a month
+// by default, is left for a cluster that is down.
+const renewAfterNumerator, renewAfterDenominator = 2, 3
+
+// ErrOwn is wrapped by what is wrong with the daemon's own certificate or key.
+var ErrOwn = errors.New("this daemon's own certificate cannot be used")
+
+// Credentials are a daemon's certificate and key, and by what it recognises the others. They may be
+// used and renewed at once.
+type Credentials struct {
+	Revoked Revoked
+
+	name      Name
+	authority *x509.Certificate
+	now       func() time.Time
+	current   atomic.Pointer[tls.Certificate]
+}
+
+// NewCredentials joins a signed certificate with the key of its request.
+func NewCredentials(authority *x509.Certificate, signed []byte, request *Request, now func() time.Time) (*Credentials, error) {
+	leaf, err := x509.ParseCertificate(signed)
+	if err != nil {
+		return nil, fmt.Errorf("%w: it cannot be read: %w", ErrOwn, err)
+	}
+	return newCredentials(authority, &tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: request.key, Leaf: leaf}, now)
+}
+
+func newCredentials(authority *x509.Certificate, own *tls.Certificate, now func() time.Time) (*Credentials, error) {
+	name, err := NameOf(own.Leaf)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOwn, err)
+	}
+	if !authority.IsCA {
+		return nil, fmt.Errorf("%w: the authority's certificate is none of an authority", ErrOwn)
+	}
+	c := &Credentials{name: name, authority: authority, now: now}
+	c.current.Store(own)
+	return c, nil
+}
+
+// Name is who this daemon is.
+func (c *Credentials) Name() Name { return c.name }
+
+// Authority is the certificate of the cluster's.
+func (c *Credentials) Authority() *x509.Certificate { return c.authority }
+
+// Serial is the number of the present certificate, by which it is revoked.
+func (c *Credentials) Serial() []byte { return c.current.Load().Leaf.SerialNumber.Bytes() }
+
+// Expires is when the present certificate ends.
+func (c *Credentials) Expires() time.Time { return c.current.Load().Leaf.NotAfter }
+
+// RenewAt is when to ask for the next certificate.
+func (c *Credentials) RenewAt() time.Time {
+	leaf := c.current.Load().Leaf
+	life := leaf.NotAfter.Sub(leaf.NotBefore)
+	return leaf.NotBefore.Add(life / renewAfterDenominator * renewAfterNumerator)
+}
+
+// Check says whether the others will take the present certificate.
+func (c *Credentials) Check() error {
+	_, err := verify([]*x509.Certificate{c.current.Load().Leaf}, c.authority, c.name.Cluster, &c.Revoked, c.now(), []Role{c.name.Role})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrOwn, err)
+	}
+	return nil
+}
+
+// Renew takes a new certificate of the same name into use; connections that are open go on.
+func (c *Credentials) Renew(signed []byte, request *Request) error {
+	next, err := NewCredentials(c.authority, signed, request, c.now)
+	if err != nil {
+		return err
+	}
+	return c.replace(next)
+}
+
+func (c *Credentials) replace(next *Credentials) error {
+	if next.name != c.name {
+		return fmt.Errorf("%w: the new one is that of %s", ErrOwn, next.name)
+	}
+	if err := next.Check(); err != nil {
+		return err
+	}
+	c.current.Store(next.current.Load())
+	return nil
+}
+
+// Server is the configuration of a listener that lets daemons of these roles in.
+func (c *Credentials) Server(roles ...Role) *tls.Config {
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS13,
+		ClientAuth:     tls.RequestClientCert, // required and verified below, where a reason can be told
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },
+		// A session that goes on without a certificate would outlive a revocation.
+		SessionTicketsDisabled: true,
+		VerifyConnection:       c.verifier(roles),
+	}
+}
+
+// Client is the configuration of who dials daemons of these roles. Names of hosts prove nothing here, and are not
+// looked at: the certificate says which daemon it is.
+func (c *Credentials) Client(roles ...Role) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, // verified below, by cluster, role and name
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			if err := c.Check(); err != nil {
+				return nil, err
+			}
+			return c.current.Load(), nil
+		},
+		VerifyConnection: c.verifier(roles),
+	}
+}
+
+func (c *Credentials) verifier(roles []Role) func(tls.ConnectionState) error {
+	roles = slices.Clone(roles)
+	return func(state tls.ConnectionState) error {
+		_, err := verify(state.PeerCertificates, c.authority, c.name.Cluster, &c.Revoked, c.now(), roles)
+		return err
+	}
+}
+
+// PeerOf is who is at the other end of a connection that Server or Client made.
+func PeerOf(state *tls.ConnectionState) (Name, error) {
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return Name{}, refuse(FaultMissing, Name{}, "the connection has no certificate")
+	}
+	return NameOf(state.PeerCertificates[0])
+}
+
+// Joining is the configuration of a newcomer, who has a token and no certificate: the server must
+// show the authority that the token names, and a server's certificate that it signed.
+func Joining(t *Token, now func() time.Time) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, // verified below, by the digest in the token
+		VerifyConnection: func(state tls.ConnectionState) error {
+			authority := slices.IndexFunc(state.PeerCertificates, func(c *x509.Certificate) bool { return DigestOf(c) == t.Authority })
+			if authority < 1 {
+				return refuse(FaultForeign, Name{}, "the server is not of the cluster that made the token; is the address right?")
+			}
+			_, err := verify(state.PeerCertificates[:1], state.PeerCertificates[authority], t.Cluster, new(Revoked), now(), []Role{Server})
+			return err
+		},
+	}
+}
+
+// Door is the configuration of a listener for newcomers, who have no certificate to show. It shows
+// them the authority.
+func (c *Credentials) Door() *tls.Config {
+	return &tls.Config{
+		MinVersion:             tls.VersionTLS13,
+		SessionTicketsDisabled: true,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			own := *c.current.Load()
+			own.Certificate = [][]byte{own.Certificate[0], c.authority.Raw}
+			return &own, nil
+		},
+	}
+}

@@ -1,0 +1,230 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Names of the files of a daemon, in PEM.
+const (
+	// AuthorityFile is the certificate of the cluster's authority.
+	AuthorityFile = "ca.crt"
+	// AuthorityKeyFile is its key; servers have it.
+	AuthorityKeyFile = "ca.key"
+	// DaemonFile is the daemon's certificate and its key, in one file so that they are renewed as one.
+	DaemonFile = "daemon.pem"
+)
+
+const (
+	dirMode     fs.FileMode = 0o700
+	privateMode fs.FileMode = 0o600
+	// maxFile bounds what is read; ours have 2 kB.
+	maxFile = 64 << 10
+
+	pemCertificate = "CERTIFICATE"
+	pemKey         = "PRIVATE KEY"
+)
+
+// ErrFiles is wrapped by errors of the files; the sentence says what to do.
+var ErrFiles = errors.New("certificates")
+
+// Joined says whether a directory holds a daemon's certificate.
+func Joined(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, DaemonFile))
+	return err == nil
+}
+
+// Load reads the credentials of a daemon.
+func Load(dir string, now func() time.Time) (*Credentials, error) {
+	authority, err := loadAuthority(dir)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, DaemonFile)
+	data, err := readPrivate(path)
+	if err != nil {
+		return nil, err
+	}
+	own, err := tls.X509KeyPair(data, data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w; join again with a new token", ErrFiles, path, err)
+	}
+	return newCredentials(authority, &own, now)
+}
+
+func loadAuthority(dir string) (*x509.Certificate, error) {
+	path := filepath.Join(dir, AuthorityFile)
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(data)
+	if block == nil || block.Type != pemCertificate {
+		return nil, fmt.Errorf("%w: %s holds no certificate; copy it from another host of the cluster", ErrFiles, path)
+	}
+	authority, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrFiles, path, err)
+	}
+	return authority, nil
+}
+
+// LoadAuthority reads the authority with its key, as servers have it.
+func LoadAuthority(dir string) (*Authority, error) {
+	cert, err := loadAuthority(dir)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, AuthorityKeyFile)
+	data, err := readPrivate(path)
+	if err != nil {
+		return nil, err
+	}
+	return parseAuthority(cert, data, path)
+}
+
+func parseAuthority(cert *x509.Certificate, key []byte, from string) (*Authority, error) {
+	block, _ := pem.Decode(key)
+	if block == nil || block.Type != pemKey {
+		return nil, fmt.Errorf("%w: %s holds no key", ErrFiles, from)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrFiles, from, err)
+	}
+	private, ok := parsed.(*ecdsa.PrivateKey)
+	if !ok || !private.PublicKey.Equal(cert.PublicKey) {
+		return nil, fmt.Errorf("%w: the key in %s is not that of the authority's certificate", ErrFiles, from)
+	}
+	return &Authority{cert: cert, key: private}, nil
+}
+
+// Save writes the authority with its key into the directory of a server.
+func (a *Authority) Save(dir string) error {
+	key, err := encodeKey(a.key)
+	if err != nil {
+		return err
+	}
+	return errors.Join(saveAuthority(dir, a.cert), write(filepath.Join(dir, AuthorityKeyFile), key))
+}
+
+// Save writes certificate, key and the authority's certificate into a directory, which is made if need be.
+// Each file appears whole or stays as it was.
+func (c *Credentials) Save(dir string) error {
+	own := c.current.Load()
+	private, ok := own.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok {
+		return fmt.Errorf("%w: the key is not ECDSA", ErrFiles)
+	}
+	key, err := encodeKey(private)
+	if err != nil {
+		return err
+	}
+	data := append(encodeCertificate(own.Leaf), key...)
+	return errors.Join(saveAuthority(dir, c.authority), write(filepath.Join(dir, DaemonFile), data))
+}
+
+func saveAuthority(dir string, cert *x509.Certificate) error {
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return fmt.Errorf("%w: %w", ErrFiles, err)
+	}
+	path, data := filepath.Join(dir, AuthorityFile), encodeCertificate(cert)
+	if there, err := read(path); err == nil && bytes.Equal(there, data) {
+		return nil
+	}
+	return write(path, data)
+}
+
+func encodeCertificate(c *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: pemCertificate, Bytes: c.Raw})
+}
+
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFiles, err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: pemKey, Bytes: der}), nil
+}
+
+// write replaces a file by way of another, so that a full disk or a crash leaves the old one.
+func write(path string, data []byte) error {
+	draft, err := os.CreateTemp(filepath.Dir(path), ".draft-") // mode 0600
+	if err != nil {
+		return fmt.Errorf("%w: cannot write %s: %w", ErrFiles, path, err)
+	}
+	defer os.Remove(draft.Name())
+	_, err = draft.Write(data)
+	if err = errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+		return fmt.Errorf("%w: cannot write %s: %w", ErrFiles, path, err)
+	}
+	if err := os.Rename(draft.Name(), path); err != nil {
+		return fmt.Errorf("%w: cannot write %s: %w", ErrFiles, path, err)
+	}
+	return nil
+}
+
+func read(path string) ([]byte, error) {
+	return readChecked(path, func(fs.FileInfo) error { return nil })
+}
+
+// readPrivate refuses a key that others can read.
+func readPrivate(path string) ([]byte, error) {
+	return readChecked(path, func(info fs.FileInfo) error {
+		if mode := info.Mode().Perm(); mode&^privateMode != 0 {
+			return fmt.Errorf("%w: others can read %s (mode %04o): chmod 600 it", ErrFiles, path, mode)
+		}
+		return nil
+	})
+}
+
+func readChecked(path string, check func(fs.FileInfo) error) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: there is no %s: this host has not joined a cluster; run 'scored init' on the first server, or join with a token: %w", ErrFiles, path, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFiles, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFiles, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s is no file", ErrFiles, path)
+	}
+	if err := check(info); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxFile))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFiles, err)
+	}
+	return data, nil
+}
+
+// Reload takes the certificate in the directory into use if it is newer than the present one, as when
+// somebody else renewed it.
+func (c *Credentials) Reload(dir string) error {
+	next, err := Load(dir, c.now)
+	if err != nil {
+		return err
+	}
+	if !next.current.Load().Leaf.NotBefore.After(c.current.Load().Leaf.NotBefore) {
+		return nil
+	}
+	return c.replace(next)
+}

@@ -1,0 +1,78 @@
+package pki
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"score/scored/api"
+)
+
+// Role says what a daemon may be to the others.
+type Role string
+
+// The roles.
+const (
+	// Server is a replica of the scheduler.
+	Server Role = "server"
+	// Agent is the daemon of a node.
+	Agent Role = "agent"
+)
+
+// ParseRole takes what a person typed.
+func ParseRole(text string) (Role, error) {
+	switch r := Role(text); r {
+	case Server, Agent:
+		return r, nil
+	default:
+		return "", fmt.Errorf("%q is no role; it is %s or %s", text, Server, Agent)
+	}
+}
+
+// Name is whom a certificate is for.
+type Name struct {
+	Cluster string
+	Role    Role
+	Name    string // of the server or node
+}
+
+// String is how people see it.
+func (n Name) String() string { return fmt.Sprintf("%s %s of cluster %s", n.Role, n.Name, n.Cluster) }
+
+// scheme of the URI in a certificate, score://CLUSTER/ROLE/NAME.
+const scheme = "score"
+
+func (n Name) uri() *url.URL {
+	return &url.URL{Scheme: scheme, Host: n.Cluster, Path: "/" + string(n.Role) + "/" + n.Name}
+}
+
+func (n Name) check() error {
+	if _, err := ParseRole(string(n.Role)); err != nil {
+		return err
+	}
+	for _, name := range []string{n.Cluster, n.Name} {
+		if !api.ValidName(name) {
+			return fmt.Errorf("the name %q may have up to %d letters, digits, - and _", name, api.MaxName)
+		}
+	}
+	return nil
+}
+
+// errNoName is a certificate that is valid, and not a daemon's.
+var errNoName = errors.New("it is not the certificate of a daemon")
+
+// NameOf reads whom a certificate is for. It proves nothing unless the certificate was verified.
+func NameOf(c *x509.Certificate) (Name, error) {
+	if len(c.URIs) != 1 || c.URIs[0].Scheme != scheme {
+		return Name{}, errNoName
+	}
+	u := c.URIs[0]
+	role, name, ok := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	n := Name{Cluster: u.Host, Role: Role(role), Name: name}
+	if !ok || n.check() != nil {
+		return Name{}, errNoName
+	}
+	return n, nil
+}

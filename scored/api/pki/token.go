@@ -1,0 +1,149 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+const (
+	// tokenPrefix tells a token, and its format, from other text.
+	tokenPrefix = "score1-"
+	// MaxToken bounds a token's text in bytes: with as many addresses as there may be servers.
+	MaxToken = 2048
+	// maxServers bounds the addresses in a token; clusters have up to nine servers.
+	maxServers = 16
+	// MaxTokenLife bounds how long a token can be used: it is a password that lies about.
+	MaxTokenLife = 7 * 24 * time.Hour
+	// DefaultTokenLife is enough to walk to the other host.
+	DefaultTokenLife = time.Hour
+	// secretBytes are what nobody guesses.
+	secretBytes = 16
+	idBytes     = 6
+)
+
+// ErrToken is wrapped by what is wrong with a token. Its text never has the secret in it.
+var ErrToken = errors.New("join token")
+
+// Token lets one daemon join a cluster, once.
+type Token struct {
+	ID        string    // by which servers know it, and logs may name it
+	Secret    []byte    // which servers keep only the digest of
+	Cluster   string    // to be joined
+	Role      Role      // to be joined as
+	Expires   time.Time // in whole seconds
+	Authority Digest
+	Servers   []string // addresses, host:port, of where to join
+}
+
+// wireToken is a token's text, behind prefix and base64.
+type wireToken struct {
+	ID        string   `json:"i"`
+	Secret    []byte   `json:"s"`
+	Cluster   string   `json:"c"`
+	Role      Role     `json:"r"`
+	Expires   int64    `json:"e"` // seconds since 1970
+	Authority []byte   `json:"a"`
+	Servers   []string `json:"n"`
+}
+
+// NewToken draws a token.
+func NewToken(cluster string, role Role, authority Digest, servers []string, now time.Time, life time.Duration) (*Token, error) {
+	if life <= 0 || life > MaxTokenLife {
+		return nil, fmt.Errorf("%w: a life of %v is not between 0 and %v", ErrToken, life, MaxTokenLife)
+	}
+	random := make([]byte, idBytes+secretBytes)
+	if _, err := rand.Read(random); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	t := &Token{
+		ID: fmt.Sprintf("%x", random[:idBytes]), Secret: random[idBytes:], Cluster: cluster, Role: role,
+		Expires: now.Add(life).Truncate(time.Second), Authority: authority, Servers: servers,
+	}
+	return t, t.check()
+}
+
+// String is safe to be logged. Text has the secret.
+func (t *Token) String() string { return fmt.Sprintf("token %s (%s)", t.ID, t.Role) }
+
+// GoString keeps the secret out of %#v.
+func (t *Token) GoString() string { return t.String() }
+
+// Text is what the administrator carries to the other host.
+func (t *Token) Text() (string, error) {
+	text, err := json.Marshal(wireToken{t.ID, t.Secret, t.Cluster, t.Role, t.Expires.Unix(), t.Authority[:], t.Servers})
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(text), nil
+}
+
+// ParseToken reads a token's text.
+func ParseToken(text string) (*Token, error) {
+	text = strings.TrimSpace(text)
+	body, ok := strings.CutPrefix(text, tokenPrefix)
+	if !ok || len(text) > MaxToken {
+		return nil, fmt.Errorf("%w: this is none; it begins with %s and comes from 'scored token create'", ErrToken, tokenPrefix)
+	}
+	decoded, err := base64.RawURLEncoding.DecodeString(body)
+	if err != nil {
+		return nil, errDamaged
+	}
+	var w wireToken
+	strict := json.NewDecoder(bytes.NewReader(decoded))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&w); err != nil || strict.More() || len(w.Authority) != len(Digest{}) {
+		return nil, errDamaged
+	}
+	t := &Token{ID: w.ID, Secret: w.Secret, Cluster: w.Cluster, Role: w.Role, Expires: time.Unix(w.Expires, 0).UTC(), Authority: Digest(w.Authority), Servers: w.Servers}
+	return t, t.check()
+}
+
+var errDamaged = fmt.Errorf("%w: it is damaged; copy all of it, or make a new one with 'scored token create'", ErrToken)
+
+func (t *Token) check() error {
+	name := Name{t.Cluster, t.Role, t.ID}
+	if err := name.check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	if len(t.Secret) != secretBytes || len(t.Servers) == 0 || len(t.Servers) > maxServers {
+		return errDamaged
+	}
+	for _, s := range t.Servers {
+		if _, _, err := net.SplitHostPort(s); err != nil || strings.ContainsFunc(s, unprintable) {
+			return errDamaged
+		}
+	}
+	return nil
+}
+
+func unprintable(r rune) bool { return r <= ' ' || r > '~' }
+
+// CheckTime says whether the token can still be used, by how much not.
+func (t *Token) CheckTime(now time.Time) error {
+	if late := now.Sub(t.Expires); late > 0 {
+		return fmt.Errorf("%w %s expired %s ago, by this host's clock (%s); make a new one with 'scored token create'", ErrToken, t.ID, about(late), stamp(now))
+	}
+	return nil
+}
+
+// Verifier is what a server keeps of a token's secret.
+func (t *Token) Verifier() []byte { return verifierOf(t.Secret) }
+
+func verifierOf(secret []byte) []byte {
+	digest := sha256.Sum256(append([]byte("score join token\x00"), secret...))
+	return digest[:]
+}
+
+// CheckSecret compares a secret with what was kept, in a time that tells nothing about either.
+func CheckSecret(secret, verifier []byte) bool {
+	return subtle.ConstantTimeCompare(verifierOf(secret), verifier) == 1
+}

@@ -1,0 +1,113 @@
+package pki
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Fault says what is wrong with a certificate.
+type Fault uint8
+
+// The faults.
+const (
+	FaultNone    Fault = iota
+	FaultMissing       // none was shown
+	FaultForeign       // another authority's, or nobody's
+	FaultExpired
+	FaultEarly   // not valid yet
+	FaultRevoked // taken back by an administrator
+	FaultName    // valid, and not a daemon's of this cluster
+	FaultRole    // of a daemon that has no business here
+)
+
+// VerifyError is a certificate that was not accepted. Its text is one sentence, which says by how much and
+// what to do.
+type VerifyError struct {
+	Fault    Fault
+	Name     Name // as far as it could be read; not to be trusted
+	sentence string
+}
+
+func (e *VerifyError) Error() string { return e.sentence }
+
+func refuse(fault Fault, name Name, format string, args ...any) *VerifyError {
+	return &VerifyError{Fault: fault, Name: name, sentence: fmt.Sprintf(format, args...)}
+}
+
+// verify checks a chain as it came by TLS, the leaf first. Chains have a length of one: the authority
+// signs daemons itself.
+func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster string, revoked *Revoked, now time.Time, roles []Role) (Name, error) {
+	if len(chain) == 0 {
+		return Name{}, refuse(FaultMissing, Name{}, "the other side showed no certificate; it must be a daemon that has joined the cluster")
+	}
+	leaf := chain[0]
+	name, nameErr := NameOf(leaf)
+	whose := subject(name, nameErr)
+	if leaf.CheckSignatureFrom(authority) != nil {
+		return name, refuse(FaultForeign, name, "the certificate of %s was not signed by this cluster's authority (%s); join it to this cluster with a token", whose, short(DigestOf(authority)))
+	}
+	if nameErr != nil || name.Cluster != cluster || !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
+		return name, refuse(FaultName, name, "the certificate of %s is not one of a daemon of cluster %s", whose, cluster)
+	}
+	if late := now.Sub(leaf.NotAfter); late > 0 {
+		return name, refuse(FaultExpired, name, "the certificate of %s expired %s ago, by this host's clock (%s); renew it with 'scored cert renew', or set the clock", whose, about(late), stamp(now))
+	}
+	if early := leaf.NotBefore.Sub(now); early > 0 {
+		return name, refuse(FaultEarly, name, "the certificate of %s is valid only in %s, by this host's clock (%s); set the clock", whose, about(early), stamp(now))
+	}
+	if revoked.has(leaf.SerialNumber) {
+		return name, refuse(FaultRevoked, name, "the certificate of %s was revoked; join it again with a new token", whose)
+	}
+	if !slices.Contains(roles, name.Role) {
+		return name, refuse(FaultRole, name, "%s may not do this: it is for %s", whose, list(roles))
+	}
+	return name, nil
+}
+
+func subject(name Name, err error) string {
+	if err != nil {
+		return "the other side"
+	}
+	return name.String()
+}
+
+func list(roles []Role) string {
+	names := make([]string, len(roles))
+	for i, r := range roles {
+		names[i] = string(r) + "s"
+	}
+	return strings.Join(names, " and ")
+}
+
+// short is as much of a digest as people compare.
+func short(d Digest) string { return fmt.Sprintf("%x", d[:8]) }
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// about rounds a time to what people want to know.
+func about(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d >= 2*day:
+		return fmt.Sprintf("%d days", d/day)
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%d hours", d/time.Hour)
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%d minutes", d/time.Minute)
+	default:
+		return fmt.Sprintf("%d seconds", max(1, d/time.Second))
+	}
+}
+
+// FaultOf is the fault in an error of a connection, FaultNone if it has another reason.
+func FaultOf(err error) Fault {
+	var v *VerifyError
+	if errors.As(err, &v) {
+		return v.Fault
+	}
+	return FaultNone
+}

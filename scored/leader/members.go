@@ -1,0 +1,227 @@
+package leader
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// members are who may join the cluster, and the certificates of those who have.
+type members struct {
+	tokens       map[string]*state.Token
+	certificates map[string]*state.Certificate // by serial number
+	// observe, if not nil, is told the serial numbers that are revoked, whenever they change.
+	observe func(serials [][]byte)
+}
+
+func newMembers(s *state.State) members {
+	m := members{tokens: make(map[string]*state.Token), certificates: make(map[string]*state.Certificate)}
+	for _, t := range s.Tokens() {
+		m.tokens[t.ID] = t
+	}
+	for _, c := range s.Certificates() {
+		m.certificates[string(c.Serial)] = c
+	}
+	return m
+}
+
+// forget drops what has expired; the state does the same with the entries that follow.
+func (m *members) forget(now int64) {
+	maps.DeleteFunc(m.tokens, func(_ string, t *state.Token) bool { return t.Expires <= now })
+	maps.DeleteFunc(m.certificates, func(_ string, c *state.Certificate) bool { return c.Expires <= now })
+}
+
+// revoked are the serial numbers of certificates that were taken back.
+func (m *members) revoked() (serials [][]byte) {
+	for _, c := range m.certificates {
+		if c.Revoked {
+			serials = append(serials, c.Serial)
+		}
+	}
+	slices.SortFunc(serials, slices.Compare)
+	return serials
+}
+
+// addToken lets a daemon join with a token.
+func (b *brain) addToken(t *pki.Token, by string, answer func(struct{}, error)) {
+	b.members.forget(b.now)
+	record := &state.Token{ID: t.ID, Role: string(t.Role), Verifier: t.Verifier(), Expires: t.Expires.UnixNano(), MadeBy: by}
+	switch {
+	case record.Expires <= b.now:
+		answer(struct{}{}, fmt.Errorf("%w: the token has expired already, by the cluster's clock", ErrInvalid))
+		return
+	case len(b.members.tokens) >= state.MaxTokens:
+		answer(struct{}{}, fmt.Errorf("%w: there are %d tokens; remove some with 'scored token remove'", ErrState, state.MaxTokens))
+		return
+	}
+	b.members.tokens[record.ID] = record
+	b.propose(&statepb.Command{Command: &statepb.Command_AddToken{AddToken: &statepb.AddToken{Token: &statepb.Token{
+		Id: record.ID, Role: record.Role, Verifier: record.Verifier, ExpiresNanos: record.Expires, MadeBy: by,
+	}}}})
+	b.call(func(err error) { answer(struct{}{}, err) })
+}
+
+func (b *brain) removeToken(id string, answer func(struct{}, error)) {
+	b.members.forget(b.now)
+	if b.members.tokens[id] == nil {
+		answer(struct{}{}, fmt.Errorf("%w: no token %s can be used; 'scored token list' shows those that can", ErrInvalid, clip(id)))
+		return
+	}
+	delete(b.members.tokens, id)
+	b.propose(&statepb.Command{Command: &statepb.Command_RemoveToken{RemoveToken: &statepb.RemoveToken{Id: id}}})
+	b.call(func(err error) { answer(struct{}{}, err) })
+}
+
+// admit uses a token up for a certificate. Whether there is no such token, or it has another secret, is not told.
+func (b *brain) admit(id string, secret []byte, c *state.Certificate, answer func(struct{}, error)) {
+	b.members.forget(b.now)
+	t := b.members.tokens[id]
+	if t == nil || !pki.CheckSecret(secret, t.Verifier) {
+		answer(struct{}{}, fmt.Errorf("%w: the token is not known: it was used, has expired or was removed; make a new one with 'scored token create'", ErrDenied))
+		return
+	}
+	if t.Role != c.Role {
+		answer(struct{}{}, fmt.Errorf("%w: the token is for a daemon of another role, %s", ErrDenied, t.Role))
+		return
+	}
+	delete(b.members.tokens, id)
+	taken := b.revoke(c.Role, c.Name)
+	b.members.certificates[string(c.Serial)] = c
+	b.propose(&statepb.Command{Command: &statepb.Command_Admit{Admit: &statepb.Admit{TokenId: id, Certificate: certificateProto(c)}}})
+	if taken > 0 {
+		b.tellRevoked()
+	}
+	b.call(func(err error) { answer(struct{}{}, err) })
+}
+
+func (b *brain) renewed(c *state.Certificate, answer func(struct{}, error)) {
+	b.members.forget(b.now)
+	b.members.certificates[string(c.Serial)] = c
+	b.propose(&statepb.Command{Command: &statepb.Command_RenewCertificate{RenewCertificate: &statepb.RenewCertificate{Certificate: certificateProto(c)}}})
+	b.call(func(err error) { answer(struct{}{}, err) })
+}
+
+// revokeCertificates takes back all certificates of a daemon, and cuts an agent off.
+func (b *brain) revokeCertificates(role, name string, answer func(int, error)) {
+	b.members.forget(b.now)
+	count := b.revoke(role, name)
+	if count == 0 {
+		answer(0, fmt.Errorf("%w: %s %s has no certificate that could be revoked; 'scored cert list' shows them", ErrInvalid, clip(role), clip(name)))
+		return
+	}
+	b.propose(&statepb.Command{Command: &statepb.Command_RevokeCertificates{RevokeCertificates: &statepb.RevokeCertificates{Role: role, Name: name}}})
+	b.tellRevoked()
+	if n := b.nodes[name]; n != nil && role == string(pki.Agent) {
+		b.closeLink(n.link, "the certificate of this node was revoked; join it again with a new token")
+	}
+	b.call(func(err error) { answer(count, err) })
+}
+
+func (b *brain) revoke(role, name string) (count int) {
+	for serial, c := range b.members.certificates {
+		if c.Role != role || c.Name != name || c.Revoked {
+			continue
+		}
+		next := *c
+		next.Revoked = true
+		b.members.certificates[serial] = &next
+		count++
+	}
+	return count
+}
+
+// tellRevoked tells this server's doors and all agents what is no longer taken.
+func (b *brain) tellRevoked() {
+	serials := b.members.revoked()
+	if observe := b.members.observe; observe != nil {
+		b.call(func(err error) {
+			if err == nil {
+				observe(serials)
+			}
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.nodes)) {
+		b.send(b.nodes[name].link, revokedMessage(serials))
+	}
+}
+
+func revokedMessage(serials [][]byte) *scorev1.ServerMessage {
+	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Revoked{Revoked: &scorev1.Revoked{Serials: serials}}}
+}
+
+func certificateProto(c *state.Certificate) *statepb.Certificate {
+	return &statepb.Certificate{Serial: c.Serial, Role: c.Role, Name: c.Name, ExpiresNanos: c.Expires}
+}
+
+// AddToken lets a daemon join with the token, once; by is the user who made it.
+func (l *Leader) AddToken(ctx context.Context, t *pki.Token, by string) error {
+	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) { b.addToken(t, by, answer) })
+	return err
+}
+
+// RemoveToken makes a token useless.
+func (l *Leader) RemoveToken(ctx context.Context, id string) error {
+	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) { b.removeToken(id, answer) })
+	return err
+}
+
+// Tokens lists those that can be used, by when they expire.
+func (l *Leader) Tokens(ctx context.Context) ([]*scorev1.JoinToken, error) {
+	return consult(ctx, l, func(b *brain, answer func([]*scorev1.JoinToken, error)) {
+		b.members.forget(b.now)
+		var list []*scorev1.JoinToken
+		for _, t := range b.members.tokens {
+			list = append(list, &scorev1.JoinToken{Id: t.ID, Role: t.Role, ExpiresNanos: t.Expires, MadeBy: t.MadeBy})
+		}
+		slices.SortFunc(list, func(x, y *scorev1.JoinToken) int {
+			return cmp.Or(cmp.Compare(x.GetExpiresNanos(), y.GetExpiresNanos()), cmp.Compare(x.GetId(), y.GetId()))
+		})
+		b.call(func(err error) { answer(list, err) })
+	})
+}
+
+// Admit uses a token up for the certificate of a newcomer.
+func (l *Leader) Admit(ctx context.Context, id string, secret []byte, c *state.Certificate) error {
+	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) { b.admit(id, secret, c, answer) })
+	return err
+}
+
+// Renewed notes the next certificate of a daemon that has one.
+func (l *Leader) Renewed(ctx context.Context, c *state.Certificate) error {
+	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) { b.renewed(c, answer) })
+	return err
+}
+
+// RevokeCertificates takes back all certificates of a daemon, and says how many that were.
+func (l *Leader) RevokeCertificates(ctx context.Context, role, name string) (int, error) {
+	return consult(ctx, l, func(b *brain, answer func(int, error)) { b.revokeCertificates(role, name, answer) })
+}
+
+// Certificates lists those that have not expired, by role, name and end.
+func (l *Leader) Certificates(ctx context.Context) ([]*scorev1.DaemonCertificate, error) {
+	return consult(ctx, l, func(b *brain, answer func([]*scorev1.DaemonCertificate, error)) {
+		b.members.forget(b.now)
+		var list []*scorev1.DaemonCertificate
+		for _, c := range b.members.certificates {
+			list = append(list, &scorev1.DaemonCertificate{Serial: c.Serial, Role: c.Role, Name: c.Name, ExpiresNanos: c.Expires, Revoked: c.Revoked})
+		}
+		slices.SortFunc(list, func(x, y *scorev1.DaemonCertificate) int {
+			return cmp.Or(cmp.Compare(x.GetRole(), y.GetRole()), cmp.Compare(x.GetName(), y.GetName()), cmp.Compare(x.GetExpiresNanos(), y.GetExpiresNanos()))
+		})
+		b.call(func(err error) { answer(list, err) })
+	})
+}
+
+// ClusterTime is the cluster's, to the second as certificates have it.
+func (l *Leader) ClusterTime() time.Time {
+	nanos, _ := l.Now()
+	return time.Unix(0, nanos)
+}

@@ -1,0 +1,96 @@
+package leader
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"score/scored/api/pki"
+	"score/scored/state"
+)
+
+// TestMembers: what the brain decides fits the state, survives another leader, and reaches the doors.
+func TestMembers(t *testing.T) {
+	w := newWorld(t)
+	var doors [][]byte
+	w.b.members.observe = func(serials [][]byte) { doors = serials }
+	token := func(life time.Duration) *pki.Token {
+		tk, err := pki.NewToken("lab", pki.Agent, pki.Digest{}, []string{"h:1"}, time.Unix(0, w.b.now), life)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tk
+	}
+	serial := byte(0)
+	cert := func(name string) *state.Certificate {
+		serial++
+		return &state.Certificate{Serial: []byte{serial}, Role: "agent", Name: name, Expires: w.b.now + int64(time.Hour)}
+	}
+	do := func(f func(answer func(struct{}, error))) (got error) {
+		got = errors.New("not answered")
+		f(func(_ struct{}, err error) { got = err })
+		w.settle()
+		return got
+	}
+	add := func(tk *pki.Token) error {
+		return do(func(answer func(struct{}, error)) { w.b.addToken(tk, "root", answer) })
+	}
+	admit := func(tk *pki.Token, secret []byte, c *state.Certificate) error {
+		return do(func(answer func(struct{}, error)) { w.b.admit(tk.ID, secret, c, answer) })
+	}
+	first, second, short := token(time.Hour), token(time.Hour), token(time.Second)
+	for _, tk := range []*pki.Token{first, second, short} {
+		if err := add(tk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.restart() // tokens and certificates are the next leader's too
+	w.b.members.observe = func(serials [][]byte) { doors = serials }
+	if err := admit(first, second.Secret, cert("n1")); !errors.Is(err, ErrDenied) {
+		t.Errorf("another's secret: %v", err)
+	}
+	if err := admit(first, first.Secret, cert("n1")); err != nil {
+		t.Error(err)
+	}
+	if err := admit(first, first.Secret, cert("n1")); !errors.Is(err, ErrDenied) {
+		t.Errorf("twice: %v", err)
+	}
+	w.b.now += 2 * time.Second.Nanoseconds()
+	if err := admit(short, short.Secret, cert("n2")); !errors.Is(err, ErrDenied) {
+		t.Errorf("expired: %v", err)
+	}
+	wrong := cert("s2")
+	wrong.Role = "server"
+	if err := admit(second, second.Secret, wrong); !errors.Is(err, ErrDenied) {
+		t.Errorf("wrong role: %v", err)
+	}
+	if err := do(func(answer func(struct{}, error)) { w.b.renewed(cert("n1"), answer) }); err != nil {
+		t.Error(err)
+	}
+	if len(doors) != 0 {
+		t.Errorf("revoked: %x", doors)
+	}
+	if err := admit(second, second.Secret, cert("n1")); err != nil { // joined anew: the old ones are taken back
+		t.Error(err)
+	}
+	if len(doors) != 2 {
+		t.Errorf("revoked: %x", doors)
+	}
+	count := -1
+	w.b.revokeCertificates("agent", "n1", func(n int, err error) { count = n })
+	w.settle()
+	if count != 1 || len(doors) != 3 {
+		t.Errorf("%d revoked, the doors know %x", count, doors)
+	}
+	var refused error
+	w.b.revokeCertificates("agent", "n1", func(_ int, err error) { refused = err })
+	w.settle()
+	if !errors.Is(refused, ErrInvalid) {
+		t.Errorf("nothing to revoke: %v", refused)
+	}
+	w.restart()
+	if got := fmt.Sprintf("%x", w.b.members.revoked()); got != fmt.Sprintf("%x", doors) {
+		t.Errorf("the next leader knows %s, the doors %x", got, doors)
+	}
+}

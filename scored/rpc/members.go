@@ -1,0 +1,123 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/admission"
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+)
+
+// CreateToken implements ClusterServiceHandler.
+func (u users) CreateToken(ctx context.Context, r *connect.Request[scorev1.CreateTokenRequest]) (*connect.Response[scorev1.CreateTokenResponse], error) {
+	identity, err := identityOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text, about, err := u.Office.CreateToken(ctx, r.Msg.GetRole(), time.Duration(r.Msg.GetLifeNanos()), identity.GetUser())
+	if errors.Is(err, pki.ErrToken) {
+		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.CreateTokenResponse{Token: text, About: about}), nil
+}
+
+// ListTokens implements ClusterServiceHandler.
+func (u users) ListTokens(ctx context.Context, _ *connect.Request[scorev1.ListTokensRequest]) (*connect.Response[scorev1.ListTokensResponse], error) {
+	tokens, err := u.Leader.Tokens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.ListTokensResponse{Tokens: tokens}), nil
+}
+
+// RemoveToken implements ClusterServiceHandler.
+func (u users) RemoveToken(ctx context.Context, r *connect.Request[scorev1.RemoveTokenRequest]) (*connect.Response[scorev1.RemoveTokenResponse], error) {
+	if err := u.Leader.RemoveToken(ctx, r.Msg.GetId()); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.RemoveTokenResponse{}), nil
+}
+
+// ListCertificates implements ClusterServiceHandler.
+func (u users) ListCertificates(ctx context.Context, _ *connect.Request[scorev1.ListCertificatesRequest]) (*connect.Response[scorev1.ListCertificatesResponse], error) {
+	certificates, err := u.Leader.Certificates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.ListCertificatesResponse{Certificates: certificates}), nil
+}
+
+// RevokeCertificates implements ClusterServiceHandler.
+func (u users) RevokeCertificates(ctx context.Context, r *connect.Request[scorev1.RevokeCertificatesRequest]) (*connect.Response[scorev1.RevokeCertificatesResponse], error) {
+	count, err := u.Leader.RevokeCertificates(ctx, r.Msg.GetRole(), r.Msg.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.RevokeCertificatesResponse{Revoked: uint32(count)}), nil
+}
+
+// RenewCertificate implements AgentServiceHandler.
+func (a agents) RenewCertificate(ctx context.Context, r *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error) {
+	if err := a.checkKey(r.Header()); err != nil {
+		return nil, err
+	}
+	name, err := daemonOf(ctx)
+	if err != nil {
+		return nil, connect.NewError(connect.CodeUnauthenticated, err)
+	}
+	signed, err := a.Office.Renew(ctx, name, r.Msg.GetRequest())
+	if errors.Is(err, pki.ErrRequest) {
+		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.RenewCertificateResponse{Certificate: signed}), nil
+}
+
+type daemonKey struct{}
+
+// withDaemon puts who is at the other end of a TLS connection into the context of its requests.
+func withDaemon(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS != nil {
+			if name, err := pki.PeerOf(r.TLS); err == nil {
+				r = r.WithContext(context.WithValue(r.Context(), daemonKey{}, name))
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// daemonOf is who calls by his certificate.
+func daemonOf(ctx context.Context) (pki.Name, error) {
+	name, ok := ctx.Value(daemonKey{}).(pki.Name)
+	if !ok {
+		return pki.Name{}, admission.ErrNoAuthority
+	}
+	return name, nil
+}
+
+// checkNode refuses an agent that gives itself for another. Without certificates all that know the key are believed.
+func (a agents) checkNode(ctx context.Context, node string) error {
+	name, err := daemonOf(ctx)
+	if err != nil && a.Office == nil {
+		return nil
+	}
+	if err != nil {
+		return connect.NewError(connect.CodeUnauthenticated, err)
+	}
+	if name.Role != pki.Agent || name.Name != node {
+		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("this is the certificate of %s, and the agent calls itself %s; set agent.name, or join again", name, node))
+	}
+	return nil
+}
