@@ -10,6 +10,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix"
+	"score/nodeagent/sockowner"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
@@ -126,6 +127,12 @@ func (s *steward) acceptPMIx() {
 	fd, _, err := unix.Accept4(e.listener, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 	if err != nil {
 		return // the other side has gone again
+	}
+	// Whoever else is on this host shall not even take up room.
+	owner, err := sockowner.Of(fd)
+	if err != nil || int(owner.UID) != s.job.uid() {
+		closeFD(fd)
+		return
 	}
 	id, ok := e.server.Accept()
 	if !ok {

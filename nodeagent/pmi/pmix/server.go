@@ -107,7 +107,11 @@ func (s *Server) Feed(now time.Time, id ConnID, data []byte) []Effect {
 	}
 	err := c.feed(s, data)
 	s.deliver()
-	if err != nil {
+	switch {
+	case err == nil:
+	case c.rank == NoRank:
+		s.refuse(c, message.ErrBadParam) // nobody knows whose it is
+	default:
 		s.violate(c, err)
 	}
 	return s.effects

@@ -130,6 +130,15 @@ func TestRefused(t *testing.T) {
 			t.Fatal(v)
 		}
 	})
+	t.Run("noise", func(t *testing.T) {
+		h := newHost(t, 0)
+		id, _ := h.server.Accept()
+		h.feed(id, []byte(strings.Repeat("noise", 20)))
+		if !h.closed[id] || h.violation() != "" {
+			t.Fatalf("closed %v, %q", h.closed[id], h.violation())
+		}
+		h.rank(0)
+	})
 	t.Run("too many", func(t *testing.T) {
 		h := newHost(t, 0)
 		for range MaxConns {

@@ -48,7 +48,10 @@ func (s *Server) Feed(rank int, data []byte) []Effect {
 	}
 	s.engine.Contact(rank)
 	s.deliver()
-	err := session.feed(s, data)
+	err := s.engine.Speak(rank, pmi.ProtocolPMI)
+	if err == nil {
+		err = session.feed(s, data)
+	}
 	s.deliver()
 	if err != nil {
 		s.violate(rank, err)
