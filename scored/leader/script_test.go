@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -260,7 +261,11 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 		if len(words) > 1 {
 			m.Port = words[1]
 		}
+		m.Once, m.Wait = slices.Contains(words, "once"), slices.Contains(words, "wait")
 		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m}})
+	case "places": // of job
+		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: &scorev1.PlacesRequest{
+			JobId: id, Request: s.requests, OfJob: uint64(arg(0))}}})
 	case "spawn", "spawn-again":
 		if what == "spawn" {
 			s.lastSpawn = s.requests

@@ -366,6 +366,8 @@ func messageText(message *scorev1.ServerMessage) string {
 		return fmt.Sprintf("Name request %d ok %v port %q", m.Name.GetRequest(), m.Name.GetOk(), m.Name.GetPort())
 	case *scorev1.ServerMessage_Spawn:
 		return fmt.Sprintf("Spawn request %d child %d %q", m.Spawn.GetRequest(), m.Spawn.GetChildJob(), m.Spawn.GetError())
+	case *scorev1.ServerMessage_Places:
+		return fmt.Sprintf("Places request %d of job %d: %d nodes", m.Places.GetRequest(), m.Places.GetOfJob(), len(m.Places.GetPlaces()))
 	case *scorev1.ServerMessage_AskRankStates:
 		return fmt.Sprintf("AskRankStates %d of %d", m.AskRankStates.GetRequest(), m.AskRankStates.GetJobId())
 	case *scorev1.ServerMessage_AskCut:

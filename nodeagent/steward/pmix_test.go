@@ -1,0 +1,43 @@
+package steward_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"score/scored/api/scorev1"
+)
+
+// TestPMIxLeavesNothing is for the files that MPI programs leave.
+func TestPMIxLeavesNothing(t *testing.T) {
+	a := start(t)
+	a.run(2, sh(`d=$OMPI_MCA_btl_vader_backing_directory; mkdir $d/$PMIX_RANK && : > $d/$PMIX_RANK/x && echo $d`),
+		withSpec(func(s *scorev1.JobSpec) { s.Mpi = scorev1.MpiMode_MPI_MODE_PMIX }))
+	out := readAll(t, a.stdio())
+	a.exits()
+	dir := strings.TrimSpace(out[stream{0, 1}])
+	if !strings.HasPrefix(dir, "/dev/shm/score-7-0-") {
+		t.Fatalf("directory %q", dir)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", dir, err)
+	}
+}
+
+// TestOffers is for what ranks find in their environment.
+func TestOffers(t *testing.T) {
+	for mode, want := range map[scorev1.MpiMode]string{
+		scorev1.MpiMode_MPI_MODE_PMI:         "PMI_FD",
+		scorev1.MpiMode_MPI_MODE_PMIX:        "PMIX_RANK",
+		scorev1.MpiMode_MPI_MODE_NONE:        "",
+		scorev1.MpiMode_MPI_MODE_UNSPECIFIED: "PMI_FD PMIX_RANK",
+	} {
+		a := start(t)
+		a.run(1, sh(`env | sed -n 's/^\(PMI_FD\|PMIX_RANK\)=.*/\1/p' | sort`), withSpec(func(s *scorev1.JobSpec) { s.Mpi = mode }))
+		out := readAll(t, a.stdio())
+		if got := strings.Join(strings.Fields(out[stream{0, 1}]), " "); got != want {
+			t.Errorf("%v: %q, want %q", mode, got, want)
+		}
+		a.exits()
+	}
+}
