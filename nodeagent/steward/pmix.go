@@ -102,14 +102,23 @@ func (e *pmixEndpoint) close() {
 
 // closePMIx ends what is left of the endpoint with its job.
 func (s *steward) closePMIx() {
-	if s.job != nil {
-		s.job.pmix.close() // closing takes a descriptor out of its loop
+	s.endpoint().close() // closing takes a descriptor out of its loop
+	s.servesPMIx = false
+}
+
+// endpoint is that of the job, nil without one and while it is being prepared by
+// another goroutine.
+func (s *steward) endpoint() *pmixEndpoint {
+	if !s.servesPMIx {
+		return nil
 	}
+	return s.job.pmix
 }
 
 // watchPMIx lets the ranks in.
 func (s *steward) watchPMIx() {
-	e := s.job.pmix
+	s.servesPMIx = s.job.pmix != nil
+	e := s.endpoint()
 	if e == nil {
 		return
 	}
@@ -120,10 +129,10 @@ func (s *steward) watchPMIx() {
 
 // acceptPMIx takes a connection; who it is from is found out from its greeting.
 func (s *steward) acceptPMIx() {
-	if s.job == nil || s.job.pmix == nil {
+	e := s.endpoint()
+	if e == nil {
 		return
 	}
-	e := s.job.pmix
 	fd, _, err := unix.Accept4(e.listener, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 	if err != nil {
 		return // the other side has gone again
@@ -149,7 +158,7 @@ func (s *steward) acceptPMIx() {
 
 // servePMIx reads once from a connection, or writes what it has not read yet.
 func (s *steward) servePMIx(id pmix.ConnID, events uint32) {
-	if s.job == nil || s.job.pmix == nil {
+	if s.endpoint() == nil {
 		return
 	}
 	if events&unix.EPOLLOUT != 0 {
@@ -350,7 +359,7 @@ func (s *steward) obeyEngine(e *pmi.Event) {
 }
 
 func (s *steward) deadlinePMIx() (none time.Time) {
-	if s.job == nil || s.job.pmix == nil {
+	if s.endpoint() == nil {
 		return none
 	}
 	return s.job.pmix.server.Deadline()

@@ -41,7 +41,7 @@ func (j *job) addressOf(job uint64, node int) string {
 
 // relayed takes a message of the steward of another node or job.
 func (s *steward) relayed(m *stewardpb.Relay) {
-	if s.job == nil || s.job.pmix == nil {
+	if s.endpoint() == nil {
 		return
 	}
 	s.doPMIx(func(e *pmi.Engine) error {
@@ -51,7 +51,7 @@ func (s *steward) relayed(m *stewardpb.Relay) {
 
 // relayFailed takes back a message that reached nobody.
 func (s *steward) relayFailed(m *stewardpb.Relay) {
-	if s.job == nil || s.job.pmix == nil {
+	if s.endpoint() == nil {
 		return
 	}
 	s.doPMIx(func(e *pmi.Engine) error {
@@ -62,7 +62,7 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 
 // answerPlaces takes where the ranks of another job are.
 func (s *steward) answerPlaces(m *scorev1.PlacesReply) {
-	if !s.answered(request{kind: requestPlaces, number: m.GetRequest()}) || s.job.pmix == nil {
+	if !s.answered(request{kind: requestPlaces, number: m.GetRequest()}) || s.endpoint() == nil {
 		return
 	}
 	places := pmi.Places{Job: m.GetOfJob()}

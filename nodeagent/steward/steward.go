@@ -36,6 +36,7 @@ type steward struct {
 	flushAt  time.Time // what waits for the agent goes no earlier; zero: at once
 
 	job         *job
+	servesPMIx  bool // the job's endpoint is the loop's: preparation is over
 	spares      spares
 	mail        mail
 	todo        []life.Order // being carried out
