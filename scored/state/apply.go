@@ -51,7 +51,7 @@ func (s *State) apply(command *statepb.Command, now int64) error {
 	case *statepb.Command_End:
 		return s.end(c.End, now)
 	case *statepb.Command_SetSettings:
-		return s.setSettings(c.SetSettings)
+		return s.setSettings(c.SetSettings, now)
 	case *statepb.Command_PublishName:
 		return s.publish(c.PublishName)
 	case *statepb.Command_UnpublishName:
@@ -66,6 +66,10 @@ func (s *State) apply(command *statepb.Command, now int64) error {
 		return s.renewCertificate(c.RenewCertificate, now)
 	case *statepb.Command_RevokeCertificates:
 		return s.revokeCertificates(c.RevokeCertificates)
+	case *statepb.Command_SetUser:
+		return s.setUser(c.SetUser)
+	case *statepb.Command_Charge:
+		return s.charge(c.Charge, now)
 	default:
 		return ErrCommand
 	}
@@ -164,6 +168,7 @@ func (s *State) allocate(c *statepb.Allocate) error {
 	next := *job
 	next.Phase, next.Row, next.Places, next.Gang = Allocated, c.GetRow(), places, c.GetGang()
 	next.Attempts++
+	next.HeldCPUs = s.held(job, places, c.GetGang())
 	put(s, s.jobs, job.ID, &next)
 	return nil
 }
@@ -230,7 +235,7 @@ func (s *State) requeue(c *statepb.Requeue) error {
 		return err
 	}
 	next := *job
-	next.Phase, next.Row, next.Places, next.Gang = Queued, -1, nil, 0
+	next.Phase, next.Row, next.Places, next.Gang, next.HeldCPUs = Queued, -1, nil, 0, 0
 	put(s, s.jobs, job.ID, &next)
 	return nil
 }
@@ -256,7 +261,8 @@ func (s *State) end(c *statepb.End, now int64) error {
 	}
 	next := *job
 	next.Phase, next.Row, next.Ended = Done, -1, now
-	next.Verdict, next.Usage = c.GetVerdict(), c.GetUsage()
+	next.Verdict, next.Usage = c.GetVerdict(), atLeast(c.GetUsage(), job.Usage)
+	s.book(job, next.Usage, 1, now)
 	next.Spec = withoutEnvironment(job.Spec)
 	next.Preput, next.names = nil, nil
 	for _, service := range job.names {
@@ -288,12 +294,15 @@ func withoutEnvironment(spec *scorev1.JobSpec) *scorev1.JobSpec {
 	return slim
 }
 
-func (s *State) setSettings(c *statepb.SetSettings) error {
+func (s *State) setSettings(c *statepb.SetSettings, now int64) error {
 	settings := c.GetSettings()
 	if settings.GetSliceNanos() <= 0 || settings.GetMaxRows() == 0 {
 		return fmt.Errorf("%w: settings need a slice and a row", ErrCommand)
 	}
 	before := s.settings
+	if HalfLifeOf(settings) != HalfLifeOf(before) {
+		s.decayAll(now)
+	}
 	s.undo = append(s.undo, func() { s.settings = before })
 	s.settings = settings
 	return nil

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
 )
 
@@ -20,7 +21,7 @@ func drawCommand(t *rapid.T, s *State) *statepb.Command {
 	}
 	name := fmt.Sprint("n", rapid.IntRange(1, 4).Draw(t, "node"))
 	service := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "service")
-	switch rapid.IntRange(0, 11).Draw(t, "kind") {
+	switch rapid.IntRange(0, 15).Draw(t, "kind") {
 	case 0:
 		return node(name, rapid.Uint32Range(0, 4).Draw(t, "cpus"))
 	case 1:
@@ -39,6 +40,12 @@ func drawCommand(t *rapid.T, s *State) *statepb.Command {
 		return settings(rapid.Int64Range(0, 3).Draw(t, "slice"), rapid.Uint32Range(0, 3).Draw(t, "rows"))
 	case 10:
 		return drawMember(t)
+	case 11:
+		return setUser(rapid.Uint32Range(0, 3).Draw(t, "uid"), scorev1.Role(rapid.Int32Range(0, 4).Draw(t, "role")), rapid.Uint32Range(0, 3).Draw(t, "share"))
+	case 12, 13:
+		return charge(id, rapid.Int64Range(-1, 1<<50).Draw(t, "cpu"), rapid.Int64Range(-1, 1<<50).Draw(t, "run"))
+	case 14:
+		return halfLife(rapid.Int64Range(0, 20).Draw(t, "half-life"))
 	default:
 		return rapid.SampledFrom([]*statepb.Command{publish(id, service), unpublish(id, service)}).Draw(t, "name")
 	}

@@ -15,7 +15,7 @@ import (
 // the machine or on goroutines.
 func TestNothingHereDependsOnTheMachine(t *testing.T) {
 	allowed := []string{
-		"cmp", "errors", "fmt", "maps", "slices",
+		"cmp", "errors", "fmt", "maps", "math", "math/bits", "slices",
 		"google.golang.org/protobuf/proto",
 		"score/scored/api/scorev1", "score/scored/state/statepb",
 	}

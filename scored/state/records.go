@@ -57,9 +57,10 @@ type Job struct {
 	Gang     JobID   // the job that founded its gang; 0: no places yet
 	Places   []Place // by rank of the first of them; kept after the end
 	Attempts uint32  // how often it was given places
+	HeldCPUs uint32  // for which its user is charged; 0: no places yet
 
 	Verdict *scorev1.Verdict // set when Done
-	Usage   *scorev1.Usage
+	Usage   *scorev1.Usage   // what its user has been charged
 
 	names []string // services it has published, in that order
 }

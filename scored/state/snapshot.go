@@ -23,6 +23,7 @@ type Image struct {
 	nodes    []*Node
 	jobs     []*Job
 	names    []*Name
+	users    []*User
 	finished []JobID
 
 	tokens       []*Token
@@ -33,7 +34,7 @@ type Image struct {
 func (s *State) Image() *Image {
 	return &Image{
 		nextJob: s.nextJob, nanos: s.nanos, settings: s.settings,
-		nodes: s.Nodes(), jobs: s.Jobs(), names: s.Names(),
+		nodes: s.Nodes(), jobs: s.Jobs(), names: s.Names(), users: s.Users(),
 		finished: s.finished[:len(s.finished):len(s.finished)],
 		tokens:   s.Tokens(), certificates: s.Certificates(),
 	}
@@ -66,6 +67,9 @@ func (i *Image) Encode() ([]byte, error) {
 	for _, certificate := range i.certificates {
 		image.Certificates = append(image.Certificates, certificate.proto())
 	}
+	for _, user := range i.users {
+		image.Users = append(image.Users, user.proto())
+	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(image)
 }
 
@@ -96,6 +100,12 @@ func (s *State) restoreRecords(image *statepb.Snapshot) error {
 	}
 	for _, node := range image.GetNodes() {
 		s.nodes[node.GetName()] = nodeFromProto(node)
+	}
+	for _, record := range image.GetUsers() {
+		if s.users[record.GetUid()] != nil {
+			return fmt.Errorf("user %d is there twice", record.GetUid())
+		}
+		s.users[record.GetUid()] = userFromProto(record)
 	}
 	done := 0
 	for _, record := range image.GetJobs() {

@@ -37,6 +37,7 @@ type State struct {
 	nodes    map[string]*Node
 	jobs     map[JobID]*Job
 	names    map[nameKey]*Name
+	users    map[uint32]*User
 	finished []JobID // in the order of their ends, at most MaxFinished
 
 	tokens       map[string]*Token
@@ -53,6 +54,7 @@ func New() *State {
 		nodes:    make(map[string]*Node),
 		jobs:     make(map[JobID]*Job),
 		names:    make(map[nameKey]*Name),
+		users:    make(map[uint32]*User),
 
 		tokens:       make(map[string]*Token),
 		certificates: make(map[string]*Certificate),

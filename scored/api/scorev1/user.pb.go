@@ -24,6 +24,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Role is what a user may do beside using one's own jobs.
+type Role int32
+
+const (
+	Role_ROLE_UNSPECIFIED Role = 0
+	Role_ROLE_USER        Role = 1
+	Role_ROLE_OPERATOR    Role = 2 // to everybody's jobs what their owners may
+	Role_ROLE_ADMIN       Role = 3 // and change users and settings
+)
+
+// Enum value maps for Role.
+var (
+	Role_name = map[int32]string{
+		0: "ROLE_UNSPECIFIED",
+		1: "ROLE_USER",
+		2: "ROLE_OPERATOR",
+		3: "ROLE_ADMIN",
+	}
+	Role_value = map[string]int32{
+		"ROLE_UNSPECIFIED": 0,
+		"ROLE_USER":        1,
+		"ROLE_OPERATOR":    2,
+		"ROLE_ADMIN":       3,
+	}
+)
+
+func (x Role) Enum() *Role {
+	p := new(Role)
+	*p = x
+	return p
+}
+
+func (x Role) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Role) Descriptor() protoreflect.EnumDescriptor {
+	return file_score_v1_user_proto_enumTypes[0].Descriptor()
+}
+
+func (Role) Type() protoreflect.EnumType {
+	return &file_score_v1_user_proto_enumTypes[0]
+}
+
+func (x Role) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Role.Descriptor instead.
+func (Role) EnumDescriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{0}
+}
+
 type SubmitRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Spec          *JobSpec               `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
@@ -2383,6 +2436,8 @@ type Settings struct {
 	SliceNanos               int64                  `protobuf:"varint,1,opt,name=slice_nanos,json=sliceNanos,proto3" json:"slice_nanos,omitempty"`
 	MaxRows                  uint32                 `protobuf:"varint,2,opt,name=max_rows,json=maxRows,proto3" json:"max_rows,omitempty"`
 	DefaultMemoryPerCpuBytes uint64                 `protobuf:"varint,3,opt,name=default_memory_per_cpu_bytes,json=defaultMemoryPerCpuBytes,proto3" json:"default_memory_per_cpu_bytes,omitempty"`
+	UsageHalfLifeNanos       int64                  `protobuf:"varint,4,opt,name=usage_half_life_nanos,json=usageHalfLifeNanos,proto3" json:"usage_half_life_nanos,omitempty"` // of what users have used; 0: the default
+	FairSharePoints          *uint32                `protobuf:"varint,5,opt,name=fair_share_points,json=fairSharePoints,proto3,oneof" json:"fair_share_points,omitempty"`      // the most points of priority that having used little gives; not set: the default
 	unknownFields            protoimpl.UnknownFields
 	sizeCache                protoimpl.SizeCache
 }
@@ -2434,6 +2489,20 @@ func (x *Settings) GetMaxRows() uint32 {
 func (x *Settings) GetDefaultMemoryPerCpuBytes() uint64 {
 	if x != nil {
 		return x.DefaultMemoryPerCpuBytes
+	}
+	return 0
+}
+
+func (x *Settings) GetUsageHalfLifeNanos() int64 {
+	if x != nil {
+		return x.UsageHalfLifeNanos
+	}
+	return 0
+}
+
+func (x *Settings) GetFairSharePoints() uint32 {
+	if x != nil && x.FairSharePoints != nil {
+		return *x.FairSharePoints
 	}
 	return 0
 }
@@ -4073,6 +4142,520 @@ func (x *RevokeCertificatesResponse) GetRevoked() uint32 {
 	return 0
 }
 
+// UserLimits are the most that a user may have; 0: no limit of one's own.
+type UserLimits struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Jobs               uint32                 `protobuf:"varint,1,opt,name=jobs,proto3" json:"jobs,omitempty"`                                                           // that wait or run
+	Running            uint32                 `protobuf:"varint,2,opt,name=running,proto3" json:"running,omitempty"`                                                     // that have a place
+	Cpus               uint32                 `protobuf:"varint,3,opt,name=cpus,proto3" json:"cpus,omitempty"`                                                           // of those together
+	MemoryPerNodeBytes uint64                 `protobuf:"varint,4,opt,name=memory_per_node_bytes,json=memoryPerNodeBytes,proto3" json:"memory_per_node_bytes,omitempty"` // of one job
+	TimeNanos          int64                  `protobuf:"varint,5,opt,name=time_nanos,json=timeNanos,proto3" json:"time_nanos,omitempty"`                                // run time of one job
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *UserLimits) Reset() {
+	*x = UserLimits{}
+	mi := &file_score_v1_user_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UserLimits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UserLimits) ProtoMessage() {}
+
+func (x *UserLimits) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UserLimits.ProtoReflect.Descriptor instead.
+func (*UserLimits) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *UserLimits) GetJobs() uint32 {
+	if x != nil {
+		return x.Jobs
+	}
+	return 0
+}
+
+func (x *UserLimits) GetRunning() uint32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *UserLimits) GetCpus() uint32 {
+	if x != nil {
+		return x.Cpus
+	}
+	return 0
+}
+
+func (x *UserLimits) GetMemoryPerNodeBytes() uint64 {
+	if x != nil {
+		return x.MemoryPerNodeBytes
+	}
+	return 0
+}
+
+func (x *UserLimits) GetTimeNanos() int64 {
+	if x != nil {
+		return x.TimeNanos
+	}
+	return 0
+}
+
+// User is what the cluster knows of a user. Amounts of time are microseconds of one CPU.
+type User struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uid           uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Role          Role                   `protobuf:"varint,3,opt,name=role,proto3,enum=score.v1.Role" json:"role,omitempty"`
+	Share         uint32                 `protobuf:"varint,4,opt,name=share,proto3" json:"share,omitempty"`
+	Limits        *UserLimits            `protobuf:"bytes,5,opt,name=limits,proto3" json:"limits,omitempty"`
+	CpuMicros     uint64                 `protobuf:"varint,6,opt,name=cpu_micros,json=cpuMicros,proto3" json:"cpu_micros,omitempty"`          // that ranks ran
+	HeldMicros    uint64                 `protobuf:"varint,7,opt,name=held_micros,json=heldMicros,proto3" json:"held_micros,omitempty"`       // CPUs given, times the time that their gang was on
+	RecentMicros  uint64                 `protobuf:"varint,8,opt,name=recent_micros,json=recentMicros,proto3" json:"recent_micros,omitempty"` // of held_micros, what has not decayed
+	JobsEnded     uint64                 `protobuf:"varint,9,opt,name=jobs_ended,json=jobsEnded,proto3" json:"jobs_ended,omitempty"`
+	Jobs          uint32                 `protobuf:"varint,10,opt,name=jobs,proto3" json:"jobs,omitempty"`       // that wait or run
+	Running       uint32                 `protobuf:"varint,11,opt,name=running,proto3" json:"running,omitempty"` // that have a place
+	Cpus          uint32                 `protobuf:"varint,12,opt,name=cpus,proto3" json:"cpus,omitempty"`       // of those together
+	Points        int32                  `protobuf:"varint,13,opt,name=points,proto3" json:"points,omitempty"`   // of priority, for what has been used of the share
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *User) Reset() {
+	*x = User{}
+	mi := &file_score_v1_user_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *User) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*User) ProtoMessage() {}
+
+func (x *User) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use User.ProtoReflect.Descriptor instead.
+func (*User) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *User) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *User) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *User) GetRole() Role {
+	if x != nil {
+		return x.Role
+	}
+	return Role_ROLE_UNSPECIFIED
+}
+
+func (x *User) GetShare() uint32 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *User) GetLimits() *UserLimits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *User) GetCpuMicros() uint64 {
+	if x != nil {
+		return x.CpuMicros
+	}
+	return 0
+}
+
+func (x *User) GetHeldMicros() uint64 {
+	if x != nil {
+		return x.HeldMicros
+	}
+	return 0
+}
+
+func (x *User) GetRecentMicros() uint64 {
+	if x != nil {
+		return x.RecentMicros
+	}
+	return 0
+}
+
+func (x *User) GetJobsEnded() uint64 {
+	if x != nil {
+		return x.JobsEnded
+	}
+	return 0
+}
+
+func (x *User) GetJobs() uint32 {
+	if x != nil {
+		return x.Jobs
+	}
+	return 0
+}
+
+func (x *User) GetRunning() uint32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *User) GetCpus() uint32 {
+	if x != nil {
+		return x.Cpus
+	}
+	return 0
+}
+
+func (x *User) GetPoints() int32 {
+	if x != nil {
+		return x.Points
+	}
+	return 0
+}
+
+type ListUsersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"` // name or number; empty: all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUsersRequest) Reset() {
+	*x = ListUsersRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUsersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUsersRequest) ProtoMessage() {}
+
+func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
+func (*ListUsersRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *ListUsersRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+type ListUsersResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Users         []*User                `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"` // by number
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUsersResponse) Reset() {
+	*x = ListUsersResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUsersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUsersResponse) ProtoMessage() {}
+
+func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
+func (*ListUsersResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *ListUsersResponse) GetUsers() []*User {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+type SetUserRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"` // name or number
+	Values        *User                  `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
+	Fields        []string               `protobuf:"bytes,3,rep,name=fields,proto3" json:"fields,omitempty"` // role, share, jobs, running, cpus, memory, time: those to set
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetUserRequest) Reset() {
+	*x = SetUserRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetUserRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetUserRequest) ProtoMessage() {}
+
+func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetUserRequest.ProtoReflect.Descriptor instead.
+func (*SetUserRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *SetUserRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *SetUserRequest) GetValues() *User {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *SetUserRequest) GetFields() []string {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+type SetUserResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          *User                  `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetUserResponse) Reset() {
+	*x = SetUserResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetUserResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetUserResponse) ProtoMessage() {}
+
+func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetUserResponse.ProtoReflect.Descriptor instead.
+func (*SetUserResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *SetUserResponse) GetUser() *User {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+type GetHistoryRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`                                // empty: everybody whose jobs the caller may see
+	SinceNanos    int64                  `protobuf:"varint,2,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"` // only jobs that ended at that instant or later
+	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`                             // the latest so many; 0: all that are kept
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetHistoryRequest) Reset() {
+	*x = GetHistoryRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetHistoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetHistoryRequest) ProtoMessage() {}
+
+func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
+func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *GetHistoryRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *GetHistoryRequest) GetSinceNanos() int64 {
+	if x != nil {
+		return x.SinceNanos
+	}
+	return 0
+}
+
+func (x *GetHistoryRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type GetHistoryResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Jobs          []*Job                 `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"` // by their ends, the latest last
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetHistoryResponse) Reset() {
+	*x = GetHistoryResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetHistoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetHistoryResponse) ProtoMessage() {}
+
+func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetHistoryResponse.ProtoReflect.Descriptor instead.
+func (*GetHistoryResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *GetHistoryResponse) GetJobs() []*Job {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
 type AttachRequest_Open struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -4086,7 +4669,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4098,7 +4681,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4160,7 +4743,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4172,7 +4755,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4219,7 +4802,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4231,7 +4814,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4273,7 +4856,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4285,7 +4868,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4341,7 +4924,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4353,7 +4936,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4589,12 +5172,15 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\rchannels_used\x18\x0f \x01(\rR\fchannelsUsed\"\x12\n" +
 	"\x10ListNodesRequest\"9\n" +
 	"\x11ListNodesResponse\x12$\n" +
-	"\x05nodes\x18\x01 \x03(\v2\x0e.score.v1.NodeR\x05nodes\"\x86\x01\n" +
+	"\x05nodes\x18\x01 \x03(\v2\x0e.score.v1.NodeR\x05nodes\"\x80\x02\n" +
 	"\bSettings\x12\x1f\n" +
 	"\vslice_nanos\x18\x01 \x01(\x03R\n" +
 	"sliceNanos\x12\x19\n" +
 	"\bmax_rows\x18\x02 \x01(\rR\amaxRows\x12>\n" +
-	"\x1cdefault_memory_per_cpu_bytes\x18\x03 \x01(\x04R\x18defaultMemoryPerCpuBytes\"\x14\n" +
+	"\x1cdefault_memory_per_cpu_bytes\x18\x03 \x01(\x04R\x18defaultMemoryPerCpuBytes\x121\n" +
+	"\x15usage_half_life_nanos\x18\x04 \x01(\x03R\x12usageHalfLifeNanos\x12/\n" +
+	"\x11fair_share_points\x18\x05 \x01(\rH\x00R\x0ffairSharePoints\x88\x01\x01B\x14\n" +
+	"\x12_fair_share_points\"\x14\n" +
 	"\x12GetSettingsRequest\"E\n" +
 	"\x13GetSettingsResponse\x12.\n" +
 	"\bsettings\x18\x01 \x01(\v2\x12.score.v1.SettingsR\bsettings\"\\\n" +
@@ -4721,7 +5307,56 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"6\n" +
 	"\x1aRevokeCertificatesResponse\x12\x18\n" +
-	"\arevoked\x18\x01 \x01(\rR\arevoked2\xf8\x05\n" +
+	"\arevoked\x18\x01 \x01(\rR\arevoked\"\xa0\x01\n" +
+	"\n" +
+	"UserLimits\x12\x12\n" +
+	"\x04jobs\x18\x01 \x01(\rR\x04jobs\x12\x18\n" +
+	"\arunning\x18\x02 \x01(\rR\arunning\x12\x12\n" +
+	"\x04cpus\x18\x03 \x01(\rR\x04cpus\x121\n" +
+	"\x15memory_per_node_bytes\x18\x04 \x01(\x04R\x12memoryPerNodeBytes\x12\x1d\n" +
+	"\n" +
+	"time_nanos\x18\x05 \x01(\x03R\ttimeNanos\"\xf2\x02\n" +
+	"\x04User\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\"\n" +
+	"\x04role\x18\x03 \x01(\x0e2\x0e.score.v1.RoleR\x04role\x12\x14\n" +
+	"\x05share\x18\x04 \x01(\rR\x05share\x12,\n" +
+	"\x06limits\x18\x05 \x01(\v2\x14.score.v1.UserLimitsR\x06limits\x12\x1d\n" +
+	"\n" +
+	"cpu_micros\x18\x06 \x01(\x04R\tcpuMicros\x12\x1f\n" +
+	"\vheld_micros\x18\a \x01(\x04R\n" +
+	"heldMicros\x12#\n" +
+	"\rrecent_micros\x18\b \x01(\x04R\frecentMicros\x12\x1d\n" +
+	"\n" +
+	"jobs_ended\x18\t \x01(\x04R\tjobsEnded\x12\x12\n" +
+	"\x04jobs\x18\n" +
+	" \x01(\rR\x04jobs\x12\x18\n" +
+	"\arunning\x18\v \x01(\rR\arunning\x12\x12\n" +
+	"\x04cpus\x18\f \x01(\rR\x04cpus\x12\x16\n" +
+	"\x06points\x18\r \x01(\x05R\x06points\"&\n" +
+	"\x10ListUsersRequest\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\"9\n" +
+	"\x11ListUsersResponse\x12$\n" +
+	"\x05users\x18\x01 \x03(\v2\x0e.score.v1.UserR\x05users\"d\n" +
+	"\x0eSetUserRequest\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12&\n" +
+	"\x06values\x18\x02 \x01(\v2\x0e.score.v1.UserR\x06values\x12\x16\n" +
+	"\x06fields\x18\x03 \x03(\tR\x06fields\"5\n" +
+	"\x0fSetUserResponse\x12\"\n" +
+	"\x04user\x18\x01 \x01(\v2\x0e.score.v1.UserR\x04user\"^\n" +
+	"\x11GetHistoryRequest\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12\x1f\n" +
+	"\vsince_nanos\x18\x02 \x01(\x03R\n" +
+	"sinceNanos\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"7\n" +
+	"\x12GetHistoryResponse\x12!\n" +
+	"\x04jobs\x18\x01 \x03(\v2\r.score.v1.JobR\x04jobs*N\n" +
+	"\x04Role\x12\x14\n" +
+	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
+	"\tROLE_USER\x10\x01\x12\x11\n" +
+	"\rROLE_OPERATOR\x10\x02\x12\x0e\n" +
+	"\n" +
+	"ROLE_ADMIN\x10\x032\xc1\x06\n" +
 	"\n" +
 	"JobService\x12;\n" +
 	"\x06Submit\x12\x17.score.v1.SubmitRequest\x1a\x18.score.v1.SubmitResponse\x12<\n" +
@@ -4735,7 +5370,9 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\tSignalJob\x12\x1a.score.v1.SignalJobRequest\x1a\x1b.score.v1.SignalJobResponse\x12>\n" +
 	"\aWaitJob\x12\x18.score.v1.WaitJobRequest\x1a\x19.score.v1.WaitJobResponse\x12M\n" +
 	"\fListChannels\x12\x1d.score.v1.ListChannelsRequest\x1a\x1e.score.v1.ListChannelsResponse\x129\n" +
-	"\aDumpJob\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x012\xa9\a\n" +
+	"\aDumpJob\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01\x12G\n" +
+	"\n" +
+	"GetHistory\x12\x1b.score.v1.GetHistoryRequest\x1a\x1c.score.v1.GetHistoryResponse2\xaf\b\n" +
 	"\x0eClusterService\x12D\n" +
 	"\tListNodes\x12\x1a.score.v1.ListNodesRequest\x1a\x1b.score.v1.ListNodesResponse\x12J\n" +
 	"\vGetSettings\x12\x1c.score.v1.GetSettingsRequest\x1a\x1d.score.v1.GetSettingsResponse\x12J\n" +
@@ -4750,7 +5387,9 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"ListTokens\x12\x1b.score.v1.ListTokensRequest\x1a\x1c.score.v1.ListTokensResponse\x12J\n" +
 	"\vRemoveToken\x12\x1c.score.v1.RemoveTokenRequest\x1a\x1d.score.v1.RemoveTokenResponse\x12Y\n" +
 	"\x10ListCertificates\x12!.score.v1.ListCertificatesRequest\x1a\".score.v1.ListCertificatesResponse\x12_\n" +
-	"\x12RevokeCertificates\x12#.score.v1.RevokeCertificatesRequest\x1a$.score.v1.RevokeCertificatesResponseB\"Z score/scored/api/scorev1;scorev1b\x06proto3"
+	"\x12RevokeCertificates\x12#.score.v1.RevokeCertificatesRequest\x1a$.score.v1.RevokeCertificatesResponse\x12D\n" +
+	"\tListUsers\x12\x1a.score.v1.ListUsersRequest\x1a\x1b.score.v1.ListUsersResponse\x12>\n" +
+	"\aSetUser\x12\x18.score.v1.SetUserRequest\x1a\x19.score.v1.SetUserResponseB\"Z score/scored/api/scorev1;scorev1b\x06proto3"
 
 var (
 	file_score_v1_user_proto_rawDescOnce sync.Once
@@ -4764,183 +5403,205 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 	return file_score_v1_user_proto_rawDescData
 }
 
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_score_v1_user_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
 var file_score_v1_user_proto_goTypes = []any{
-	(*SubmitRequest)(nil),               // 0: score.v1.SubmitRequest
-	(*SubmitResponse)(nil),              // 1: score.v1.SubmitResponse
-	(*AttachRequest)(nil),               // 2: score.v1.AttachRequest
-	(*ConfirmOutputRequest)(nil),        // 3: score.v1.ConfirmOutputRequest
-	(*ConfirmOutputResponse)(nil),       // 4: score.v1.ConfirmOutputResponse
-	(*OutputMark)(nil),                  // 5: score.v1.OutputMark
-	(*Stdin)(nil),                       // 6: score.v1.Stdin
-	(*AttachEvent)(nil),                 // 7: score.v1.AttachEvent
-	(*Output)(nil),                      // 8: score.v1.Output
-	(*RankState)(nil),                   // 9: score.v1.RankState
-	(*ListJobsRequest)(nil),             // 10: score.v1.ListJobsRequest
-	(*ListJobsResponse)(nil),            // 11: score.v1.ListJobsResponse
-	(*GetJobRequest)(nil),               // 12: score.v1.GetJobRequest
-	(*GetJobResponse)(nil),              // 13: score.v1.GetJobResponse
-	(*NodeShare)(nil),                   // 14: score.v1.NodeShare
-	(*ExplainJobRequest)(nil),           // 15: score.v1.ExplainJobRequest
-	(*ExplainJobResponse)(nil),          // 16: score.v1.ExplainJobResponse
-	(*CancelJobRequest)(nil),            // 17: score.v1.CancelJobRequest
-	(*CancelJobResponse)(nil),           // 18: score.v1.CancelJobResponse
-	(*SignalJobRequest)(nil),            // 19: score.v1.SignalJobRequest
-	(*SignalJobResponse)(nil),           // 20: score.v1.SignalJobResponse
-	(*WaitJobRequest)(nil),              // 21: score.v1.WaitJobRequest
-	(*WaitJobResponse)(nil),             // 22: score.v1.WaitJobResponse
-	(*ChannelState)(nil),                // 23: score.v1.ChannelState
-	(*PortCounts)(nil),                  // 24: score.v1.PortCounts
-	(*ChannelPeer)(nil),                 // 25: score.v1.ChannelPeer
-	(*ListChannelsRequest)(nil),         // 26: score.v1.ListChannelsRequest
-	(*ListChannelsResponse)(nil),        // 27: score.v1.ListChannelsResponse
-	(*DumpJobRequest)(nil),              // 28: score.v1.DumpJobRequest
-	(*DumpPart)(nil),                    // 29: score.v1.DumpPart
-	(*DumpHead)(nil),                    // 30: score.v1.DumpHead
-	(*Node)(nil),                        // 31: score.v1.Node
-	(*ListNodesRequest)(nil),            // 32: score.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),           // 33: score.v1.ListNodesResponse
-	(*Settings)(nil),                    // 34: score.v1.Settings
-	(*GetSettingsRequest)(nil),          // 35: score.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),         // 36: score.v1.GetSettingsResponse
-	(*SetSettingsRequest)(nil),          // 37: score.v1.SetSettingsRequest
-	(*SetSettingsResponse)(nil),         // 38: score.v1.SetSettingsResponse
-	(*StepTimes)(nil),                   // 39: score.v1.StepTimes
-	(*Flushes)(nil),                     // 40: score.v1.Flushes
-	(*SwitchMetricsRequest)(nil),        // 41: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 42: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 43: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 44: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 45: score.v1.GetMatrixResponse
-	(*GetTopRequest)(nil),               // 46: score.v1.GetTopRequest
-	(*GetTopResponse)(nil),              // 47: score.v1.GetTopResponse
-	(*TopJob)(nil),                      // 48: score.v1.TopJob
-	(*GetVersionRequest)(nil),           // 49: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 50: score.v1.GetVersionResponse
-	(*CreateTokenRequest)(nil),          // 51: score.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),         // 52: score.v1.CreateTokenResponse
-	(*JoinToken)(nil),                   // 53: score.v1.JoinToken
-	(*ListTokensRequest)(nil),           // 54: score.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 55: score.v1.ListTokensResponse
-	(*RemoveTokenRequest)(nil),          // 56: score.v1.RemoveTokenRequest
-	(*RemoveTokenResponse)(nil),         // 57: score.v1.RemoveTokenResponse
-	(*DaemonCertificate)(nil),           // 58: score.v1.DaemonCertificate
-	(*ListCertificatesRequest)(nil),     // 59: score.v1.ListCertificatesRequest
-	(*ListCertificatesResponse)(nil),    // 60: score.v1.ListCertificatesResponse
-	(*RevokeCertificatesRequest)(nil),   // 61: score.v1.RevokeCertificatesRequest
-	(*RevokeCertificatesResponse)(nil),  // 62: score.v1.RevokeCertificatesResponse
-	(*AttachRequest_Open)(nil),          // 63: score.v1.AttachRequest.Open
-	(*AttachEvent_StateChange)(nil),     // 64: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 65: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 66: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 67: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 68: score.v1.JobSpec
-	(*Verdict)(nil),                     // 69: score.v1.Verdict
-	(*Job)(nil),                         // 70: score.v1.Job
-	(*Usage)(nil),                       // 71: score.v1.Usage
-	(JobState)(0),                       // 72: score.v1.JobState
-	(*NodePlace)(nil),                   // 73: score.v1.NodePlace
+	(Role)(0),                           // 0: score.v1.Role
+	(*SubmitRequest)(nil),               // 1: score.v1.SubmitRequest
+	(*SubmitResponse)(nil),              // 2: score.v1.SubmitResponse
+	(*AttachRequest)(nil),               // 3: score.v1.AttachRequest
+	(*ConfirmOutputRequest)(nil),        // 4: score.v1.ConfirmOutputRequest
+	(*ConfirmOutputResponse)(nil),       // 5: score.v1.ConfirmOutputResponse
+	(*OutputMark)(nil),                  // 6: score.v1.OutputMark
+	(*Stdin)(nil),                       // 7: score.v1.Stdin
+	(*AttachEvent)(nil),                 // 8: score.v1.AttachEvent
+	(*Output)(nil),                      // 9: score.v1.Output
+	(*RankState)(nil),                   // 10: score.v1.RankState
+	(*ListJobsRequest)(nil),             // 11: score.v1.ListJobsRequest
+	(*ListJobsResponse)(nil),            // 12: score.v1.ListJobsResponse
+	(*GetJobRequest)(nil),               // 13: score.v1.GetJobRequest
+	(*GetJobResponse)(nil),              // 14: score.v1.GetJobResponse
+	(*NodeShare)(nil),                   // 15: score.v1.NodeShare
+	(*ExplainJobRequest)(nil),           // 16: score.v1.ExplainJobRequest
+	(*ExplainJobResponse)(nil),          // 17: score.v1.ExplainJobResponse
+	(*CancelJobRequest)(nil),            // 18: score.v1.CancelJobRequest
+	(*CancelJobResponse)(nil),           // 19: score.v1.CancelJobResponse
+	(*SignalJobRequest)(nil),            // 20: score.v1.SignalJobRequest
+	(*SignalJobResponse)(nil),           // 21: score.v1.SignalJobResponse
+	(*WaitJobRequest)(nil),              // 22: score.v1.WaitJobRequest
+	(*WaitJobResponse)(nil),             // 23: score.v1.WaitJobResponse
+	(*ChannelState)(nil),                // 24: score.v1.ChannelState
+	(*PortCounts)(nil),                  // 25: score.v1.PortCounts
+	(*ChannelPeer)(nil),                 // 26: score.v1.ChannelPeer
+	(*ListChannelsRequest)(nil),         // 27: score.v1.ListChannelsRequest
+	(*ListChannelsResponse)(nil),        // 28: score.v1.ListChannelsResponse
+	(*DumpJobRequest)(nil),              // 29: score.v1.DumpJobRequest
+	(*DumpPart)(nil),                    // 30: score.v1.DumpPart
+	(*DumpHead)(nil),                    // 31: score.v1.DumpHead
+	(*Node)(nil),                        // 32: score.v1.Node
+	(*ListNodesRequest)(nil),            // 33: score.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),           // 34: score.v1.ListNodesResponse
+	(*Settings)(nil),                    // 35: score.v1.Settings
+	(*GetSettingsRequest)(nil),          // 36: score.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),         // 37: score.v1.GetSettingsResponse
+	(*SetSettingsRequest)(nil),          // 38: score.v1.SetSettingsRequest
+	(*SetSettingsResponse)(nil),         // 39: score.v1.SetSettingsResponse
+	(*StepTimes)(nil),                   // 40: score.v1.StepTimes
+	(*Flushes)(nil),                     // 41: score.v1.Flushes
+	(*SwitchMetricsRequest)(nil),        // 42: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 43: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 44: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 45: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 46: score.v1.GetMatrixResponse
+	(*GetTopRequest)(nil),               // 47: score.v1.GetTopRequest
+	(*GetTopResponse)(nil),              // 48: score.v1.GetTopResponse
+	(*TopJob)(nil),                      // 49: score.v1.TopJob
+	(*GetVersionRequest)(nil),           // 50: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 51: score.v1.GetVersionResponse
+	(*CreateTokenRequest)(nil),          // 52: score.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),         // 53: score.v1.CreateTokenResponse
+	(*JoinToken)(nil),                   // 54: score.v1.JoinToken
+	(*ListTokensRequest)(nil),           // 55: score.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 56: score.v1.ListTokensResponse
+	(*RemoveTokenRequest)(nil),          // 57: score.v1.RemoveTokenRequest
+	(*RemoveTokenResponse)(nil),         // 58: score.v1.RemoveTokenResponse
+	(*DaemonCertificate)(nil),           // 59: score.v1.DaemonCertificate
+	(*ListCertificatesRequest)(nil),     // 60: score.v1.ListCertificatesRequest
+	(*ListCertificatesResponse)(nil),    // 61: score.v1.ListCertificatesResponse
+	(*RevokeCertificatesRequest)(nil),   // 62: score.v1.RevokeCertificatesRequest
+	(*RevokeCertificatesResponse)(nil),  // 63: score.v1.RevokeCertificatesResponse
+	(*UserLimits)(nil),                  // 64: score.v1.UserLimits
+	(*User)(nil),                        // 65: score.v1.User
+	(*ListUsersRequest)(nil),            // 66: score.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),           // 67: score.v1.ListUsersResponse
+	(*SetUserRequest)(nil),              // 68: score.v1.SetUserRequest
+	(*SetUserResponse)(nil),             // 69: score.v1.SetUserResponse
+	(*GetHistoryRequest)(nil),           // 70: score.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),          // 71: score.v1.GetHistoryResponse
+	(*AttachRequest_Open)(nil),          // 72: score.v1.AttachRequest.Open
+	(*AttachEvent_StateChange)(nil),     // 73: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 74: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 75: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 76: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 77: score.v1.JobSpec
+	(*Verdict)(nil),                     // 78: score.v1.Verdict
+	(*Job)(nil),                         // 79: score.v1.Job
+	(*Usage)(nil),                       // 80: score.v1.Usage
+	(JobState)(0),                       // 81: score.v1.JobState
+	(*NodePlace)(nil),                   // 82: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	68, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	63, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
-	6,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
-	5,  // 3: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	64, // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
-	8,  // 5: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	65, // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	69, // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	5,  // 8: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	70, // 9: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	70, // 10: score.v1.GetJobResponse.job:type_name -> score.v1.Job
-	9,  // 11: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	14, // 12: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	71, // 13: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	39, // 14: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	39, // 15: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	40, // 16: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	70, // 17: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	24, // 18: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	25, // 19: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	23, // 20: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	30, // 21: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
-	31, // 22: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	34, // 23: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	34, // 24: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	34, // 25: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	66, // 26: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	39, // 27: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	39, // 28: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	67, // 29: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	43, // 30: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	45, // 31: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	48, // 32: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	39, // 33: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	39, // 34: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	72, // 35: score.v1.TopJob.state:type_name -> score.v1.JobState
-	71, // 36: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	39, // 37: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	39, // 38: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	53, // 39: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	53, // 40: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	58, // 41: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
-	5,  // 42: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	72, // 43: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	73, // 44: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	9,  // 45: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	39, // 46: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	40, // 47: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	0,  // 48: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	2,  // 49: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	3,  // 50: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	10, // 51: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	12, // 52: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	15, // 53: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	17, // 54: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	19, // 55: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	21, // 56: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	26, // 57: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	28, // 58: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	32, // 59: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	35, // 60: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	37, // 61: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	41, // 62: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	44, // 63: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	46, // 64: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	49, // 65: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	51, // 66: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	54, // 67: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	56, // 68: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	59, // 69: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	61, // 70: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	1,  // 71: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	7,  // 72: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	4,  // 73: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	11, // 74: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	13, // 75: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	16, // 76: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	18, // 77: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	20, // 78: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	22, // 79: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	27, // 80: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	29, // 81: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	33, // 82: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	36, // 83: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	38, // 84: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	42, // 85: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	45, // 86: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	47, // 87: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	50, // 88: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	52, // 89: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	55, // 90: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	57, // 91: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	60, // 92: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	62, // 93: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	71, // [71:94] is the sub-list for method output_type
-	48, // [48:71] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	77, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	72, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	7,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
+	6,  // 3: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
+	73, // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	9,  // 5: score.v1.AttachEvent.output:type_name -> score.v1.Output
+	74, // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	78, // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	6,  // 8: score.v1.Output.mark:type_name -> score.v1.OutputMark
+	79, // 9: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	79, // 10: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	10, // 11: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
+	15, // 12: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
+	80, // 13: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	40, // 14: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	40, // 15: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	41, // 16: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	79, // 17: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	25, // 18: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	26, // 19: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	24, // 20: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	31, // 21: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	32, // 22: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	35, // 23: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	35, // 24: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	35, // 25: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	75, // 26: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	40, // 27: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	40, // 28: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	76, // 29: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	44, // 30: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	46, // 31: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	49, // 32: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	40, // 33: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	40, // 34: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	81, // 35: score.v1.TopJob.state:type_name -> score.v1.JobState
+	80, // 36: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	40, // 37: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	40, // 38: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	54, // 39: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	54, // 40: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	59, // 41: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	0,  // 42: score.v1.User.role:type_name -> score.v1.Role
+	64, // 43: score.v1.User.limits:type_name -> score.v1.UserLimits
+	65, // 44: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	65, // 45: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	65, // 46: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	79, // 47: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	6,  // 48: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	81, // 49: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	82, // 50: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	10, // 51: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	40, // 52: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	41, // 53: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	1,  // 54: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	3,  // 55: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	4,  // 56: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	11, // 57: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	13, // 58: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	16, // 59: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	18, // 60: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	20, // 61: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	22, // 62: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	27, // 63: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	29, // 64: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	70, // 65: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	33, // 66: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	36, // 67: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	38, // 68: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	42, // 69: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	45, // 70: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	47, // 71: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	50, // 72: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	52, // 73: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	55, // 74: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	57, // 75: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	60, // 76: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	62, // 77: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	66, // 78: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	68, // 79: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	2,  // 80: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	8,  // 81: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	5,  // 82: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	12, // 83: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	14, // 84: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	17, // 85: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	19, // 86: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	21, // 87: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	23, // 88: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	28, // 89: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	30, // 90: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	71, // 91: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	34, // 92: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	37, // 93: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	39, // 94: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	43, // 95: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	46, // 96: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	48, // 97: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	51, // 98: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	53, // 99: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	56, // 100: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	58, // 101: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	61, // 102: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	63, // 103: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	67, // 104: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	69, // 105: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	80, // [80:106] is the sub-list for method output_type
+	54, // [54:80] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -4968,18 +5629,20 @@ func file_score_v1_user_proto_init() {
 		(*DumpPart_Data)(nil),
 		(*DumpPart_Trouble)(nil),
 	}
+	file_score_v1_user_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   68,
+			NumEnums:      1,
+			NumMessages:   76,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
 		GoTypes:           file_score_v1_user_proto_goTypes,
 		DependencyIndexes: file_score_v1_user_proto_depIdxs,
+		EnumInfos:         file_score_v1_user_proto_enumTypes,
 		MessageInfos:      file_score_v1_user_proto_msgTypes,
 	}.Build()
 	File_score_v1_user_proto = out.File

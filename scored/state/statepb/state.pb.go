@@ -161,6 +161,8 @@ type Command struct {
 	//	*Command_Admit
 	//	*Command_RenewCertificate
 	//	*Command_RevokeCertificates
+	//	*Command_SetUser
+	//	*Command_Charge
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -347,6 +349,24 @@ func (x *Command) GetRevokeCertificates() *RevokeCertificates {
 	return nil
 }
 
+func (x *Command) GetSetUser() *SetUser {
+	if x != nil {
+		if x, ok := x.Command.(*Command_SetUser); ok {
+			return x.SetUser
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetCharge() *Charge {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Charge); ok {
+			return x.Charge
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -415,6 +435,14 @@ type Command_RevokeCertificates struct {
 	RevokeCertificates *RevokeCertificates `protobuf:"bytes,24,opt,name=revoke_certificates,json=revokeCertificates,proto3,oneof"`
 }
 
+type Command_SetUser struct {
+	SetUser *SetUser `protobuf:"bytes,31,opt,name=set_user,json=setUser,proto3,oneof"`
+}
+
+type Command_Charge struct {
+	Charge *Charge `protobuf:"bytes,32,opt,name=charge,proto3,oneof"`
+}
+
 func (*Command_RegisterNode) isCommand_Command() {}
 
 func (*Command_NodeGone) isCommand_Command() {}
@@ -446,6 +474,10 @@ func (*Command_Admit) isCommand_Command() {}
 func (*Command_RenewCertificate) isCommand_Command() {}
 
 func (*Command_RevokeCertificates) isCommand_Command() {}
+
+func (*Command_SetUser) isCommand_Command() {}
+
+func (*Command_Charge) isCommand_Command() {}
 
 // RegisterNode adds a node, or replaces what was known of it.
 type RegisterNode struct {
@@ -1462,6 +1494,181 @@ func (x *Certificate) GetRevoked() bool {
 	return false
 }
 
+// SetUser says what a user may do and have; what was used stays.
+type SetUser struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uid           uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Role          scorev1.Role           `protobuf:"varint,3,opt,name=role,proto3,enum=score.v1.Role" json:"role,omitempty"`
+	Share         uint32                 `protobuf:"varint,4,opt,name=share,proto3" json:"share,omitempty"`
+	Limits        *scorev1.UserLimits    `protobuf:"bytes,5,opt,name=limits,proto3" json:"limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetUser) Reset() {
+	*x = SetUser{}
+	mi := &file_state_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetUser) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetUser) ProtoMessage() {}
+
+func (x *SetUser) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetUser.ProtoReflect.Descriptor instead.
+func (*SetUser) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SetUser) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *SetUser) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SetUser) GetRole() scorev1.Role {
+	if x != nil {
+		return x.Role
+	}
+	return scorev1.Role(0)
+}
+
+func (x *SetUser) GetShare() uint32 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *SetUser) GetLimits() *scorev1.UserLimits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// Charge tells what jobs that have places have used so far; their users are
+// charged the difference to what was told before.
+type Charge struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Jobs          []*JobUsage            `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Charge) Reset() {
+	*x = Charge{}
+	mi := &file_state_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Charge) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Charge) ProtoMessage() {}
+
+func (x *Charge) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Charge.ProtoReflect.Descriptor instead.
+func (*Charge) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Charge) GetJobs() []*JobUsage {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
+type JobUsage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Usage         *scorev1.Usage         `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobUsage) Reset() {
+	*x = JobUsage{}
+	mi := &file_state_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobUsage) ProtoMessage() {}
+
+func (x *JobUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobUsage.ProtoReflect.Descriptor instead.
+func (*JobUsage) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *JobUsage) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *JobUsage) GetUsage() *scorev1.Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
 type Node struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1479,7 +1686,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_state_proto_msgTypes[20]
+	mi := &file_state_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1698,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[20]
+	mi := &file_state_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1711,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{20}
+	return file_state_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Node) GetName() string {
@@ -1581,7 +1788,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_state_proto_msgTypes[21]
+	mi := &file_state_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1593,7 +1800,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[21]
+	mi := &file_state_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1606,7 +1813,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{21}
+	return file_state_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Place) GetNode() string {
@@ -1640,7 +1847,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_state_proto_msgTypes[22]
+	mi := &file_state_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1859,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[22]
+	mi := &file_state_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1872,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{22}
+	return file_state_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Pair) GetKey() string {
@@ -1701,13 +1908,14 @@ type Job struct {
 	Attempts           uint32                 `protobuf:"varint,15,opt,name=attempts,proto3" json:"attempts,omitempty"` // how often it was given places
 	Gang               uint64                 `protobuf:"varint,16,opt,name=gang,proto3" json:"gang,omitempty"`
 	MemoryPerNodeBytes uint64                 `protobuf:"varint,17,opt,name=memory_per_node_bytes,json=memoryPerNodeBytes,proto3" json:"memory_per_node_bytes,omitempty"`
+	HeldCpus           uint32                 `protobuf:"varint,31,opt,name=held_cpus,json=heldCpus,proto3" json:"held_cpus,omitempty"` // for which its user is charged
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_state_proto_msgTypes[23]
+	mi := &file_state_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +1927,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[23]
+	mi := &file_state_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +1940,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{23}
+	return file_state_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Job) GetId() uint64 {
@@ -1854,6 +2062,13 @@ func (x *Job) GetMemoryPerNodeBytes() uint64 {
 	return 0
 }
 
+func (x *Job) GetHeldCpus() uint32 {
+	if x != nil {
+		return x.HeldCpus
+	}
+	return 0
+}
+
 type Name struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uid           uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
@@ -1867,7 +2082,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_state_proto_msgTypes[24]
+	mi := &file_state_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1879,7 +2094,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[24]
+	mi := &file_state_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1892,7 +2107,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{24}
+	return file_state_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Name) GetUid() uint32 {
@@ -1930,6 +2145,123 @@ func (x *Name) GetOnce() bool {
 	return false
 }
 
+// User is what a user may do and have, and has used.
+type User struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uid           uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Role          scorev1.Role           `protobuf:"varint,3,opt,name=role,proto3,enum=score.v1.Role" json:"role,omitempty"`
+	Share         uint32                 `protobuf:"varint,4,opt,name=share,proto3" json:"share,omitempty"`
+	Limits        *scorev1.UserLimits    `protobuf:"bytes,5,opt,name=limits,proto3" json:"limits,omitempty"`
+	CpuMicros     uint64                 `protobuf:"varint,6,opt,name=cpu_micros,json=cpuMicros,proto3" json:"cpu_micros,omitempty"`
+	HeldMicros    uint64                 `protobuf:"varint,7,opt,name=held_micros,json=heldMicros,proto3" json:"held_micros,omitempty"`
+	RecentMicros  uint64                 `protobuf:"varint,8,opt,name=recent_micros,json=recentMicros,proto3" json:"recent_micros,omitempty"`
+	RecentNanos   int64                  `protobuf:"varint,9,opt,name=recent_nanos,json=recentNanos,proto3" json:"recent_nanos,omitempty"` // instant that recent_micros is of
+	JobsEnded     uint64                 `protobuf:"varint,10,opt,name=jobs_ended,json=jobsEnded,proto3" json:"jobs_ended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *User) Reset() {
+	*x = User{}
+	mi := &file_state_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *User) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*User) ProtoMessage() {}
+
+func (x *User) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use User.ProtoReflect.Descriptor instead.
+func (*User) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *User) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *User) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *User) GetRole() scorev1.Role {
+	if x != nil {
+		return x.Role
+	}
+	return scorev1.Role(0)
+}
+
+func (x *User) GetShare() uint32 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *User) GetLimits() *scorev1.UserLimits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *User) GetCpuMicros() uint64 {
+	if x != nil {
+		return x.CpuMicros
+	}
+	return 0
+}
+
+func (x *User) GetHeldMicros() uint64 {
+	if x != nil {
+		return x.HeldMicros
+	}
+	return 0
+}
+
+func (x *User) GetRecentMicros() uint64 {
+	if x != nil {
+		return x.RecentMicros
+	}
+	return 0
+}
+
+func (x *User) GetRecentNanos() int64 {
+	if x != nil {
+		return x.RecentNanos
+	}
+	return 0
+}
+
+func (x *User) GetJobsEnded() uint64 {
+	if x != nil {
+		return x.JobsEnded
+	}
+	return 0
+}
+
 // Snapshot is the whole state. Everything in it is in one fixed order, so
 // that equal states are equal bytes.
 type Snapshot struct {
@@ -1944,13 +2276,14 @@ type Snapshot struct {
 	Finished      []uint64               `protobuf:"varint,8,rep,packed,name=finished,proto3" json:"finished,omitempty"`  // in the order of their ends
 	Tokens        []*Token               `protobuf:"bytes,20,rep,name=tokens,proto3" json:"tokens,omitempty"`             // by id
 	Certificates  []*Certificate         `protobuf:"bytes,21,rep,name=certificates,proto3" json:"certificates,omitempty"` // by serial number
+	Users         []*User                `protobuf:"bytes,31,rep,name=users,proto3" json:"users,omitempty"`               // by uid
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_state_proto_msgTypes[25]
+	mi := &file_state_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2295,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[25]
+	mi := &file_state_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2308,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{25}
+	return file_state_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Snapshot) GetFormat() uint32 {
@@ -2048,6 +2381,13 @@ func (x *Snapshot) GetCertificates() []*Certificate {
 	return nil
 }
 
+func (x *Snapshot) GetUsers() []*User {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
 var File_state_proto protoreflect.FileDescriptor
 
 const file_state_proto_rawDesc = "" +
@@ -2057,7 +2397,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
 	"\n" +
 	"time_nanos\x18\x02 \x01(\x03R\ttimeNanos\x120\n" +
-	"\bcommands\x18\x03 \x03(\v2\x14.score.state.CommandR\bcommands\"\xc0\a\n" +
+	"\bcommands\x18\x03 \x03(\v2\x14.score.state.CommandR\bcommands\"\xa2\b\n" +
 	"\aCommand\x12@\n" +
 	"\rregister_node\x18\x01 \x01(\v2\x19.score.state.RegisterNodeH\x00R\fregisterNode\x124\n" +
 	"\tnode_gone\x18\x02 \x01(\v2\x15.score.state.NodeGoneH\x00R\bnodeGone\x12-\n" +
@@ -2075,7 +2415,9 @@ const file_state_proto_rawDesc = "" +
 	"\fremove_token\x18\x15 \x01(\v2\x18.score.state.RemoveTokenH\x00R\vremoveToken\x12*\n" +
 	"\x05admit\x18\x16 \x01(\v2\x12.score.state.AdmitH\x00R\x05admit\x12L\n" +
 	"\x11renew_certificate\x18\x17 \x01(\v2\x1d.score.state.RenewCertificateH\x00R\x10renewCertificate\x12R\n" +
-	"\x13revoke_certificates\x18\x18 \x01(\v2\x1f.score.state.RevokeCertificatesH\x00R\x12revokeCertificatesB\t\n" +
+	"\x13revoke_certificates\x18\x18 \x01(\v2\x1f.score.state.RevokeCertificatesH\x00R\x12revokeCertificates\x121\n" +
+	"\bset_user\x18\x1f \x01(\v2\x14.score.state.SetUserH\x00R\asetUser\x12-\n" +
+	"\x06charge\x18  \x01(\v2\x13.score.state.ChargeH\x00R\x06chargeB\t\n" +
 	"\acommand\"5\n" +
 	"\fRegisterNode\x12%\n" +
 	"\x04node\x18\x01 \x01(\v2\x11.score.state.NodeR\x04node\"\x1e\n" +
@@ -2139,7 +2481,18 @@ const file_state_proto_rawDesc = "" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12#\n" +
 	"\rexpires_nanos\x18\x04 \x01(\x03R\fexpiresNanos\x12\x18\n" +
-	"\arevoked\x18\x05 \x01(\bR\arevoked\"\xf1\x01\n" +
+	"\arevoked\x18\x05 \x01(\bR\arevoked\"\x97\x01\n" +
+	"\aSetUser\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\"\n" +
+	"\x04role\x18\x03 \x01(\x0e2\x0e.score.v1.RoleR\x04role\x12\x14\n" +
+	"\x05share\x18\x04 \x01(\rR\x05share\x12,\n" +
+	"\x06limits\x18\x05 \x01(\v2\x14.score.v1.UserLimitsR\x06limits\"3\n" +
+	"\x06Charge\x12)\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x15.score.state.JobUsageR\x04jobs\"H\n" +
+	"\bJobUsage\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xf1\x01\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -2157,7 +2510,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04cpus\x18\x03 \x03(\rR\x04cpus\".\n" +
 	"\x04Pair\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xd7\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xf4\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -2178,13 +2531,29 @@ const file_state_proto_rawDesc = "" +
 	"\x06preput\x18\x0e \x03(\v2\x11.score.state.PairR\x06preput\x12\x1a\n" +
 	"\battempts\x18\x0f \x01(\rR\battempts\x12\x12\n" +
 	"\x04gang\x18\x10 \x01(\x04R\x04gang\x121\n" +
-	"\x15memory_per_node_bytes\x18\x11 \x01(\x04R\x12memoryPerNodeBytes\"q\n" +
+	"\x15memory_per_node_bytes\x18\x11 \x01(\x04R\x12memoryPerNodeBytes\x12\x1b\n" +
+	"\theld_cpus\x18\x1f \x01(\rR\bheldCpus\"q\n" +
 	"\x04Name\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x12\n" +
 	"\x04port\x18\x03 \x01(\tR\x04port\x12\x15\n" +
 	"\x06job_id\x18\x04 \x01(\x04R\x05jobId\x12\x12\n" +
-	"\x04once\x18\x05 \x01(\bR\x04once\"\x8a\x03\n" +
+	"\x04once\x18\x05 \x01(\bR\x04once\"\xbb\x02\n" +
+	"\x04User\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\"\n" +
+	"\x04role\x18\x03 \x01(\x0e2\x0e.score.v1.RoleR\x04role\x12\x14\n" +
+	"\x05share\x18\x04 \x01(\rR\x05share\x12,\n" +
+	"\x06limits\x18\x05 \x01(\v2\x14.score.v1.UserLimitsR\x06limits\x12\x1d\n" +
+	"\n" +
+	"cpu_micros\x18\x06 \x01(\x04R\tcpuMicros\x12\x1f\n" +
+	"\vheld_micros\x18\a \x01(\x04R\n" +
+	"heldMicros\x12#\n" +
+	"\rrecent_micros\x18\b \x01(\x04R\frecentMicros\x12!\n" +
+	"\frecent_nanos\x18\t \x01(\x03R\vrecentNanos\x12\x1d\n" +
+	"\n" +
+	"jobs_ended\x18\n" +
+	" \x01(\x04R\tjobsEnded\"\xb3\x03\n" +
 	"\bSnapshot\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x19\n" +
 	"\bnext_job\x18\x02 \x01(\x04R\anextJob\x12\x1d\n" +
@@ -2196,7 +2565,8 @@ const file_state_proto_rawDesc = "" +
 	"\x05names\x18\a \x03(\v2\x11.score.state.NameR\x05names\x12\x1a\n" +
 	"\bfinished\x18\b \x03(\x04R\bfinished\x12*\n" +
 	"\x06tokens\x18\x14 \x03(\v2\x12.score.state.TokenR\x06tokens\x12<\n" +
-	"\fcertificates\x18\x15 \x03(\v2\x18.score.state.CertificateR\fcertificates*h\n" +
+	"\fcertificates\x18\x15 \x03(\v2\x18.score.state.CertificateR\fcertificates\x12'\n" +
+	"\x05users\x18\x1f \x03(\v2\x11.score.state.UserR\x05users*h\n" +
 	"\x05Phase\x12\x15\n" +
 	"\x11PHASE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fPHASE_QUEUED\x10\x01\x12\x13\n" +
@@ -2218,7 +2588,7 @@ func file_state_proto_rawDescGZIP() []byte {
 }
 
 var file_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_state_proto_goTypes = []any{
 	(Phase)(0),                 // 0: score.state.Phase
 	(*Entry)(nil),              // 1: score.state.Entry
@@ -2241,17 +2611,23 @@ var file_state_proto_goTypes = []any{
 	(*RevokeCertificates)(nil), // 18: score.state.RevokeCertificates
 	(*Token)(nil),              // 19: score.state.Token
 	(*Certificate)(nil),        // 20: score.state.Certificate
-	(*Node)(nil),               // 21: score.state.Node
-	(*Place)(nil),              // 22: score.state.Place
-	(*Pair)(nil),               // 23: score.state.Pair
-	(*Job)(nil),                // 24: score.state.Job
-	(*Name)(nil),               // 25: score.state.Name
-	(*Snapshot)(nil),           // 26: score.state.Snapshot
-	(*scorev1.JobSpec)(nil),    // 27: score.v1.JobSpec
-	(*scorev1.Identity)(nil),   // 28: score.v1.Identity
-	(*scorev1.Verdict)(nil),    // 29: score.v1.Verdict
-	(*scorev1.Usage)(nil),      // 30: score.v1.Usage
-	(*scorev1.Settings)(nil),   // 31: score.v1.Settings
+	(*SetUser)(nil),            // 21: score.state.SetUser
+	(*Charge)(nil),             // 22: score.state.Charge
+	(*JobUsage)(nil),           // 23: score.state.JobUsage
+	(*Node)(nil),               // 24: score.state.Node
+	(*Place)(nil),              // 25: score.state.Place
+	(*Pair)(nil),               // 26: score.state.Pair
+	(*Job)(nil),                // 27: score.state.Job
+	(*Name)(nil),               // 28: score.state.Name
+	(*User)(nil),               // 29: score.state.User
+	(*Snapshot)(nil),           // 30: score.state.Snapshot
+	(*scorev1.JobSpec)(nil),    // 31: score.v1.JobSpec
+	(*scorev1.Identity)(nil),   // 32: score.v1.Identity
+	(*scorev1.Verdict)(nil),    // 33: score.v1.Verdict
+	(*scorev1.Usage)(nil),      // 34: score.v1.Usage
+	(*scorev1.Settings)(nil),   // 35: score.v1.Settings
+	(scorev1.Role)(0),          // 36: score.v1.Role
+	(*scorev1.UserLimits)(nil), // 37: score.v1.UserLimits
 }
 var file_state_proto_depIdxs = []int32{
 	2,  // 0: score.state.Entry.commands:type_name -> score.state.Command
@@ -2271,35 +2647,44 @@ var file_state_proto_depIdxs = []int32{
 	16, // 14: score.state.Command.admit:type_name -> score.state.Admit
 	17, // 15: score.state.Command.renew_certificate:type_name -> score.state.RenewCertificate
 	18, // 16: score.state.Command.revoke_certificates:type_name -> score.state.RevokeCertificates
-	21, // 17: score.state.RegisterNode.node:type_name -> score.state.Node
-	27, // 18: score.state.Submit.spec:type_name -> score.v1.JobSpec
-	28, // 19: score.state.Submit.user:type_name -> score.v1.Identity
-	23, // 20: score.state.Submit.preput:type_name -> score.state.Pair
-	22, // 21: score.state.Allocate.places:type_name -> score.state.Place
-	29, // 22: score.state.End.verdict:type_name -> score.v1.Verdict
-	30, // 23: score.state.End.usage:type_name -> score.v1.Usage
-	31, // 24: score.state.SetSettings.settings:type_name -> score.v1.Settings
-	19, // 25: score.state.AddToken.token:type_name -> score.state.Token
-	20, // 26: score.state.Admit.certificate:type_name -> score.state.Certificate
-	20, // 27: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
-	27, // 28: score.state.Job.spec:type_name -> score.v1.JobSpec
-	28, // 29: score.state.Job.user:type_name -> score.v1.Identity
-	0,  // 30: score.state.Job.phase:type_name -> score.state.Phase
-	22, // 31: score.state.Job.places:type_name -> score.state.Place
-	29, // 32: score.state.Job.verdict:type_name -> score.v1.Verdict
-	30, // 33: score.state.Job.usage:type_name -> score.v1.Usage
-	23, // 34: score.state.Job.preput:type_name -> score.state.Pair
-	31, // 35: score.state.Snapshot.settings:type_name -> score.v1.Settings
-	21, // 36: score.state.Snapshot.nodes:type_name -> score.state.Node
-	24, // 37: score.state.Snapshot.jobs:type_name -> score.state.Job
-	25, // 38: score.state.Snapshot.names:type_name -> score.state.Name
-	19, // 39: score.state.Snapshot.tokens:type_name -> score.state.Token
-	20, // 40: score.state.Snapshot.certificates:type_name -> score.state.Certificate
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	21, // 17: score.state.Command.set_user:type_name -> score.state.SetUser
+	22, // 18: score.state.Command.charge:type_name -> score.state.Charge
+	24, // 19: score.state.RegisterNode.node:type_name -> score.state.Node
+	31, // 20: score.state.Submit.spec:type_name -> score.v1.JobSpec
+	32, // 21: score.state.Submit.user:type_name -> score.v1.Identity
+	26, // 22: score.state.Submit.preput:type_name -> score.state.Pair
+	25, // 23: score.state.Allocate.places:type_name -> score.state.Place
+	33, // 24: score.state.End.verdict:type_name -> score.v1.Verdict
+	34, // 25: score.state.End.usage:type_name -> score.v1.Usage
+	35, // 26: score.state.SetSettings.settings:type_name -> score.v1.Settings
+	19, // 27: score.state.AddToken.token:type_name -> score.state.Token
+	20, // 28: score.state.Admit.certificate:type_name -> score.state.Certificate
+	20, // 29: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
+	36, // 30: score.state.SetUser.role:type_name -> score.v1.Role
+	37, // 31: score.state.SetUser.limits:type_name -> score.v1.UserLimits
+	23, // 32: score.state.Charge.jobs:type_name -> score.state.JobUsage
+	34, // 33: score.state.JobUsage.usage:type_name -> score.v1.Usage
+	31, // 34: score.state.Job.spec:type_name -> score.v1.JobSpec
+	32, // 35: score.state.Job.user:type_name -> score.v1.Identity
+	0,  // 36: score.state.Job.phase:type_name -> score.state.Phase
+	25, // 37: score.state.Job.places:type_name -> score.state.Place
+	33, // 38: score.state.Job.verdict:type_name -> score.v1.Verdict
+	34, // 39: score.state.Job.usage:type_name -> score.v1.Usage
+	26, // 40: score.state.Job.preput:type_name -> score.state.Pair
+	36, // 41: score.state.User.role:type_name -> score.v1.Role
+	37, // 42: score.state.User.limits:type_name -> score.v1.UserLimits
+	35, // 43: score.state.Snapshot.settings:type_name -> score.v1.Settings
+	24, // 44: score.state.Snapshot.nodes:type_name -> score.state.Node
+	27, // 45: score.state.Snapshot.jobs:type_name -> score.state.Job
+	28, // 46: score.state.Snapshot.names:type_name -> score.state.Name
+	19, // 47: score.state.Snapshot.tokens:type_name -> score.state.Token
+	20, // 48: score.state.Snapshot.certificates:type_name -> score.state.Certificate
+	29, // 49: score.state.Snapshot.users:type_name -> score.state.User
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
@@ -2324,6 +2709,8 @@ func file_state_proto_init() {
 		(*Command_Admit)(nil),
 		(*Command_RenewCertificate)(nil),
 		(*Command_RevokeCertificates)(nil),
+		(*Command_SetUser)(nil),
+		(*Command_Charge)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2331,7 +2718,7 @@ func file_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   26,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -61,6 +61,8 @@ const (
 	JobServiceListChannelsProcedure = "/score.v1.JobService/ListChannels"
 	// JobServiceDumpJobProcedure is the fully-qualified name of the JobService's DumpJob RPC.
 	JobServiceDumpJobProcedure = "/score.v1.JobService/DumpJob"
+	// JobServiceGetHistoryProcedure is the fully-qualified name of the JobService's GetHistory RPC.
+	JobServiceGetHistoryProcedure = "/score.v1.JobService/GetHistory"
 	// ClusterServiceListNodesProcedure is the fully-qualified name of the ClusterService's ListNodes
 	// RPC.
 	ClusterServiceListNodesProcedure = "/score.v1.ClusterService/ListNodes"
@@ -96,6 +98,11 @@ const (
 	// ClusterServiceRevokeCertificatesProcedure is the fully-qualified name of the ClusterService's
 	// RevokeCertificates RPC.
 	ClusterServiceRevokeCertificatesProcedure = "/score.v1.ClusterService/RevokeCertificates"
+	// ClusterServiceListUsersProcedure is the fully-qualified name of the ClusterService's ListUsers
+	// RPC.
+	ClusterServiceListUsersProcedure = "/score.v1.ClusterService/ListUsers"
+	// ClusterServiceSetUserProcedure is the fully-qualified name of the ClusterService's SetUser RPC.
+	ClusterServiceSetUserProcedure = "/score.v1.ClusterService/SetUser"
 )
 
 // JobServiceClient is a client for the score.v1.JobService service.
@@ -118,6 +125,9 @@ type JobServiceClient interface {
 	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
 	// DumpJob copies the contexts of a running job's ranks.
 	DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error)
+	// GetHistory lists finished jobs with what they used: the caller's own; an
+	// operator's: all.
+	GetHistory(context.Context, *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error)
 }
 
 // NewJobServiceClient constructs a client for the score.v1.JobService service. By default, it uses
@@ -197,6 +207,12 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(jobServiceMethods.ByName("DumpJob")),
 			connect.WithClientOptions(opts...),
 		),
+		getHistory: connect.NewClient[scorev1.GetHistoryRequest, scorev1.GetHistoryResponse](
+			httpClient,
+			baseURL+JobServiceGetHistoryProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("GetHistory")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -213,6 +229,7 @@ type jobServiceClient struct {
 	waitJob       *connect.Client[scorev1.WaitJobRequest, scorev1.WaitJobResponse]
 	listChannels  *connect.Client[scorev1.ListChannelsRequest, scorev1.ListChannelsResponse]
 	dumpJob       *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
+	getHistory    *connect.Client[scorev1.GetHistoryRequest, scorev1.GetHistoryResponse]
 }
 
 // Submit calls score.v1.JobService.Submit.
@@ -270,6 +287,11 @@ func (c *jobServiceClient) DumpJob(ctx context.Context, req *connect.Request[sco
 	return c.dumpJob.CallServerStream(ctx, req)
 }
 
+// GetHistory calls score.v1.JobService.GetHistory.
+func (c *jobServiceClient) GetHistory(ctx context.Context, req *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error) {
+	return c.getHistory.CallUnary(ctx, req)
+}
+
 // JobServiceHandler is an implementation of the score.v1.JobService service.
 type JobServiceHandler interface {
 	// Submit commits a job; the reply means a majority has it on disk.
@@ -290,6 +312,9 @@ type JobServiceHandler interface {
 	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
 	// DumpJob copies the contexts of a running job's ranks.
 	DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error
+	// GetHistory lists finished jobs with what they used: the caller's own; an
+	// operator's: all.
+	GetHistory(context.Context, *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error)
 }
 
 // NewJobServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -365,6 +390,12 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(jobServiceMethods.ByName("DumpJob")),
 		connect.WithHandlerOptions(opts...),
 	)
+	jobServiceGetHistoryHandler := connect.NewUnaryHandler(
+		JobServiceGetHistoryProcedure,
+		svc.GetHistory,
+		connect.WithSchema(jobServiceMethods.ByName("GetHistory")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.JobService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case JobServiceSubmitProcedure:
@@ -389,6 +420,8 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 			jobServiceListChannelsHandler.ServeHTTP(w, r)
 		case JobServiceDumpJobProcedure:
 			jobServiceDumpJobHandler.ServeHTTP(w, r)
+		case JobServiceGetHistoryProcedure:
+			jobServiceGetHistoryHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -442,6 +475,10 @@ func (UnimplementedJobServiceHandler) DumpJob(context.Context, *connect.Request[
 	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.DumpJob is not implemented"))
 }
 
+func (UnimplementedJobServiceHandler) GetHistory(context.Context, *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.GetHistory is not implemented"))
+}
+
 // ClusterServiceClient is a client for the score.v1.ClusterService service.
 type ClusterServiceClient interface {
 	ListNodes(context.Context, *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error)
@@ -461,6 +498,10 @@ type ClusterServiceClient interface {
 	ListCertificates(context.Context, *connect.Request[scorev1.ListCertificatesRequest]) (*connect.Response[scorev1.ListCertificatesResponse], error)
 	// RevokeCertificates takes back all certificates of a daemon.
 	RevokeCertificates(context.Context, *connect.Request[scorev1.RevokeCertificatesRequest]) (*connect.Response[scorev1.RevokeCertificatesResponse], error)
+	// ListUsers tells of users, what they may do and what they have used: of the
+	// caller; an operator's: of all.
+	ListUsers(context.Context, *connect.Request[scorev1.ListUsersRequest]) (*connect.Response[scorev1.ListUsersResponse], error)
+	SetUser(context.Context, *connect.Request[scorev1.SetUserRequest]) (*connect.Response[scorev1.SetUserResponse], error)
 }
 
 // NewClusterServiceClient constructs a client for the score.v1.ClusterService service. By default,
@@ -546,6 +587,18 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithSchema(clusterServiceMethods.ByName("RevokeCertificates")),
 			connect.WithClientOptions(opts...),
 		),
+		listUsers: connect.NewClient[scorev1.ListUsersRequest, scorev1.ListUsersResponse](
+			httpClient,
+			baseURL+ClusterServiceListUsersProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("ListUsers")),
+			connect.WithClientOptions(opts...),
+		),
+		setUser: connect.NewClient[scorev1.SetUserRequest, scorev1.SetUserResponse](
+			httpClient,
+			baseURL+ClusterServiceSetUserProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("SetUser")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -563,6 +616,8 @@ type clusterServiceClient struct {
 	removeToken        *connect.Client[scorev1.RemoveTokenRequest, scorev1.RemoveTokenResponse]
 	listCertificates   *connect.Client[scorev1.ListCertificatesRequest, scorev1.ListCertificatesResponse]
 	revokeCertificates *connect.Client[scorev1.RevokeCertificatesRequest, scorev1.RevokeCertificatesResponse]
+	listUsers          *connect.Client[scorev1.ListUsersRequest, scorev1.ListUsersResponse]
+	setUser            *connect.Client[scorev1.SetUserRequest, scorev1.SetUserResponse]
 }
 
 // ListNodes calls score.v1.ClusterService.ListNodes.
@@ -625,6 +680,16 @@ func (c *clusterServiceClient) RevokeCertificates(ctx context.Context, req *conn
 	return c.revokeCertificates.CallUnary(ctx, req)
 }
 
+// ListUsers calls score.v1.ClusterService.ListUsers.
+func (c *clusterServiceClient) ListUsers(ctx context.Context, req *connect.Request[scorev1.ListUsersRequest]) (*connect.Response[scorev1.ListUsersResponse], error) {
+	return c.listUsers.CallUnary(ctx, req)
+}
+
+// SetUser calls score.v1.ClusterService.SetUser.
+func (c *clusterServiceClient) SetUser(ctx context.Context, req *connect.Request[scorev1.SetUserRequest]) (*connect.Response[scorev1.SetUserResponse], error) {
+	return c.setUser.CallUnary(ctx, req)
+}
+
 // ClusterServiceHandler is an implementation of the score.v1.ClusterService service.
 type ClusterServiceHandler interface {
 	ListNodes(context.Context, *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error)
@@ -644,6 +709,10 @@ type ClusterServiceHandler interface {
 	ListCertificates(context.Context, *connect.Request[scorev1.ListCertificatesRequest]) (*connect.Response[scorev1.ListCertificatesResponse], error)
 	// RevokeCertificates takes back all certificates of a daemon.
 	RevokeCertificates(context.Context, *connect.Request[scorev1.RevokeCertificatesRequest]) (*connect.Response[scorev1.RevokeCertificatesResponse], error)
+	// ListUsers tells of users, what they may do and what they have used: of the
+	// caller; an operator's: of all.
+	ListUsers(context.Context, *connect.Request[scorev1.ListUsersRequest]) (*connect.Response[scorev1.ListUsersResponse], error)
+	SetUser(context.Context, *connect.Request[scorev1.SetUserRequest]) (*connect.Response[scorev1.SetUserResponse], error)
 }
 
 // NewClusterServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -725,6 +794,18 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		connect.WithSchema(clusterServiceMethods.ByName("RevokeCertificates")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clusterServiceListUsersHandler := connect.NewUnaryHandler(
+		ClusterServiceListUsersProcedure,
+		svc.ListUsers,
+		connect.WithSchema(clusterServiceMethods.ByName("ListUsers")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceSetUserHandler := connect.NewUnaryHandler(
+		ClusterServiceSetUserProcedure,
+		svc.SetUser,
+		connect.WithSchema(clusterServiceMethods.ByName("SetUser")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.ClusterService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClusterServiceListNodesProcedure:
@@ -751,6 +832,10 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 			clusterServiceListCertificatesHandler.ServeHTTP(w, r)
 		case ClusterServiceRevokeCertificatesProcedure:
 			clusterServiceRevokeCertificatesHandler.ServeHTTP(w, r)
+		case ClusterServiceListUsersProcedure:
+			clusterServiceListUsersHandler.ServeHTTP(w, r)
+		case ClusterServiceSetUserProcedure:
+			clusterServiceSetUserHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -806,4 +891,12 @@ func (UnimplementedClusterServiceHandler) ListCertificates(context.Context, *con
 
 func (UnimplementedClusterServiceHandler) RevokeCertificates(context.Context, *connect.Request[scorev1.RevokeCertificatesRequest]) (*connect.Response[scorev1.RevokeCertificatesResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.RevokeCertificates is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) ListUsers(context.Context, *connect.Request[scorev1.ListUsersRequest]) (*connect.Response[scorev1.ListUsersResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.ListUsers is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) SetUser(context.Context, *connect.Request[scorev1.SetUserRequest]) (*connect.Response[scorev1.SetUserResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.SetUser is not implemented"))
 }
