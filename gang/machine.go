@@ -27,6 +27,10 @@ type Machine struct {
 	full  bool // something was freed or changed: every waiting job may fit now
 	freed bool // a gang or part of one has gone: rows may have become superfluous
 
+	owners  map[OwnerID]Owner
+	limited bool                 // some owner has limits
+	uses    map[OwnerID]OwnerUse // of owners with limits, during a pass
+
 	head    headState
 	settled int64         // cluster time up to which job.ran is accounted
 	period  time.Duration // of the rotation, as of the last settle
@@ -52,6 +56,7 @@ func New(cfg Config) *Machine {
 		byNode: make(map[NodeID]*node),
 		jobs:   make(map[JobID]*job),
 		memo:   newMemo(),
+		uses:   make(map[OwnerID]OwnerUse),
 	}
 	m.rebuild()
 	return m
@@ -67,14 +72,19 @@ func (m *Machine) Configure(cfg Config) error {
 	for _, ga := range m.gangs {
 		ga.refresh(&m.cfg)
 	}
+	m.orderQueue()
+	m.rebuild()
+	return nil
+}
+
+// orderQueue sorts by new keys.
+func (m *Machine) orderQueue() {
 	for _, j := range m.jobs {
 		j.key = m.keyOf(&j.req)
 	}
 	for _, list := range [][]*job{m.queue, m.fresh, m.joins} {
 		slices.SortFunc(list, compareJobs)
 	}
-	m.rebuild()
-	return nil
 }
 
 // Config returns the settings in force, defaults filled in.
@@ -103,9 +113,9 @@ func (m *Machine) Submit(req Request) error {
 }
 
 // keyOf makes aging cheap: since every waiting job ages at the same rate, the order
-// of two jobs never changes, and priority is a head start in time.
+// of two jobs changes only with their owners' points, and priority is a head start in time.
 func (m *Machine) keyOf(r *Request) int64 {
-	return r.Submitted - int64(r.Priority)*int64(m.cfg.AgePerPoint)
+	return r.Submitted - int64(r.Priority+m.pointsOf(r.Owner))*int64(m.cfg.AgePerPoint)
 }
 
 // normal fills in defaults and takes a copy of what the caller may change later.

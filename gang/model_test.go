@@ -51,7 +51,7 @@ func both[T any](t *rapid.T, w *world, call func(*Machine) T) T {
 }
 
 func (w *world) step(t *rapid.T) {
-	switch kind := rapid.IntRange(0, 20).Draw(t, "step"); {
+	switch kind := rapid.IntRange(0, 21).Draw(t, "step"); {
 	case kind < 8:
 		w.submit(t)
 	case kind < 11:
@@ -64,6 +64,8 @@ func (w *world) step(t *rapid.T) {
 		w.idle(t)
 	case kind == 19:
 		w.sleep(t)
+	case kind == 20:
+		w.setOwners(t)
 	default:
 		cfg := w.m.Config()
 		cfg.MaxRows = rapid.IntRange(1, 4).Draw(t, "rows")
@@ -79,6 +81,17 @@ func (w *world) step(t *rapid.T) {
 			t.Fatalf("job %d is explained by %+v", id, e)
 		}
 	}
+}
+
+func (w *world) setOwners(t *rapid.T) {
+	owners := make(map[OwnerID]Owner)
+	for id := range OwnerID(2) {
+		owners[id+1] = Owner{
+			Points:  rapid.SampledFrom([]int{0, 1, 50, -3, 1 << 30}).Draw(t, "points"),
+			MaxJobs: rapid.IntRange(0, 2).Draw(t, "most jobs"), MaxCPUs: rapid.IntRange(0, 9).Draw(t, "most CPUs"),
+		}
+	}
+	both(t, w, func(m *Machine) bool { return m.SetOwners(owners) })
 }
 
 func (w *world) addNode(t *rapid.T) {
@@ -116,6 +129,7 @@ func (w *world) submit(t *rapid.T) {
 	w.nextJob++
 	r := Request{
 		ID:            w.nextJob,
+		Owner:         OwnerID(rapid.IntRange(0, 2).Draw(t, "owner")),
 		Tasks:         rapid.SampledFrom([]int{1, 1, 2, 3, 5, 8, 64, 130}).Draw(t, "tasks"),
 		CPUsPerTask:   rapid.SampledFrom([]int{0, 1, 1, 2}).Draw(t, "cpus"),
 		MemPerNode:    rapid.Int64Range(0, 5).Draw(t, "memory"),
@@ -190,8 +204,9 @@ func (w *world) schedule(t *rapid.T) {
 
 // checkHead: the first in the queue that can run at all does not fit, or it would have started.
 func (w *world) checkHead(t *rapid.T) {
+	w.m.countOwners()
 	for _, j := range w.m.queue {
-		if !w.m.possible(j) {
+		if !w.m.possible(j) || w.m.withheld(j) {
 			continue
 		}
 		if w.m.head.job != j {

@@ -26,6 +26,8 @@ const (
 	ForGang
 	// ForPass: it came after the last Schedule.
 	ForPass
+	// ForOwner: its owner has as many jobs or CPUs as one may have.
+	ForOwner
 )
 
 func (r Reason) String() string {
@@ -46,6 +48,8 @@ func (r Reason) String() string {
 		return "room beside the gang it joins"
 	case ForPass:
 		return "the scheduler"
+	case ForOwner:
+		return "its user's other jobs"
 	}
 	return fmt.Sprintf("Reason(%d)", int(r))
 }
@@ -75,6 +79,8 @@ func (m *Machine) detail(j *job, reasons []Reason) string {
 	case ForChannels:
 		return fmt.Sprintf("it asks for %s of each task; no row has as many, and there can be no more than %s",
 			plural(j.req.Channels, "channel"), plural(m.cfg.MaxRows, "row"))
+	case ForOwner:
+		return m.ownerDetail(j)
 	case ForTurn:
 		if m.head.job != nil {
 			return fmt.Sprintf("it would fit, but could delay job %d", m.head.job.req.ID)
@@ -110,6 +116,10 @@ func (m *Machine) reasons(j *job) []Reason {
 	}
 	if slices.Contains(m.fresh, j) {
 		return []Reason{ForPass}
+	}
+	m.countOwners()
+	if m.withheld(j) {
+		return []Reason{ForOwner}
 	}
 	if _, ok := m.spotFor(m.grid, j, anyGrowth); ok {
 		return []Reason{ForTurn}

@@ -28,7 +28,9 @@ func (m *Machine) place(now int64, d *Decision) {
 		m.unify(d)
 	}
 	m.startJoins(d)
-	m.pass(now, d)
+	for m.pass(now, d) {
+		m.full = true
+	}
 	clear(m.fresh)
 	m.full, m.freed, m.fresh = false, false, m.fresh[:0]
 	if !d.Empty() {
@@ -38,16 +40,21 @@ func (m *Machine) place(now int64, d *Decision) {
 
 // pass goes through the queue in order. Jobs start until one does not fit: that is the head.
 // Those behind it may overtake it under the rules of backfill.go. Jobs that wait for nodes
-// to come back hold up nobody.
-func (m *Machine) pass(now int64, d *Decision) {
+// to come back, or for their owners' other jobs, hold up nobody; so a pass tells whether there must be another one,
+// because an overtaker has made the head such a job.
+func (m *Machine) pass(now int64, d *Decision) (again bool) {
+	m.countOwners()
 	list, head := m.queue, (*job)(nil)
-	if !m.full && m.freshBehindHead() {
+	if !m.full && m.freshBehindHead() && (m.head.job == nil || !m.withheld(m.head.job)) {
 		list, head = m.fresh, m.head.job // nothing was freed: the others still wait for the same
 	}
 	m.memo.clear()
 	var view *view
 	started := false
 	for _, j := range list {
+		if m.withheld(j) {
+			continue // its owner's own jobs are in its way: it holds up nobody
+		}
 		if head != nil && view == nil {
 			view = m.look(head, now)
 		}
@@ -55,6 +62,7 @@ func (m *Machine) pass(now int64, d *Decision) {
 		switch {
 		case ok:
 			m.start(j, ga, d)
+			m.countOwner(ga)
 			started = true
 		case head == nil && m.possible(j):
 			head = j
@@ -68,6 +76,7 @@ func (m *Machine) pass(now int64, d *Decision) {
 	if started {
 		m.queue = slices.DeleteFunc(m.queue, func(j *job) bool { return j.gang != nil })
 	}
+	return started && head != nil && m.withheld(head)
 }
 
 func (m *Machine) freshBehindHead() bool {

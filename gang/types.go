@@ -63,6 +63,7 @@ type Request struct {
 
 	TimeLimit time.Duration // run time, not wall time; 0: none known
 	Submitted int64         // cluster time, ns: its place among equals
+	Owner     OwnerID       // whose it is; see Machine.SetOwners
 
 	// With is a running job whose gang this one joins: same row, same nodes, on CPUs
 	// free there or, if there are too few, on the gang's own (spawned MPI

@@ -1,0 +1,141 @@
+package gang
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// MaxOwnerPoints bounds an owner's points, so that with MaxPriority and
+// MaxAgePerPoint the queue's keys stay within int64.
+const MaxOwnerPoints = 100_000
+
+// OwnerID names the user to whom a job belongs.
+type OwnerID uint32
+
+// Owner is what the matrix must know of a user. The zero value is a user
+// without points and limits.
+type Owner struct {
+	// Points of priority, for all jobs of the owner; they change no slice.
+	Points int
+	// MaxJobs and MaxCPUs bound what the owner's gangs have at once, in all rows
+	// together; 0: no bound. What joins a gang is not held back by them.
+	MaxJobs, MaxCPUs int
+}
+
+// OwnerUse is what an owner's gangs have.
+type OwnerUse struct{ Jobs, CPUs int }
+
+// SetOwners replaces what is known of all owners, and tells whether anything
+// waiting may start that could not before, or in another order. Points are cut
+// to MaxOwnerPoints. What runs stays.
+func (m *Machine) SetOwners(owners map[OwnerID]Owner) bool {
+	if maps.Equal(m.owners, owners) {
+		return false
+	}
+	m.owners = maps.Clone(owners)
+	m.limited = false
+	for _, o := range m.owners {
+		m.limited = m.limited || o.MaxJobs > 0 || o.MaxCPUs > 0
+	}
+	m.orderQueue()
+	m.full = true
+	m.rowsOK, m.shared = false, false // guests take their turns in queue order
+	return true
+}
+
+// pointsOf an owner, within their bounds.
+func (m *Machine) pointsOf(id OwnerID) int {
+	return min(max(m.owners[id].Points, -MaxOwnerPoints), MaxOwnerPoints)
+}
+
+// OwnerUse tells what an owner's gangs have.
+func (m *Machine) OwnerUse(id OwnerID) OwnerUse {
+	var use OwnerUse
+	for _, ga := range m.gangs {
+		if ga.owner() == id {
+			use.add(ga.seats)
+		}
+	}
+	return use
+}
+
+func (u *OwnerUse) add(seats []seat) {
+	u.Jobs++
+	for i := range seats {
+		u.CPUs += count(seats[i].cpus)
+	}
+}
+
+// owner of a gang: those that join it belong to the same.
+func (ga *gang) owner() OwnerID { return ga.members[0].req.Owner }
+
+// countOwners counts what owners with limits have, for one pass.
+func (m *Machine) countOwners() {
+	clear(m.uses)
+	if !m.limited {
+		return
+	}
+	for _, ga := range m.gangs {
+		m.countOwner(ga)
+	}
+}
+
+func (m *Machine) countOwner(ga *gang) {
+	if o := m.owners[ga.owner()]; o.MaxJobs == 0 && o.MaxCPUs == 0 {
+		return
+	}
+	use := m.uses[ga.owner()]
+	use.add(ga.seats)
+	m.uses[ga.owner()] = use
+}
+
+// withheld tells whether its owner's limits keep a job from starting, whatever
+// is free.
+func (m *Machine) withheld(j *job) bool {
+	if !m.limited {
+		return false
+	}
+	o, use := m.owners[j.req.Owner], m.uses[j.req.Owner]
+	if o.MaxJobs > 0 && use.Jobs >= o.MaxJobs {
+		return true
+	}
+	return o.MaxCPUs > 0 && use.CPUs+m.wanted(j) > o.MaxCPUs
+}
+
+// wanted is how many CPUs a job counts for while it waits. An oversubscribed one
+// gets no more than its nodes have: at most as many of the largest as it may use.
+func (m *Machine) wanted(j *job) int {
+	cpus := j.req.Tasks * j.req.CPUsPerTask
+	if !j.req.Oversubscribe {
+		return cpus
+	}
+	nodes := j.req.Nodes
+	if nodes == 0 {
+		nodes = j.req.Tasks
+	}
+	sizes := make([]int, 0, len(m.nodes))
+	for _, n := range m.nodes {
+		sizes = append(sizes, n.CPUs)
+	}
+	slices.SortFunc(sizes, func(a, b int) int { return b - a })
+	most := 0
+	for _, size := range sizes[:min(nodes, len(sizes))] {
+		most += size
+	}
+	return min(cpus, most)
+}
+
+// ownerDetail compares what an owner has with what the owner may have.
+func (m *Machine) ownerDetail(j *job) string {
+	o, use := m.owners[j.req.Owner], m.uses[j.req.Owner]
+	var parts []string
+	if o.MaxJobs > 0 {
+		parts = append(parts, fmt.Sprintf("%d of at most %s run", use.Jobs, plural(o.MaxJobs, "job")))
+	}
+	if o.MaxCPUs > 0 {
+		parts = append(parts, fmt.Sprintf("they have %d of at most %s, and it asks for %d", use.CPUs, plural(o.MaxCPUs, "CPU"), m.wanted(j)))
+	}
+	return strings.Join(parts, "; ")
+}
