@@ -210,6 +210,7 @@ func (b *brain) conclude(j *job, v *scorev1.Verdict) {
 	b.placeDirty, b.planDirty = true, true
 	b.dropNames(j.id)
 	b.tellPlaces(j)
+	b.owns(j, -1)
 	b.stats.Ended[v.GetReason()]++
 	b.log("job ended", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()),
 		zap.Stringer("reason", v.GetReason()), zap.Int32("exit_code", v.GetExitCode()))

@@ -12,18 +12,11 @@ import (
 	"score/scored/state"
 )
 
-// Caller is who asks, as the kernel told.
-type Caller struct {
-	UID uint32
-	// Admin may do to any job what its owner may.
-	Admin bool
-}
-
 func (c Caller) mayControl(id uint64, owner *scorev1.Identity) error {
-	if c.Admin || c.UID == owner.GetUid() {
+	if c.controls(owner) {
 		return nil
 	}
-	return fmt.Errorf("%w: job %d belongs to %s; only its owner and root may do that", ErrDenied, id, owner.GetUser())
+	return fmt.Errorf("%w: job %d belongs to %s; only its owner and operators may do that", ErrDenied, id, owner.GetUser())
 }
 
 func noJob(id uint64) error {
@@ -122,9 +115,9 @@ func (b *brain) signal(j *job, signal int32) error {
 // enders are the signals by which users and systems ask a program to end.
 var enders = []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGKILL}
 
-// Jobs lists the jobs by id, with the finished ones if all is set, and only
-// those of one user unless user is empty.
-func (l *Leader) Jobs(ctx context.Context, all bool, user string) ([]*scorev1.Job, error) {
+// Jobs lists the jobs by id as the caller may see them, with the finished ones
+// if all is set, and only those of one user unless user is empty.
+func (l *Leader) Jobs(ctx context.Context, all bool, user string, caller Caller) ([]*scorev1.Job, error) {
 	jobs, err := consult(ctx, l, func(b *brain, answer func([]*scorev1.Job, error)) {
 		views := b.jobViews()
 		b.call(func(err error) { answer(views, err) })
@@ -150,7 +143,7 @@ func (l *Leader) Jobs(ctx context.Context, all bool, user string) ([]*scorev1.Jo
 			continue
 		}
 		if user == "" || j.GetUser().GetUser() == user {
-			latest = append(latest, j)
+			latest = append(latest, seen(j, caller))
 		}
 	}
 	return latest, nil
@@ -175,20 +168,25 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Ge
 		response := &scorev1.GetJobResponse{Job: view, Nodes: j.shares()}
 		b.call(func(err error) { answer(response, err) })
 	})
-	if err != nil || view != nil {
-		return view, err
+	if err != nil {
+		return nil, err
 	}
-	if record := l.finished(id); record != nil {
-		return &scorev1.GetJobResponse{Job: JobOf(record)}, nil
+	if record := l.finished(id); view == nil && record != nil {
+		view = &scorev1.GetJobResponse{Job: JobOf(record)}
+	}
+	if view != nil {
+		view.Job = seen(view.GetJob(), caller)
+		return view, nil
 	}
 	return nil, noJob(id)
 }
 
-// RankStates asks the job's nodes what its ranks are doing.
-func (l *Leader) RankStates(ctx context.Context, id uint64) ([]*scorev1.RankState, error) {
+// RankStates asks the job's nodes what its ranks are doing; others than its
+// owner and operators are told nothing of them.
+func (l *Leader) RankStates(ctx context.Context, id uint64, caller Caller) ([]*scorev1.RankState, error) {
 	return consult(ctx, l, func(b *brain, answer func([]*scorev1.RankState, error)) {
 		j := b.jobs[id]
-		if j == nil || !j.active() {
+		if j == nil || !j.active() || !caller.controls(j.user) {
 			answer(nil, nil)
 			return
 		}
@@ -197,7 +195,7 @@ func (l *Leader) RankStates(ctx context.Context, id uint64) ([]*scorev1.RankStat
 }
 
 // Explain says in sentences why a job waits or where it runs.
-func (l *Leader) Explain(ctx context.Context, id uint64) (*scorev1.ExplainJobResponse, error) {
+func (l *Leader) Explain(ctx context.Context, id uint64, caller Caller) (*scorev1.ExplainJobResponse, error) {
 	explained, err := consult(ctx, l, func(b *brain, answer func(*scorev1.ExplainJobResponse, error)) {
 		var explained *scorev1.ExplainJobResponse
 		if j := b.jobs[id]; j != nil && j.state != done {
@@ -213,7 +211,7 @@ func (l *Leader) Explain(ctx context.Context, id uint64) (*scorev1.ExplainJobRes
 		return nil, noJob(id)
 	}
 	line := fmt.Sprintf("job %d has ended with exit code %d", id, record.Verdict.GetExitCode())
-	if text := record.Verdict.GetMessage(); text != "" {
+	if text := record.Verdict.GetMessage(); text != "" && caller.controls(record.User) {
 		line += ": " + text
 	}
 	return &scorev1.ExplainJobResponse{Lines: []string{line}}, nil

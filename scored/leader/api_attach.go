@@ -40,9 +40,10 @@ func (l *Leader) attachFinished(w *Attachment, caller Caller) (*Attachment, erro
 	return w, nil
 }
 
-// Wait answers when the job is done.
-func (l *Leader) Wait(ctx context.Context, id uint64) (*scorev1.Job, error) {
-	w, err := l.Attach(ctx, id, AttachOptions{}, Caller{Admin: true})
+// Wait answers when the job is done, with what the caller may see of it.
+func (l *Leader) Wait(ctx context.Context, id uint64, caller Caller) (*scorev1.Job, error) {
+	// It tells nothing but the end, which everybody may know.
+	w, err := l.Attach(ctx, id, AttachOptions{}, Caller{Role: scorev1.Role_ROLE_OPERATOR})
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (l *Leader) Wait(ctx context.Context, id uint64) (*scorev1.Job, error) {
 				continue
 			}
 			if record := l.finished(id); record != nil {
-				return JobOf(record), nil
+				return seen(JobOf(record), caller), nil
 			}
 			return nil, noJob(id)
 		case <-w.Broken():

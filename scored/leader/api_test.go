@@ -29,7 +29,7 @@ func TestListsHideEnvironments(t *testing.T) {
 		tell(t, l, "n1", link, nodeDone(over))
 		time.Sleep(time.Second)
 
-		jobs, err := l.Jobs(t.Context(), true, "")
+		jobs, err := l.Jobs(t.Context(), true, "", owner)
 		if err != nil || len(jobs) != 2 {
 			t.Fatalf("jobs %v, %v", jobs, err)
 		}
@@ -41,10 +41,10 @@ func TestListsHideEnvironments(t *testing.T) {
 		if jobs[0].GetState() != scorev1.JobState_JOB_STATE_RUNNING || jobs[1].GetVerdict() == nil || jobs[1].GetUsage().GetRunNanos() != 5 {
 			t.Errorf("jobs %v", jobs)
 		}
-		if only, _ := l.Jobs(t.Context(), false, ""); len(only) != 1 || only[0].GetId() != running {
+		if only, _ := l.Jobs(t.Context(), false, "", owner); len(only) != 1 || only[0].GetId() != running {
 			t.Errorf("unfinished jobs %v", only)
 		}
-		if none, _ := l.Jobs(t.Context(), true, "bob"); len(none) != 0 {
+		if none, _ := l.Jobs(t.Context(), true, "bob", owner); len(none) != 0 {
 			t.Errorf("jobs of bob: %v", none)
 		}
 		mine, err := l.Job(t.Context(), running, owner)
@@ -75,7 +75,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 				t.Errorf("%s by a stranger: %v", what, err)
 			}
 		}
-		if err := l.Signal(t.Context(), id, 10, Caller{UID: 99, Admin: true}); err != nil {
+		if err := l.Signal(t.Context(), id, 10, Caller{UID: 99, Role: scorev1.Role_ROLE_OPERATOR}); err != nil {
 			t.Errorf("signal by an administrator: %v", err)
 		}
 		if err := l.Cancel(t.Context(), id, owner, "ada"); err != nil {
@@ -97,20 +97,20 @@ func TestUnknownAndFinishedJobs(t *testing.T) {
 		if err := l.Signal(t.Context(), over, 0, owner); !errors.Is(err, ErrInvalid) {
 			t.Errorf("signal 0: %v", err)
 		}
-		explained, err := l.Explain(t.Context(), over)
+		explained, err := l.Explain(t.Context(), over, owner)
 		if err != nil || explained.GetLines()[0] != "job 1 has ended with exit code 3" {
 			t.Errorf("explained %v, %v", explained, err)
 		}
-		if ranks, err := l.RankStates(t.Context(), over); err != nil || ranks != nil {
+		if ranks, err := l.RankStates(t.Context(), over, owner); err != nil || ranks != nil {
 			t.Errorf("ranks %v, %v", ranks, err)
 		}
-		waited, err := l.Wait(t.Context(), over)
+		waited, err := l.Wait(t.Context(), over, owner)
 		if err != nil || waited.GetVerdict().GetExitCode() != 3 {
 			t.Errorf("waited %v, %v", waited, err)
 		}
-		_, waitErr := l.Wait(t.Context(), 77)
+		_, waitErr := l.Wait(t.Context(), 77, owner)
 		_, jobErr := l.Job(t.Context(), 77, owner)
-		_, explainErr := l.Explain(t.Context(), 77)
+		_, explainErr := l.Explain(t.Context(), 77, owner)
 		_, attachErr := l.Attach(t.Context(), 77, AttachOptions{}, owner)
 		for what, err := range map[string]error{
 			"wait": waitErr, "job": jobErr, "explain": explainErr, "attach": attachErr,
@@ -129,7 +129,7 @@ func TestWaitAnswersAtTheEnd(t *testing.T) {
 		id := runJob(t, l, link, jobSpec(1))
 		ended := make(chan *scorev1.Job, 1)
 		go func() {
-			job, err := l.Wait(t.Context(), id)
+			job, err := l.Wait(t.Context(), id, owner)
 			if err != nil {
 				t.Error(err)
 			}
@@ -162,7 +162,7 @@ func TestRankStatesComeFromAllNodesOrInTime(t *testing.T) {
 		asked := func() chan []*scorev1.RankState {
 			states := make(chan []*scorev1.RankState, 1)
 			go func() {
-				ranks, err := l.RankStates(t.Context(), id)
+				ranks, err := l.RankStates(t.Context(), id, owner)
 				if err != nil {
 					t.Error(err)
 				}
@@ -259,7 +259,7 @@ func TestViews(t *testing.T) {
 			t.Errorf("matrix %v, %v", matrix, err)
 		}
 		explain := func(id uint64) string {
-			explained, err := l.Explain(t.Context(), id)
+			explained, err := l.Explain(t.Context(), id, owner)
 			if err != nil {
 				t.Error(err)
 			}
@@ -290,7 +290,7 @@ func TestViews(t *testing.T) {
 		if err != nil || nodes[0].GetJobs() != 3 || !nodes[0].GetUp() {
 			t.Errorf("nodes %v, %v", nodes, err)
 		}
-		jobs, _ := l.Jobs(t.Context(), false, "")
+		jobs, _ := l.Jobs(t.Context(), false, "", owner)
 		if jobs[3].GetWaitingFor() == "" || jobs[3].GetRow() != -1 {
 			t.Errorf("waiting job %v", jobs[3])
 		}

@@ -33,6 +33,9 @@ type brain struct {
 	asks      map[uint64]*ask
 	nextAsk   uint64
 	timers    timers
+	accounts  map[uint32]*account      // of users with jobs, and of those of whom the state knows
+	look      func(func(*state.State)) // looks at what is committed
+	weighAt   int64                    // when users are charged next; 0: there is no job
 
 	rotation   gang.Rotation
 	planTime   int64 // no plan takes effect before
@@ -66,6 +69,8 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 		nodes:    make(map[string]*node),
 		names:    make(map[nameKey]name),
 		members:  newMembers(s),
+		accounts: make(map[uint32]*account),
+		look:     func(f func(*state.State)) { f(s) },
 		asks:     make(map[uint64]*ask),
 		rotation: gang.Rotation{Term: term},
 		stats:    Stats{Ended: make(map[scorev1.EndReason]uint64)},
@@ -73,6 +78,9 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 	b.gang = gang.New(gangConfig(b.settings))
 	for _, record := range s.Nodes() {
 		b.restoreNode(record)
+	}
+	for _, record := range s.Users() {
+		b.accounts[record.UID] = newAccount(record)
 	}
 	jobs := s.Jobs()
 	for _, record := range jobs {
@@ -91,6 +99,7 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 			j.names++
 		}
 	}
+	b.shareOut()
 	b.placeDirty, b.planDirty = true, true
 	return b
 }
@@ -116,7 +125,8 @@ func (b *brain) restoreJob(record *state.Job) {
 	j := &job{
 		id: record.ID, spec: record.Spec, listed: listedSpec(record.Spec), user: record.User,
 		parents: record.Parent, parent: b.jobs[record.Parent], preput: record.Preput,
-		state: queued, submitted: record.Submitted, started: record.Started, attempts: record.Attempts,
+		charged: record.Usage,
+		state:   queued, submitted: record.Submitted, started: record.Started, attempts: record.Attempts,
 		row: -1, codeRank: noRank,
 	}
 	j.memory = int64(min(record.MemoryPerNode, gang.MaxMemory))
@@ -158,6 +168,8 @@ func (b *brain) restorePlaces(j *job, record *state.Job) {
 // adopt enters a job into the table.
 func (b *brain) adopt(j *job) {
 	b.jobs[j.id] = j
+	b.owns(j, 1)
+	b.weighLater()
 	if j.parent != nil {
 		j.parent.children = append(j.parent.children, j)
 	}
@@ -209,6 +221,10 @@ func (b *brain) expire(t timer) {
 		if j := b.jobs[t.id]; j != nil && j.idle != nil && j.idle.deadline == t.at {
 			j.idle.deadline = 0
 			b.idleLate(j)
+		}
+	case timerWeigh:
+		if t.at == b.weighAt {
+			b.weigh()
 		}
 	case timerAsk:
 		if a := b.asks[t.id]; a != nil {

@@ -73,6 +73,7 @@ type job struct {
 	preput  []state.Pair
 	memory  int64 // promised on each node, bytes
 	request gang.Request
+	charged *scorev1.Usage // what its user has been charged
 
 	state     scorev1.JobState
 	submitted int64

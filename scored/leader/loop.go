@@ -176,6 +176,7 @@ func (l *Leader) begin() {
 		l.committed = 0
 		l.brain = newBrain(l.options.Cluster, l.options.Version, l.lead.Term, s, clock.Now())
 		l.brain.singleUser = l.options.SingleUser
+		l.brain.look = l.options.Replica.Read
 		if observe := l.options.ObserveRevoked; observe != nil {
 			l.brain.members.observe = observe
 			observe(l.brain.members.revoked())

@@ -287,12 +287,12 @@ func TestCallersWaitWhileNobodyLeads(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := l.Jobs(ctx, false, ""); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := l.Jobs(ctx, false, "", owner); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Jobs without a leader: %v", err)
 		}
 		r.leadership <- replica.Leadership{Leader: true, Term: 2}
 		synctest.Wait()
-		if _, err := l.Jobs(t.Context(), false, ""); err != nil {
+		if _, err := l.Jobs(t.Context(), false, "", owner); err != nil {
 			t.Errorf("Jobs with a leader: %v", err)
 		}
 		if _, term := l.Now(); term != 2 {
@@ -316,7 +316,7 @@ func TestCallersDoNotWaitForEver(t *testing.T) {
 		}
 		r.leadership <- replica.Leadership{Leader: true, Term: 2}
 		synctest.Wait()
-		jobs, err := l.Jobs(t.Context(), true, "")
+		jobs, err := l.Jobs(t.Context(), true, "", owner)
 		if err != nil || len(jobs) != 0 {
 			t.Errorf("jobs %v, %v", jobs, err)
 		}
@@ -330,7 +330,7 @@ func TestStaleEntryWaitsForTheNextTerm(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if _, err := l.Jobs(t.Context(), false, ""); err != nil {
+		if _, err := l.Jobs(t.Context(), false, "", owner); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -405,7 +405,7 @@ func TestManyJobsInManyEntries(t *testing.T) {
 				t.Errorf("an entry of %d commands", n)
 			}
 		}
-		jobs, err := l.Jobs(t.Context(), false, "")
+		jobs, err := l.Jobs(t.Context(), false, "", owner)
 		if err != nil || len(jobs) != maxEntry+100 {
 			t.Errorf("%d jobs, %v", len(jobs), err)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // settingNames are the fields of the settings, in the words of SetSettings.
-var settingNames = []string{"slice_nanos", "max_rows", "default_memory_per_cpu_bytes"}
+var settingNames = []string{"slice_nanos", "max_rows", "default_memory_per_cpu_bytes", "usage_half_life_nanos", "fair_share_points"}
 
 // CheckSettings refuses settings with which the cluster could not work.
 func CheckSettings(s *scorev1.Settings) error {
@@ -25,6 +25,12 @@ func CheckSettings(s *scorev1.Settings) error {
 		return fmt.Errorf("%w: %d rows are not between 1 and %d", ErrInvalid, s.GetMaxRows(), gang.MaxRowsLimit)
 	case s.GetDefaultMemoryPerCpuBytes() > gang.MaxMemory:
 		return fmt.Errorf("%w: a default of %d bytes of memory per CPU is more than the most there can be, %d", ErrInvalid, s.GetDefaultMemoryPerCpuBytes(), int64(gang.MaxMemory))
+	}
+	if half := time.Duration(s.GetUsageHalfLifeNanos()); half != 0 && (half < MinHalfLife || half > MaxHalfLife) {
+		return fmt.Errorf("%w: a half-life of %v is not between %v and %v", ErrInvalid, half, MinHalfLife, MaxHalfLife)
+	}
+	if s.GetFairSharePoints() > MaxFairSharePoints {
+		return fmt.Errorf("%w: %d points are more than the most, %d", ErrInvalid, s.GetFairSharePoints(), MaxFairSharePoints)
 	}
 	return nil
 }
@@ -47,6 +53,10 @@ func (b *brain) setSettings(from *scorev1.Settings, fields []string, answer func
 			next.MaxRows = from.GetMaxRows()
 		case field == "default_memory_per_cpu_bytes":
 			next.DefaultMemoryPerCpuBytes = from.GetDefaultMemoryPerCpuBytes()
+		case field == "usage_half_life_nanos":
+			next.UsageHalfLifeNanos = from.GetUsageHalfLifeNanos()
+		case field == "fair_share_points":
+			next.FairSharePoints = from.FairSharePoints
 		}
 	}
 	if err := b.applySettings(next); err != nil {

@@ -20,7 +20,11 @@ import (
 // reason why the cluster can never run it.
 func (b *brain) submit(spec *scorev1.JobSpec, user *scorev1.Identity, answer func(uint64, error)) {
 	j := b.newJob(spec, user)
-	if err := b.queue(j); err != nil {
+	err := b.withinLimits(j)
+	if err == nil {
+		err = b.queue(j)
+	}
+	if err != nil {
 		answer(0, err)
 		return
 	}
@@ -43,6 +47,9 @@ func (b *brain) queue(j *job) error {
 		return fmt.Errorf("%w: %d jobs wait or run already, and the cluster keeps no more; wait until some have ended", ErrImpossible, state.MaxUnfinished)
 	}
 	j.memory = b.memoryPerNode(j)
+	if most := b.account(j.user.GetUid(), "").limits.GetMemoryPerNodeBytes(); most > 0 {
+		j.memory = min(j.memory, asInt(most)) // the default may be more; what was asked for is not
+	}
 	j.request = j.requestOf()
 	if err := b.gang.Submit(j.request); err != nil {
 		return fmt.Errorf("%w: %w", ErrImpossible, err)
@@ -83,6 +90,7 @@ func (j *job) requestOf() gang.Request {
 		TimeLimit:     time.Duration(s.GetTimeLimitNanos()),
 		Submitted:     j.submitted,
 		With:          gang.JobID(j.parents),
+		Owner:         gang.OwnerID(j.user.GetUid()),
 	}
 	for _, name := range s.GetNodeList() {
 		r.NodeList = append(r.NodeList, gang.NodeID(name))

@@ -10,6 +10,7 @@ const (
 	timerOwner                  // job.ownerDeadline
 	timerNode                   // node.deadline
 	timerAsk                    // ask.deadline
+	timerWeigh                  // brain.weighAt
 	timerIdle                   // job.idle.deadline
 )
 

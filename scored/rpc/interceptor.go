@@ -13,17 +13,18 @@ import (
 // gate stands before every method: it authorizes (if it is for users), gives
 // errors their codes, and counts them.
 type gate struct {
-	authorize bool
-	count     func(procedure, code string)
+	// callerOf tells the role of a user; nil: no users call.
+	callerOf func(uid uint32, admin bool) leader.Caller
+	count    func(procedure, code string)
 }
 
 var _ connect.Interceptor = gate{}
 
 func (g gate) enter(ctx context.Context, procedure string) (context.Context, error) {
-	if !g.authorize {
+	if g.callerOf == nil {
 		return ctx, nil
 	}
-	return authorize(ctx, procedure)
+	return authorize(ctx, procedure, g.callerOf)
 }
 
 func (g gate) leave(procedure string, err error) error {

@@ -2,39 +2,52 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"connectrpc.com/connect"
 
+	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
 )
 
-// rule says who may call a method.
+// rule says who may call a method, and of whose jobs.
 type rule uint8
 
 const (
 	forbidden rule = iota // what no table names is forbidden
-	anybody               // every user of the host
-	owner                 // of the job the request names, and administrators
-	admin                 // root, and the user as whom the server runs
+	anybody               // every user of the host; nothing in it is one user's own
+	public                // every user; of others' jobs only what all may see
+	own                   // every user; only one's own, to operators everybody's
+	owner                 // of the job the request names, and operators
+	operator              // operators and administrators
+	admin                 // administrators: root, the user as whom the server runs, and whom these made one
 )
 
-// rules is the one table of who may do what. Where it says owner, package
-// leader compares, since it has the job.
+// least is the role that one must have to call a method of a rule at all. What
+// public, own and owner say beyond it depends on the job: package leader, which
+// has it, sees to that by leader.Caller.
+var least = map[rule]scorev1.Role{
+	anybody: scorev1.Role_ROLE_USER, public: scorev1.Role_ROLE_USER, own: scorev1.Role_ROLE_USER, owner: scorev1.Role_ROLE_USER,
+	operator: scorev1.Role_ROLE_OPERATOR, admin: scorev1.Role_ROLE_ADMIN,
+}
+
+// rules is the one table of who may do what.
 var rules = map[string]rule{
 	scorev1connect.JobServiceSubmitProcedure:                 anybody,
 	scorev1connect.JobServiceAttachProcedure:                 owner,
 	scorev1connect.JobServiceConfirmOutputProcedure:          owner, // who attached is compared
-	scorev1connect.JobServiceListJobsProcedure:               anybody,
-	scorev1connect.JobServiceGetJobProcedure:                 anybody,
-	scorev1connect.JobServiceExplainJobProcedure:             anybody,
+	scorev1connect.JobServiceDumpJobProcedure:                owner,
+	scorev1connect.JobServiceListJobsProcedure:               public,
+	scorev1connect.JobServiceGetJobProcedure:                 public,
+	scorev1connect.JobServiceExplainJobProcedure:             public,
 	scorev1connect.JobServiceCancelJobProcedure:              owner,
 	scorev1connect.JobServiceSignalJobProcedure:              owner,
-	scorev1connect.JobServiceWaitJobProcedure:                anybody,
-	scorev1connect.JobServiceListChannelsProcedure:           owner,
-	scorev1connect.JobServiceDumpJobProcedure:                owner,
+	scorev1connect.JobServiceWaitJobProcedure:                public,
+	scorev1connect.JobServiceListChannelsProcedure:           own,
+	scorev1connect.JobServiceGetHistoryProcedure:             own,
 	scorev1connect.ClusterServiceListNodesProcedure:          anybody,
 	scorev1connect.ClusterServiceGetSettingsProcedure:        anybody,
 	scorev1connect.ClusterServiceSetSettingsProcedure:        admin,
@@ -42,6 +55,8 @@ var rules = map[string]rule{
 	scorev1connect.ClusterServiceGetMatrixProcedure:          anybody,
 	scorev1connect.ClusterServiceGetTopProcedure:             anybody,
 	scorev1connect.ClusterServiceGetVersionProcedure:         anybody,
+	scorev1connect.ClusterServiceListUsersProcedure:          own,
+	scorev1connect.ClusterServiceSetUserProcedure:            admin,
 	scorev1connect.ClusterServiceCreateTokenProcedure:        admin,
 	scorev1connect.ClusterServiceListTokensProcedure:         admin,
 	scorev1connect.ClusterServiceRemoveTokenProcedure:        admin,
@@ -50,23 +65,28 @@ var rules = map[string]rule{
 }
 
 // authorize finds out who calls and whether they may call this method at all.
-func authorize(ctx context.Context, procedure string) (context.Context, error) {
+func authorize(ctx context.Context, procedure string, callerOf func(uid uint32, admin bool) leader.Caller) (context.Context, error) {
 	identity, err := identityOf(ctx)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnauthenticated, err)
 	}
-	caller := leader.Caller{UID: identity.GetUid(), Admin: isAdmin(identity.GetUid())}
-	switch rules[procedure] {
-	case anybody, owner:
-	case admin:
-		if !caller.Admin {
-			return nil, connect.NewError(connect.CodePermissionDenied,
-				fmt.Errorf("only root and %s, as whom the server runs, may do that", userName(uint32(os.Getuid()))))
-		}
-	default:
+	caller := callerOf(identity.GetUid(), isAdmin(identity.GetUid()))
+	role, known := least[rules[procedure]]
+	switch {
+	case !known:
 		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("nobody may call %s", procedure))
+	case caller.Role < role:
+		return nil, connect.NewError(connect.CodePermissionDenied, denied(role))
 	}
 	return context.WithValue(ctx, callerKey{}, caller), nil
+}
+
+// denied says who may do what the caller may not.
+func denied(role scorev1.Role) error {
+	if role == scorev1.Role_ROLE_OPERATOR {
+		return errors.New("only operators and administrators may do that")
+	}
+	return fmt.Errorf("only administrators may do that: root, %s, as whom the server runs, and whom they made one with 'scored user set'", userName(uint32(os.Getuid())))
 }
 
 type callerKey struct{}

@@ -13,8 +13,14 @@ import (
 	"score/scored/leader"
 )
 
-// Every method of the users' services has a rule, and no rule is for none.
+// Every method of the users' services has a rule that says what role it takes,
+// and no rule is for no method.
 func TestEveryMethodHasARule(t *testing.T) {
+	for procedure, rule := range rules {
+		if least[rule] == scorev1.Role_ROLE_UNSPECIFIED {
+			t.Errorf("nobody knows what role %s takes", procedure)
+		}
+	}
 	methods := 0
 	services := scorev1.File_score_v1_user_proto.Services()
 	for i := range services.Len() {
@@ -36,6 +42,17 @@ func as(uid uint32) context.Context {
 	return context.WithValue(context.Background(), identityKey{}, connIdentity{identity: &scorev1.Identity{Uid: uid, User: "u"}})
 }
 
+// roles makes user 21 an administrator and 22 an operator.
+func roles(uid uint32, admin bool) leader.Caller {
+	switch {
+	case admin || uid == 21:
+		return leader.Caller{UID: uid, Role: scorev1.Role_ROLE_ADMIN}
+	case uid == 22:
+		return leader.Caller{UID: uid, Role: scorev1.Role_ROLE_OPERATOR}
+	}
+	return leader.Caller{UID: uid, Role: scorev1.Role_ROLE_USER}
+}
+
 func TestAuthorize(t *testing.T) {
 	const (
 		set  = "/score.v1.ClusterService/SetSettings"
@@ -50,6 +67,8 @@ func TestAuthorize(t *testing.T) {
 		{"anybody lists", as(4711), list, 0},
 		{"root sets", as(0), set, 0},
 		{"the server's user sets", as(uint32(os.Getuid())), set, 0},
+		{"an administrator by the table sets", as(21), set, 0},
+		{"an operator does not set", as(22), set, connect.CodePermissionDenied},
 		{"others do not set", as(4711), set, connect.CodePermissionDenied},
 		{"nobody calls what is not in the table", as(0), "/score.v1.JobService/Delete", connect.CodePermissionDenied},
 		{"nobody without identity", context.Background(), list, connect.CodeUnauthenticated},
@@ -57,7 +76,7 @@ func TestAuthorize(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			ctx, err := authorize(test.ctx, test.procedure)
+			ctx, err := authorize(test.ctx, test.procedure, roles)
 			if test.want != 0 {
 				if connect.CodeOf(err) != test.want {
 					t.Fatalf("error %v", err)
@@ -68,7 +87,7 @@ func TestAuthorize(t *testing.T) {
 				t.Fatal(err)
 			}
 			identity, _ := identityOf(test.ctx)
-			if caller := callerOf(ctx); caller.UID != identity.GetUid() || caller.Admin != isAdmin(caller.UID) {
+			if caller := callerOf(ctx); caller != roles(identity.GetUid(), isAdmin(identity.GetUid())) {
 				t.Errorf("caller %+v", caller)
 			}
 		})

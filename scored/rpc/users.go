@@ -63,7 +63,7 @@ func NewUsers(options UserOptions) http.Handler {
 	}
 	u := users{UserOptions: options, attached: newAttached()}
 	handlerOptions := []connect.HandlerOption{
-		connect.WithInterceptors(gate{authorize: true, count: options.CountError}),
+		connect.WithInterceptors(gate{callerOf: options.Leader.CallerOf, count: options.CountError}),
 		connect.WithReadMaxBytes(maxUserMessage),
 		withoutCompression(),
 	}
@@ -97,7 +97,7 @@ func (u users) Submit(ctx context.Context, r *connect.Request[scorev1.SubmitRequ
 
 // ListJobs implements JobServiceHandler.
 func (u users) ListJobs(ctx context.Context, r *connect.Request[scorev1.ListJobsRequest]) (*connect.Response[scorev1.ListJobsResponse], error) {
-	jobs, err := u.Leader.Jobs(ctx, r.Msg.GetAll(), r.Msg.GetUser())
+	jobs, err := u.Leader.Jobs(ctx, r.Msg.GetAll(), r.Msg.GetUser(), callerOf(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (u users) GetJob(ctx context.Context, r *connect.Request[scorev1.GetJobRequ
 	if err != nil {
 		return nil, err
 	}
-	ranks, err := u.Leader.RankStates(ctx, r.Msg.GetJobId())
+	ranks, err := u.Leader.RankStates(ctx, r.Msg.GetJobId(), callerOf(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (u users) GetJob(ctx context.Context, r *connect.Request[scorev1.GetJobRequ
 
 // ExplainJob implements JobServiceHandler.
 func (u users) ExplainJob(ctx context.Context, r *connect.Request[scorev1.ExplainJobRequest]) (*connect.Response[scorev1.ExplainJobResponse], error) {
-	explained, err := u.Leader.Explain(ctx, r.Msg.GetJobId())
+	explained, err := u.Leader.Explain(ctx, r.Msg.GetJobId(), callerOf(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (u users) SignalJob(ctx context.Context, r *connect.Request[scorev1.SignalJ
 
 // WaitJob implements JobServiceHandler.
 func (u users) WaitJob(ctx context.Context, r *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error) {
-	job, err := u.Leader.Wait(ctx, r.Msg.GetJobId())
+	job, err := u.Leader.Wait(ctx, r.Msg.GetJobId(), callerOf(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/leader"
 )
 
 func TestUsersRequests(t *testing.T) {
@@ -207,7 +208,7 @@ func TestOthersMayLookButNotTouch(t *testing.T) {
 	c.submit(spec)
 	a.launch()
 	c.asNobody(t, "TestAsNobody")
-	jobs, err := c.leader.Jobs(t.Context(), false, "")
+	jobs, err := c.leader.Jobs(t.Context(), false, "", leader.Caller{Role: scorev1.Role_ROLE_ADMIN})
 	if err != nil || len(jobs) != 2 {
 		t.Fatalf("jobs %v, %v", jobs, err)
 	}
@@ -230,16 +231,45 @@ func TestAsNobody(t *testing.T) {
 	service := scorev1connect.NewClusterServiceClient(client, "http://users")
 
 	got, err := jobs.GetJob(t.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: 1}))
-	if err != nil || got.Msg.GetJob().GetSpec().GetEnv() != nil {
+	if err != nil || got.Msg.GetRanks() != nil {
 		t.Errorf("another's job %v, %v", got, err)
 	}
+	listed, listErr := jobs.ListJobs(t.Context(), connect.NewRequest(&scorev1.ListJobsRequest{All: true}))
+	if listErr != nil || len(listed.Msg.GetJobs()) != 1 {
+		t.Fatalf("list %v, %v", listed, listErr)
+	}
+	for _, job := range []*scorev1.Job{got.Msg.GetJob(), listed.Msg.GetJobs()[0]} {
+		spec := job.GetSpec()
+		if spec.GetEnv() != nil || spec.GetArgv() != nil || spec.GetWorkDir() != "" || spec.GetStdoutPattern() != "" || job.GetUser().GetGroups() != nil {
+			t.Errorf("another's job shows %v", job)
+		}
+		if spec.GetTasks() != 1 || job.GetState() != scorev1.JobState_JOB_STATE_RUNNING && job.GetState() != scorev1.JobState_JOB_STATE_STARTING {
+			t.Errorf("another's job does not show %v", job)
+		}
+	}
+	history, err := jobs.GetHistory(t.Context(), connect.NewRequest(&scorev1.GetHistoryRequest{}))
+	if err != nil || len(history.Msg.GetJobs()) != 0 {
+		t.Errorf("history %v, %v", history, err)
+	}
+	channels, err := jobs.ListChannels(t.Context(), connect.NewRequest(&scorev1.ListChannelsRequest{}))
+	if err != nil || len(channels.Msg.GetChannels()) != 0 || len(channels.Msg.GetSilent()) != 0 {
+		t.Errorf("channels %v, %v", channels, err)
+	}
+	_, channelErr := jobs.ListChannels(t.Context(), connect.NewRequest(&scorev1.ListChannelsRequest{JobId: 1}))
+	users, err := service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{}))
+	if err != nil || len(users.Msg.GetUsers()) != 1 || users.Msg.GetUsers()[0].GetUid() != uint32(os.Getuid()) {
+		t.Errorf("users %v, %v", users, err)
+	}
+	_, userErr := service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{User: "0"}))
+	_, roleErr := service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{
+		User: "65534", Values: &scorev1.User{Role: scorev1.Role_ROLE_ADMIN}, Fields: []string{"role"}}))
 	_, cancelErr := jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1}))
 	_, signalErr := jobs.SignalJob(t.Context(), connect.NewRequest(&scorev1.SignalJobRequest{JobId: 1, Signal: 9}))
 	_, setErr := service.SetSettings(t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{}))
 	stream := jobs.Attach(t.Context())
 	_ = stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: &scorev1.AttachRequest_Open{JobId: 1}}})
 	_, attachErr := stream.Receive()
-	for what, err := range map[string]error{"cancel": cancelErr, "signal": signalErr, "set": setErr, "attach": attachErr} {
+	for what, err := range map[string]error{"cancel": cancelErr, "signal": signalErr, "set": setErr, "attach": attachErr, "channels": channelErr, "other users": userErr, "own role": roleErr} {
 		if connect.CodeOf(err) != connect.CodePermissionDenied {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -252,6 +282,74 @@ func TestAsNobody(t *testing.T) {
 	}
 	if _, err := jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1 + own.Msg.GetJobId()})); connect.CodeOf(err) != connect.CodeNotFound {
 		t.Errorf("cancel of an unknown job: %v", err)
+	}
+}
+
+// An operator does to others' jobs what their owners may, and no more; what a
+// role is worth is decided anew with every call.
+func TestOperators(t *testing.T) {
+	c := newCluster(t)
+	a := c.join("n1", printing())
+	spec := goodSpec()
+	spec.Tasks, spec.Detached = 1, true
+	c.submit(spec)
+	a.launch()
+	set := func(values *scorev1.User, fields ...string) (*scorev1.User, error) {
+		r, err := c.service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{User: "65534", Values: values, Fields: fields}))
+		if err != nil {
+			return nil, err
+		}
+		return r.Msg.GetUser(), nil
+	}
+	if u, err := set(&scorev1.User{Role: scorev1.Role_ROLE_OPERATOR, Share: 7}, "role", "share"); err != nil || u.GetRole() != scorev1.Role_ROLE_OPERATOR || u.GetShare() != 7 {
+		t.Fatalf("%v, %v", u, err)
+	}
+	c.asNobody(t, "TestAsOperator")
+	for name, values := range map[string]*scorev1.User{
+		"role": {Role: 9}, "share": {}, "time": {Limits: &scorev1.UserLimits{TimeNanos: -1}}, "colour": {},
+	} {
+		if u, err := set(values, name); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Errorf("%s: %v, %v", name, u, err)
+		}
+	}
+	for user, code := range map[string]connect.Code{"": connect.CodeInvalidArgument, "no such user here": connect.CodeNotFound, "0": connect.CodeInvalidArgument} {
+		_, err := c.service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{User: user, Values: &scorev1.User{Role: scorev1.Role_ROLE_USER}, Fields: []string{"role"}}))
+		if connect.CodeOf(err) != code {
+			t.Errorf("user %q: %v", user, err)
+		}
+	}
+}
+
+// TestAsOperator is the other side of TestOperators.
+func TestAsOperator(t *testing.T) {
+	socket := os.Getenv("RPC_TEST_SOCKET")
+	if socket == "" {
+		return // it has a part only in its parent's process
+	}
+	c := &cluster{t: t, socket: socket}
+	client := &http.Client{Transport: h2cTransport(c.dial)}
+	defer client.CloseIdleConnections()
+	jobs := scorev1connect.NewJobServiceClient(client, "http://users")
+	service := scorev1connect.NewClusterServiceClient(client, "http://users")
+	got, err := jobs.ListJobs(t.Context(), connect.NewRequest(&scorev1.ListJobsRequest{}))
+	if err != nil || len(got.Msg.GetJobs()) != 1 || got.Msg.GetJobs()[0].GetSpec().GetArgv() == nil {
+		t.Errorf("jobs %v, %v", got, err)
+	}
+	if _, err := jobs.SignalJob(t.Context(), connect.NewRequest(&scorev1.SignalJobRequest{JobId: 1, Signal: 10})); err != nil {
+		t.Errorf("signal: %v", err)
+	}
+	if users, err := service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{User: "0"})); err != nil || len(users.Msg.GetUsers()) != 1 {
+		t.Errorf("users %v, %v", users, err)
+	}
+	_, setErr := service.SetSettings(t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{}))
+	_, roleErr := service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{User: "65534", Values: &scorev1.User{Role: scorev1.Role_ROLE_ADMIN}, Fields: []string{"role"}}))
+	for what, err := range map[string]error{"settings": setErr, "role": roleErr} {
+		if connect.CodeOf(err) != connect.CodePermissionDenied {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1})); err != nil {
+		t.Errorf("cancel: %v", err)
 	}
 }
 

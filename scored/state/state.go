@@ -89,6 +89,15 @@ func (s *State) Jobs() []*Job {
 	return slices.SortedFunc(maps.Values(s.jobs), func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
 }
 
+// Finished are the jobs that are done, in the order of their ends.
+func (s *State) Finished() []*Job {
+	jobs := make([]*Job, len(s.finished))
+	for i, id := range s.finished {
+		jobs[i] = s.jobs[id]
+	}
+	return jobs
+}
+
 // Nodes are all nodes by name.
 func (s *State) Nodes() []*Node {
 	return slices.SortedFunc(maps.Values(s.nodes), func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })

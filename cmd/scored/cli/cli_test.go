@@ -62,6 +62,22 @@ func exampleJobs() []*scorev1.Job {
 	}
 }
 
+func exampleUsers(name string) ([]*scorev1.User, error) {
+	ann := &scorev1.User{
+		Uid: 1000, Name: "ann", Role: scorev1.Role_ROLE_OPERATOR, Share: 200, CpuMicros: 7.2e9, HeldMicros: 7.3e9, RecentMicros: 1e9,
+		JobsEnded: 12, Jobs: 3, Running: 2, Cpus: 16, Points: 7200,
+		Limits: &scorev1.UserLimits{Running: 2, MemoryPerNodeBytes: 2 << 30, TimeNanos: 12 * 3600 * 1e9},
+	}
+	bob := &scorev1.User{Uid: 1001, Name: "bob", Role: scorev1.Role_ROLE_USER, Share: 100}
+	switch name {
+	case "ann":
+		return []*scorev1.User{ann}, nil
+	case "bob":
+		return []*scorev1.User{bob}, nil
+	}
+	return []*scorev1.User{ann, bob}, nil
+}
+
 func exampleNodes() []*scorev1.Node {
 	return []*scorev1.Node{
 		{Name: "n1", Address: "127.0.0.1:7421", Cpus: 8, MemoryBytes: 16 << 30, MemoryUsedBytes: 3 << 29, Jobs: 2, Up: true, Version: "v1", ClockErrorNanos: 8_300, RoundTripNanos: 120_000},
@@ -134,6 +150,21 @@ func example(t *testing.T) clienttest.Daemon {
 		},
 		Wait:  find,
 		Nodes: exampleNodes,
+		History: func(r *scorev1.GetHistoryRequest) (*scorev1.GetHistoryResponse, error) {
+			if r.GetUser() == "ann" && (r.GetLimit() != 3 || r.GetSinceNanos() != at(0)-at(0)%(24*3600*1e9)) {
+				t.Errorf("GetHistory(%v)", r)
+			}
+			return &scorev1.GetHistoryResponse{Jobs: exampleJobs()[2:]}, nil
+		},
+		Users: exampleUsers,
+		SetUser: func(r *scorev1.SetUserRequest) error {
+			v := r.GetValues()
+			if r.GetUser() != "ann" || strings.Join(r.GetFields(), ",") != "role,share,jobs,memory,time" || v.GetRole() != scorev1.Role_ROLE_OPERATOR ||
+				v.GetShare() != 200 || v.GetLimits().GetJobs() != 0 || v.GetLimits().GetMemoryPerNodeBytes() != 2<<30 || v.GetLimits().GetTimeNanos() != 12*3600*1e9 {
+				t.Errorf("SetUser(%v)", r)
+			}
+			return nil
+		},
 		Settings: func() *scorev1.Settings {
 			return &scorev1.Settings{SliceNanos: 1e8, MaxRows: 8, DefaultMemoryPerCpuBytes: 64 << 20}
 		},
@@ -188,6 +219,8 @@ func TestOutput(t *testing.T) {
 		"top --once", "top --once --sort messages", "top --once --sort colour", "top --interval 1ms", "top --once --json",
 		"metrics", "metrics --json", "metrics switch", "metrics switch --job 3 --node n1 --json",
 		"config get", "config get slice", "config get --json",
+		"user list", "user list --json", "user show ann", "user show bob --json",
+		"history", "history --user ann -n 3 --since 2026-09-21", "history --json",
 		"version", "version --json",
 	} {
 		code, out, errs := scored(socket, strings.Fields(line)...)
@@ -266,10 +299,21 @@ func TestActions(t *testing.T) {
 		"config set slice 0s":       {1, "scored: slice \"0s\": write a time with its unit, as in 10ms or 1s\n"},
 		"config set max_rows 0":     {1, "scored: max_rows \"0\": it must be at least 1\n"},
 		"config set memory_per_cpu": {1, "scored: name a setting and its new value, as in: scored config set slice 10ms\n"},
-		"config set color blue":     {1, "scored: there is no setting \"color\": it is slice, max_rows, memory_per_cpu\n"},
-		"config get color":          {1, "scored: there is no setting \"color\": it is slice, max_rows, memory_per_cpu\n"},
-		"job list --nosuch":         {1, "scored: unknown flag: --nosuch\n"},
-		"nosuch":                    {1, "scored: unknown command \"nosuch\" for \"scored\"\n"},
+		"config set color blue":     {1, "scored: there is no setting \"color\": it is slice, max_rows, memory_per_cpu, usage_half_life, fair_share\n"},
+		"config get color":          {1, "scored: there is no setting \"color\": it is slice, max_rows, memory_per_cpu, usage_half_life, fair_share\n"},
+		"user set ann role=operator share=200 jobs=none memory=2G time=12h": {},
+		"user set ann":                  {1, "scored: name a user and what to set, as in: scored user set ann share=200 cpus=64\n"},
+		"user set ann colour=blue":      {1, "scored: a user has no \"colour\": it is role, share, jobs, running, cpus, memory, time\n"},
+		"user set ann role=king":        {1, "scored: role \"king\": it is user, operator or admin\n"},
+		"user set ann role=unspecified": {1, "scored: role \"unspecified\": it is user, operator or admin\n"},
+		"user set ann jobs=x":           {1, "scored: jobs \"x\": write a number above 0, or none\n"},
+		"user set ann time=9":           {1, "scored: time \"9\": write a time with its unit, as in 90m or 12h, or none\n"},
+		"user show":                     {1, "scored: name one user\n"},
+		"history --since tomorrow":      {1, "scored: --since \"tomorrow\": write a time ago as in 90m, a day as in 2026-01-31, or 2026-01-31T12:00:00\n"},
+		"config set fair_share x":       {1, "scored: fair_share \"x\": write a number of points, or default\n"},
+		"config set usage_half_life 9":  {1, "scored: usage_half_life \"9\": write a time with its unit, as in 24h, or default\n"},
+		"job list --nosuch":             {1, "scored: unknown flag: --nosuch\n"},
+		"nosuch":                        {1, "scored: unknown command \"nosuch\" for \"scored\"\n"},
 	} {
 		code, out, errs := scored(socket, strings.Fields(line)...)
 		if code != want.code || errs != want.errs || out != "" {

@@ -78,3 +78,35 @@ func (c *caller) completeNodes(command *cobra.Command, _ []string, _ string) ([]
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
+
+// completeUsers offers the names of users, then what can be set of one; whatever
+// goes wrong, there are none.
+func (c *caller) completeUsers(command *cobra.Command, arguments []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(arguments) > 0 {
+		if command.Name() != "set" {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		fields := make([]cobra.Completion, 0, len(userFields))
+		for _, field := range userFields {
+			fields = append(fields, cobra.CompletionWithDesc(field.key+"=", field.about))
+		}
+		return fields, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
+	defer cancel()
+	command.SetContext(ctx)
+	daemon, err := c.dial(command)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer daemon.Close()
+	users, err := listUsers(command, daemon, "")
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := make([]cobra.Completion, 0, len(users))
+	for _, u := range users {
+		names = append(names, u.GetName())
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -10,6 +10,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"score/cmd/scrun/options"
 	"score/scored/api/scorev1"
@@ -69,7 +70,50 @@ var settings = []setting{
 			return err
 		},
 	},
+	{
+		key: "usage_half_life", field: "usage_half_life_nanos", about: "after what time half of what users have used is forgotten (24h, or default: a week)",
+		show: func(s *scorev1.Settings) string {
+			if s.GetUsageHalfLifeNanos() == 0 {
+				return usual
+			}
+			return time.Duration(s.GetUsageHalfLifeNanos()).String()
+		},
+		read: func(s *scorev1.Settings, text string) error {
+			if text == usual {
+				return nil
+			}
+			half, err := time.ParseDuration(text)
+			if err != nil || half <= 0 {
+				return errors.New("write a time with its unit, as in 24h, or default")
+			}
+			s.UsageHalfLifeNanos = half.Nanoseconds()
+			return nil
+		},
+	},
+	{
+		key: "fair_share", field: "fair_share_points", about: "most points of priority for having used little of one's share (0: none, or default: 14400)",
+		show: func(s *scorev1.Settings) string {
+			if s.FairSharePoints == nil {
+				return usual
+			}
+			return strconv.Itoa(int(s.GetFairSharePoints()))
+		},
+		read: func(s *scorev1.Settings, text string) error {
+			if text == usual {
+				return nil
+			}
+			points, err := strconv.ParseUint(text, 10, 32)
+			if err != nil {
+				return errors.New("write a number of points, or default")
+			}
+			s.FairSharePoints = proto.Uint32(uint32(points))
+			return nil
+		},
+	},
 }
+
+// usual is the word for a setting that nobody has changed.
+const usual = "default"
 
 // equalShare is the word for a default of memory that follows the nodes' sizes.
 const equalShare = "share"
@@ -139,11 +183,13 @@ func printSettings(out io.Writer, shown []setting, values *scorev1.Settings) err
 
 func printSettingsJSON(out io.Writer, values *scorev1.Settings) error {
 	return printJSON(out, struct {
-		Schema       int    `json:"schema"`
-		SliceNanos   int64  `json:"slice_nanos"`
-		MaxRows      uint32 `json:"max_rows"`
-		MemoryPerCPU uint64 `json:"memory_per_cpu_bytes"`
-	}{schema, values.GetSliceNanos(), values.GetMaxRows(), values.GetDefaultMemoryPerCpuBytes()})
+		Schema       int     `json:"schema"`
+		SliceNanos   int64   `json:"slice_nanos"`
+		MaxRows      uint32  `json:"max_rows"`
+		MemoryPerCPU uint64  `json:"memory_per_cpu_bytes"`
+		HalfLife     int64   `json:"usage_half_life_nanos"` // 0: the default
+		FairShare    *uint32 `json:"fair_share_points"`     // null: the default
+	}{schema, values.GetSliceNanos(), values.GetMaxRows(), values.GetDefaultMemoryPerCpuBytes(), values.GetUsageHalfLifeNanos(), values.FairSharePoints})
 }
 
 func configSetCommand(c *caller) *cobra.Command {

@@ -34,7 +34,11 @@ type Daemon struct {
 	Wait     func(id uint64) (*scorev1.Job, error)
 	Channels func(*scorev1.ListChannelsRequest) (*scorev1.ListChannelsResponse, error)
 
+	History func(*scorev1.GetHistoryRequest) (*scorev1.GetHistoryResponse, error)
+
 	Nodes    func() []*scorev1.Node
+	Users    func(name string) ([]*scorev1.User, error)
+	SetUser  func(*scorev1.SetUserRequest) error
 	Settings func() *scorev1.Settings
 	Set      func(*scorev1.SetSettingsRequest) error
 	Switches func(*scorev1.SwitchMetricsRequest) *scorev1.SwitchMetricsResponse
@@ -207,6 +211,13 @@ func (j jobs) WaitJob(ctx context.Context, r *connect.Request[scorev1.WaitJobReq
 	return reply(&scorev1.WaitJobResponse{Job: job}, err)
 }
 
+func (j jobs) GetHistory(ctx context.Context, r *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error) {
+	if j.daemon.History == nil {
+		return j.UnimplementedJobServiceHandler.GetHistory(ctx, r)
+	}
+	return reply(j.daemon.History(r.Msg))
+}
+
 // nodes implements the service of the cluster.
 type nodes struct {
 	scorev1connect.UnimplementedClusterServiceHandler
@@ -218,6 +229,21 @@ func (n nodes) ListNodes(ctx context.Context, r *connect.Request[scorev1.ListNod
 		return n.UnimplementedClusterServiceHandler.ListNodes(ctx, r)
 	}
 	return reply(&scorev1.ListNodesResponse{Nodes: n.daemon.Nodes()}, nil)
+}
+
+func (n nodes) ListUsers(ctx context.Context, r *connect.Request[scorev1.ListUsersRequest]) (*connect.Response[scorev1.ListUsersResponse], error) {
+	if n.daemon.Users == nil {
+		return n.UnimplementedClusterServiceHandler.ListUsers(ctx, r)
+	}
+	users, err := n.daemon.Users(r.Msg.GetUser())
+	return reply(&scorev1.ListUsersResponse{Users: users}, err)
+}
+
+func (n nodes) SetUser(ctx context.Context, r *connect.Request[scorev1.SetUserRequest]) (*connect.Response[scorev1.SetUserResponse], error) {
+	if n.daemon.SetUser == nil {
+		return n.UnimplementedClusterServiceHandler.SetUser(ctx, r)
+	}
+	return reply(&scorev1.SetUserResponse{}, n.daemon.SetUser(r.Msg))
 }
 
 func (n nodes) GetSettings(ctx context.Context, r *connect.Request[scorev1.GetSettingsRequest]) (*connect.Response[scorev1.GetSettingsResponse], error) {

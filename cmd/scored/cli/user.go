@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"score/cmd/scrun/options"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+func userCommand(c *caller) *cobra.Command {
+	return parent("user", "list users, and set what they may do and have",
+		userListCommand(c), userShowCommand(c), userSetCommand(c))
+}
+
+// none is the word for no limit.
+const none = "none"
+
+// userField is one thing of a user that can be set.
+type userField struct {
+	key   string // also its name in the request
+	about string
+	show  func(*scorev1.User) string
+	read  func(*scorev1.User, string) error
+}
+
+// userFields is the table of them all.
+var userFields = []userField{
+	{
+		key: "role", about: "user; operator (may do to everybody's jobs what their owners may); admin (may also change users and settings)",
+		show: func(u *scorev1.User) string { return roleWord(u.GetRole()) },
+		read: func(u *scorev1.User, text string) error {
+			role := scorev1.Role_value["ROLE_"+strings.ToUpper(text)]
+			if role == 0 || text != strings.ToLower(text) {
+				return errors.New("it is user, operator or admin")
+			}
+			u.Role = scorev1.Role(role)
+			return nil
+		},
+	},
+	{
+		key: "share", about: "part of the cluster, beside the shares of the others (100 unless set)",
+		show: func(u *scorev1.User) string { return strconv.Itoa(int(u.GetShare())) },
+		read: func(u *scorev1.User, text string) (err error) { u.Share, err = options.ParseCount(text); return err },
+	},
+	{
+		key: "jobs", about: "most jobs that wait or run",
+		show: func(u *scorev1.User) string { return limitWord(uint64(u.GetLimits().GetJobs())) },
+		read: func(u *scorev1.User, text string) error { return readLimit(&u.GetLimits().Jobs, text) },
+	},
+	{
+		key: "running", about: "most jobs that run at once; more wait",
+		show: func(u *scorev1.User) string { return limitWord(uint64(u.GetLimits().GetRunning())) },
+		read: func(u *scorev1.User, text string) error { return readLimit(&u.GetLimits().Running, text) },
+	},
+	{
+		key: "cpus", about: "most CPUs of all that run; more wait",
+		show: func(u *scorev1.User) string { return limitWord(uint64(u.GetLimits().GetCpus())) },
+		read: func(u *scorev1.User, text string) error { return readLimit(&u.GetLimits().Cpus, text) },
+	},
+	{
+		key: "memory", about: "most memory of a job on each node (512M, 2G)",
+		show: func(u *scorev1.User) string {
+			if most := u.GetLimits().GetMemoryPerNodeBytes(); most > 0 {
+				return shortBytes(most)
+			}
+			return none
+		},
+		read: func(u *scorev1.User, text string) (err error) {
+			if text == none {
+				return nil
+			}
+			u.GetLimits().MemoryPerNodeBytes, err = options.ParseBytes(text)
+			return err
+		},
+	},
+	{
+		key: "time", about: "most run time of a job, and that of a job without --time (90m, 12h)",
+		show: func(u *scorev1.User) string {
+			if most := u.GetLimits().GetTimeNanos(); most > 0 {
+				return clockTime(time.Duration(most))
+			}
+			return none
+		},
+		read: func(u *scorev1.User, text string) error {
+			if text == none {
+				return nil
+			}
+			most, err := time.ParseDuration(text)
+			if err != nil || most <= 0 {
+				return errors.New("write a time with its unit, as in 90m or 12h, or none")
+			}
+			u.GetLimits().TimeNanos = most.Nanoseconds()
+			return nil
+		},
+	},
+}
+
+func readLimit(to *uint32, text string) error {
+	if text == none {
+		*to = 0
+		return nil
+	}
+	n, err := options.ParseCount(text)
+	if err != nil || n > math.MaxInt32 {
+		return errors.New("write a number above 0, or none")
+	}
+	*to = n
+	return nil
+}
+
+func limitWord(n uint64) string {
+	if n == 0 {
+		return none
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+func roleWord(role scorev1.Role) string {
+	return strings.ToLower(strings.TrimPrefix(role.String(), "ROLE_"))
+}
+
+func userFieldsHelp() string {
+	var out strings.Builder
+	for _, field := range userFields {
+		fmt.Fprintf(&out, "  %-8s %s\n", field.key, field.about)
+	}
+	return out.String()
+}
+
+func findUserField(key string) (userField, error) {
+	keys := make([]string, 0, len(userFields))
+	for _, field := range userFields {
+		if field.key == key {
+			return field, nil
+		}
+		keys = append(keys, field.key)
+	}
+	return userField{}, fmt.Errorf("a user has no %q: it is %s", key, strings.Join(keys, ", "))
+}
+
+func listUsers(command *cobra.Command, daemon *client.Client, name string) ([]*scorev1.User, error) {
+	reply, err := daemon.Cluster.ListUsers(command.Context(), connect.NewRequest(&scorev1.ListUsersRequest{User: name}))
+	if err != nil {
+		return nil, err
+	}
+	return reply.Msg.GetUsers(), nil
+}
+
+func userListCommand(c *caller) *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list the users and what they have used",
+		Long: `Lists the users who were set or have used the cluster, with their present jobs
+and what they have used: CPU TIME is the time that their ranks ran; HELD is CPUs
+given to their jobs, times the time that these were on; RECENT is what of HELD
+has not been forgotten (half of it is after each usage_half_life of 'scored
+config'); POINTS are what is added to the priority of their jobs because they
+have used little of their share. Operators see everybody, others themselves.`,
+		Args: cobra.NoArgs,
+		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
+			users, err := listUsers(command, daemon, "")
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printUsersJSON(command.OutOrStdout(), users)
+			}
+			return printUsers(command.OutOrStdout(), users)
+		}),
+	}
+	addJSON(command, &asJSON)
+	return command
+}
+
+func printUsers(out io.Writer, users []*scorev1.User) error {
+	t := newTable(out, "USER", "ROLE", "SHARE", "JOBS", "RUNNING", "CPUS", "CPU TIME", "HELD", "RECENT", "POINTS")
+	for _, u := range users {
+		t.row(printable(u.GetName()), roleWord(u.GetRole()), strconv.Itoa(int(u.GetShare())),
+			strconv.Itoa(int(u.GetJobs())), strconv.Itoa(int(u.GetRunning())), strconv.Itoa(int(u.GetCpus())),
+			microTime(u.GetCpuMicros()), microTime(u.GetHeldMicros()), microTime(u.GetRecentMicros()), strconv.Itoa(int(u.GetPoints())))
+	}
+	return t.flush()
+}
+
+// microTime shows microseconds of CPUs for people.
+func microTime(micros uint64) string {
+	return shortTime(time.Duration(min(micros, math.MaxInt64/1000)) * time.Microsecond)
+}
+
+func userShowCommand(c *caller) *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use:               "show USER",
+		Short:             "show a user, what he may have and has used",
+		Args:              needs(1, "one user"),
+		ValidArgsFunction: c.completeUsers,
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			users, err := listUsers(command, daemon, arguments[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printUsersJSON(command.OutOrStdout(), users)
+			}
+			return printUser(command.OutOrStdout(), users[0])
+		}),
+	}
+	addJSON(command, &asJSON)
+	return command
+}
+
+func printUser(out io.Writer, u *scorev1.User) error {
+	t := newTable(out)
+	t.row("user", fmt.Sprintf("%s (%d)", printable(u.GetName()), u.GetUid()))
+	for _, field := range userFields[:2] {
+		t.row(field.key, field.show(u))
+	}
+	for _, field := range userFields[2:] {
+		t.row("most "+field.key, field.show(u))
+	}
+	t.row("jobs", fmt.Sprintf("%d, of which %d run on %d CPUs; %d have ended", u.GetJobs(), u.GetRunning(), u.GetCpus(), u.GetJobsEnded()))
+	t.row("CPU time", microTime(u.GetCpuMicros()))
+	t.row("held", microTime(u.GetHeldMicros())+" of CPUs, recently "+microTime(u.GetRecentMicros()))
+	t.row("points", strconv.Itoa(int(u.GetPoints())))
+	return t.flush()
+}
+
+func userSetCommand(c *caller) *cobra.Command {
+	return &cobra.Command{
+		Use:               "set USER NAME=VALUE...",
+		Short:             "set what a user may do and have",
+		Long:              "Sets one or more of a user's properties at once; " + none + " takes a limit away:\n\n" + userFieldsHelp(),
+		Example:           "  scored user set ann share=200 cpus=64 time=12h\n  scored user set bob role=operator",
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: c.completeUsers,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			if len(arguments) < 2 {
+				return errors.New("name a user and what to set, as in: scored user set ann share=200 cpus=64")
+			}
+			request := &scorev1.SetUserRequest{User: arguments[0], Values: &scorev1.User{Limits: &scorev1.UserLimits{}}}
+			for _, argument := range arguments[1:] {
+				key, value, _ := strings.Cut(argument, "=")
+				field, err := findUserField(key)
+				if err != nil {
+					return err
+				}
+				if err := field.read(request.GetValues(), value); err != nil {
+					return fmt.Errorf("%s %q: %w", key, value, err)
+				}
+				request.Fields = append(request.Fields, key)
+			}
+			return c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
+				_, err := daemon.Cluster.SetUser(command.Context(), connect.NewRequest(request))
+				return err
+			})(command, arguments)
+		},
+	}
+}

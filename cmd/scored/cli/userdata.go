@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"io"
+
+	"score/scored/api/scorev1"
+)
+
+// userData is a user as --json prints it. Times of CPUs are microseconds; a
+// limit of 0 is none.
+type userData struct {
+	UID          uint32     `json:"uid"`
+	Name         string     `json:"name"`
+	Role         string     `json:"role"`
+	Share        uint32     `json:"share"`
+	Limits       limitsData `json:"limits"`
+	Jobs         uint32     `json:"jobs"`
+	Running      uint32     `json:"running"`
+	CPUs         uint32     `json:"cpus"`
+	JobsEnded    uint64     `json:"jobs_ended"`
+	CPUMicros    uint64     `json:"cpu_micros"`
+	HeldMicros   uint64     `json:"held_micros"`
+	RecentMicros uint64     `json:"recent_micros"`
+	Points       int32      `json:"points"`
+}
+
+type limitsData struct {
+	Jobs          uint32 `json:"jobs"`
+	Running       uint32 `json:"running"`
+	CPUs          uint32 `json:"cpus"`
+	MemoryPerNode uint64 `json:"memory_per_node_bytes"`
+	TimeNanos     int64  `json:"time_nanos"`
+}
+
+func newUserData(u *scorev1.User) userData {
+	l := u.GetLimits()
+	return userData{
+		UID: u.GetUid(), Name: u.GetName(), Role: roleWord(u.GetRole()), Share: u.GetShare(),
+		Limits: limitsData{l.GetJobs(), l.GetRunning(), l.GetCpus(), l.GetMemoryPerNodeBytes(), l.GetTimeNanos()},
+		Jobs:   u.GetJobs(), Running: u.GetRunning(), CPUs: u.GetCpus(), JobsEnded: u.GetJobsEnded(),
+		CPUMicros: u.GetCpuMicros(), HeldMicros: u.GetHeldMicros(), RecentMicros: u.GetRecentMicros(), Points: u.GetPoints(),
+	}
+}
+
+func printUsersJSON(out io.Writer, users []*scorev1.User) error {
+	list := make([]userData, 0, len(users))
+	for _, u := range users {
+		list = append(list, newUserData(u))
+	}
+	return printJSON(out, struct {
+		Schema int        `json:"schema"`
+		Users  []userData `json:"users"`
+	}{schema, list})
+}

@@ -1,0 +1,188 @@
+package leader
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// CallerOf is the user with the role that the cluster gives, as far as this
+// server knows. Whoever is an administrator by the system is one here.
+func (l *Leader) CallerOf(uid uint32, admin bool) Caller {
+	caller := Caller{UID: uid, Role: scorev1.Role_ROLE_USER}
+	if admin {
+		caller.Role = scorev1.Role_ROLE_ADMIN
+		return caller
+	}
+	l.options.Replica.Read(func(s *state.State) {
+		if record := s.User(uid); record != nil {
+			caller.Role = record.Role
+		}
+	})
+	return caller
+}
+
+// Users tells of all users that the cluster knows, by number; only of the
+// caller unless he is an operator.
+func (l *Leader) Users(ctx context.Context, caller Caller, name string) ([]*scorev1.User, error) {
+	return consult(ctx, l, func(b *brain, answer func([]*scorev1.User, error)) {
+		if !caller.operates() {
+			users := []*scorev1.User{b.userView(b.account(caller.UID, name))}
+			b.call(func(err error) { answer(users, err) })
+			return
+		}
+		all := make(map[uint32]*account)
+		b.look(func(s *state.State) {
+			for _, record := range s.Users() {
+				all[record.UID] = newAccount(record)
+			}
+		})
+		maps.Copy(all, b.accounts)
+		users := make([]*scorev1.User, 0, len(all))
+		for _, uid := range slices.Sorted(maps.Keys(all)) {
+			users = append(users, b.userView(all[uid]))
+		}
+		b.call(func(err error) { answer(users, err) })
+	})
+}
+
+func (b *brain) userView(a *account) *scorev1.User {
+	use := b.gang.OwnerUse(gang.OwnerID(a.uid))
+	view := &scorev1.User{
+		Uid: a.uid, Name: a.name, Role: a.role, Share: a.share, Limits: a.limits,
+		Jobs: uint32(a.jobs), Running: uint32(use.Jobs), Cpus: uint32(use.CPUs), Points: int32(a.points),
+	}
+	b.look(func(s *state.State) {
+		if record := s.User(a.uid); record != nil {
+			view.CpuMicros, view.HeldMicros, view.JobsEnded = record.CPU, record.Held, record.Jobs
+			view.RecentMicros = record.Recent(b.now, state.HalfLifeOf(b.settings))
+		}
+	})
+	return view
+}
+
+// userFields are what SetUser can change.
+var userFields = []string{"role", "share", "jobs", "running", "cpus", "memory", "time"}
+
+// SetUser changes the named fields of a user and gives the user as it is then.
+func (l *Leader) SetUser(ctx context.Context, uid uint32, name string, values *scorev1.User, fields []string) (*scorev1.User, error) {
+	return consult(ctx, l, func(b *brain, answer func(*scorev1.User, error)) {
+		a, err := b.setUser(uid, name, values, fields)
+		if err != nil {
+			answer(nil, err)
+			return
+		}
+		view := b.userView(a)
+		b.call(func(err error) { answer(view, err) })
+	})
+}
+
+func (b *brain) setUser(uid uint32, name string, values *scorev1.User, fields []string) (*account, error) {
+	if len(fields) == 0 {
+		return nil, fmt.Errorf("%w: name what to change: %v", ErrInvalid, userFields)
+	}
+	next := *b.account(uid, name)
+	limits := &scorev1.UserLimits{}
+	if next.limits != nil {
+		limits = proto.Clone(next.limits).(*scorev1.UserLimits)
+	}
+	for _, field := range fields {
+		switch field {
+		case "role":
+			next.role = values.GetRole()
+		case "share":
+			next.share = values.GetShare()
+		case "jobs":
+			limits.Jobs = values.GetLimits().GetJobs()
+		case "running":
+			limits.Running = values.GetLimits().GetRunning()
+		case "cpus":
+			limits.Cpus = values.GetLimits().GetCpus()
+		case "memory":
+			limits.MemoryPerNodeBytes = values.GetLimits().GetMemoryPerNodeBytes()
+		case "time":
+			limits.TimeNanos = values.GetLimits().GetTimeNanos()
+		default:
+			return nil, fmt.Errorf("%w: a user has no %q; there are %v", ErrInvalid, clip(field), userFields)
+		}
+	}
+	if err := checkUser(&next, limits); err != nil {
+		return nil, err
+	}
+	next.name, next.limits, next.kept = name, limits, true
+	b.accounts[uid] = &next
+	b.propose(&statepb.Command{Command: &statepb.Command_SetUser{SetUser: &statepb.SetUser{
+		Uid: uid, Name: name, Role: next.role, Share: next.share, Limits: limits,
+	}}})
+	b.shareOut()
+	return &next, nil
+}
+
+func checkUser(a *account, limits *scorev1.UserLimits) error {
+	switch {
+	case a.role < scorev1.Role_ROLE_USER || a.role > scorev1.Role_ROLE_ADMIN:
+		return fmt.Errorf("%w: there is no role %d", ErrInvalid, a.role)
+	case a.share < 1 || a.share > state.MaxShare:
+		return fmt.Errorf("%w: a share of %d is not between 1 and %d", ErrInvalid, a.share, state.MaxShare)
+	case limits.GetMemoryPerNodeBytes() > gang.MaxMemory:
+		return fmt.Errorf("%w: a limit of %d bytes is more than the most memory there can be, %d", ErrInvalid, limits.GetMemoryPerNodeBytes(), int64(gang.MaxMemory))
+	case limits.GetTimeNanos() < 0 || limits.GetTimeNanos() > int64(gang.MaxTimeLimit):
+		return fmt.Errorf("%w: a limit of %v is not between 0 and %v", ErrInvalid, time.Duration(limits.GetTimeNanos()), gang.MaxTimeLimit)
+	case uint64(limits.GetCpus()) > math.MaxInt32 || uint64(limits.GetRunning()) > math.MaxInt32:
+		return fmt.Errorf("%w: a limit above %d", ErrInvalid, math.MaxInt32)
+	}
+	return nil
+}
+
+// User tells of one user: of oneself, or, to an operator, of anybody.
+func (l *Leader) User(ctx context.Context, caller Caller, uid uint32, name string) (*scorev1.User, error) {
+	if !caller.operates() && caller.UID != uid {
+		return nil, fmt.Errorf("%w: only operators may look at other users", ErrDenied)
+	}
+	return consult(ctx, l, func(b *brain, answer func(*scorev1.User, error)) {
+		a := b.accounts[uid]
+		b.look(func(s *state.State) {
+			if record := s.User(uid); a == nil && record != nil {
+				a = newAccount(record)
+			}
+		})
+		if a == nil {
+			a = b.account(uid, name)
+		}
+		view := b.userView(a)
+		b.call(func(err error) { answer(view, err) })
+	})
+}
+
+// History lists finished jobs, the latest last: the caller's own, or, to an
+// operator, everybody's.
+func (l *Leader) History(ctx context.Context, r *scorev1.GetHistoryRequest, caller Caller) ([]*scorev1.Job, error) {
+	// Only what is committed has ended, but the answer waits for what was decided before.
+	if _, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) {
+		b.call(func(err error) { answer(struct{}{}, err) })
+	}); err != nil {
+		return nil, err
+	}
+	var jobs []*scorev1.Job
+	l.options.Replica.Read(func(s *state.State) {
+		for _, record := range s.Finished() {
+			if record.Ended >= r.GetSinceNanos() && caller.controls(record.User) && (r.GetUser() == "" || r.GetUser() == record.User.GetUser()) {
+				jobs = append(jobs, JobOf(record))
+			}
+		}
+	})
+	if most := int(r.GetLimit()); most > 0 && len(jobs) > most {
+		jobs = jobs[len(jobs)-most:]
+	}
+	return jobs, nil
+}

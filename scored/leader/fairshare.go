@@ -1,0 +1,133 @@
+package leader
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+const (
+	// weighEvery is how often what jobs have used is charged and priorities follow:
+	// often beside the hours in which shares show, seldom enough to cost nothing.
+	weighEvery = 10 * time.Second
+	// MinHalfLife and MaxHalfLife bound after what time half of what was used is
+	// forgotten: what is shorter than weighEvery a few times would be forgotten
+	// before it counts, what is longer than a year is a ban.
+	MinHalfLife = time.Minute
+	MaxHalfLife = 366 * 24 * time.Hour
+	// DefaultFairSharePoints is what having used nothing of one's share is worth:
+	// as many points as ten days have minutes. Shares must outweigh the hours that
+	// jobs age in the queues of those who always have some waiting, and nobody
+	// shall wait behind others for more than days.
+	DefaultFairSharePoints = 10 * 24 * 60
+	// MaxFairSharePoints bounds it, see gang.MaxOwnerPoints.
+	MaxFairSharePoints = gang.MaxOwnerPoints
+)
+
+// weighLater sets the time of the next weighing while there is a job.
+func (b *brain) weighLater() {
+	if b.weighAt == 0 && len(b.jobs) > 0 {
+		b.weighAt = b.now + weighEvery.Nanoseconds()
+		b.timers.add(timer{at: b.weighAt, kind: timerWeigh})
+	}
+}
+
+// weigh charges what was used and lets priorities follow.
+func (b *brain) weigh() {
+	b.weighAt = 0
+	b.weighLater()
+	b.charge()
+	b.shareOut()
+}
+
+// charge commits what jobs have used since they were last charged.
+func (b *brain) charge() {
+	var used []*statepb.JobUsage
+	for _, j := range b.sortedJobs() {
+		if !j.active() || j.state == starting {
+			continue
+		}
+		usage := j.usage()
+		if usage.GetCpuNanos() <= j.charged.GetCpuNanos() && usage.GetRunNanos() <= j.charged.GetRunNanos() {
+			continue
+		}
+		j.charged = usage
+		used = append(used, &statepb.JobUsage{JobId: j.id, Usage: usage})
+	}
+	if len(used) > 0 {
+		b.proposeLazily(&statepb.Command{Command: &statepb.Command_Charge{Charge: &statepb.Charge{Jobs: used}}}, b.now)
+	}
+}
+
+// shareOut tells the matrix of its owners: their limits, and how many points of
+// priority each has for what is left of the share.
+func (b *brain) shareOut() {
+	b.weights()
+	owners := make(map[gang.OwnerID]gang.Owner, len(b.accounts))
+	for uid, a := range b.accounts {
+		owner := gang.Owner{Points: a.points, MaxJobs: int(a.limits.GetRunning()), MaxCPUs: int(a.limits.GetCpus())}
+		if owner != (gang.Owner{}) {
+			owners[gang.OwnerID(uid)] = owner
+		}
+	}
+	if b.gang.SetOwners(owners) {
+		b.placeDirty, b.planDirty = true, true
+	}
+}
+
+// weights gives every user with jobs the points for what is left of the share:
+// 2^(-used/share) of the most there are, where both are parts of what all such
+// users have. Who has used what the share says has half of them, whoever has used
+// nothing all. Points come in a thousand steps, so that the queue is not sorted
+// anew for nothing.
+func (b *brain) weights() {
+	most := fairSharePoints(b.settings)
+	half := state.HalfLifeOf(b.settings)
+	var used, shares float64
+	recent := make(map[uint32]float64, len(b.accounts))
+	b.look(func(s *state.State) {
+		for _, record := range s.Users() {
+			left := float64(record.Recent(b.now, half))
+			recent[record.UID] = left
+			if a := b.accounts[record.UID]; left > 0 && (a == nil || a.jobs == 0) {
+				used += left
+				shares += float64(record.Share)
+			}
+		}
+	})
+	for _, uid := range b.sortedAccounts() {
+		if a := b.accounts[uid]; a.jobs > 0 {
+			used += recent[uid]
+			shares += float64(a.share)
+		}
+	}
+	for uid, a := range b.accounts {
+		a.points = 0
+		if most == 0 || a.jobs == 0 {
+			continue
+		}
+		part := 1.0
+		if used > 0 {
+			part = math.Exp2(-recent[uid] / used * shares / float64(a.share))
+		}
+		a.points = int(math.Round(part*pointSteps)) * most / pointSteps
+	}
+}
+
+// pointSteps is how finely points tell how much was used.
+const pointSteps = 1000
+
+func fairSharePoints(s *scorev1.Settings) int {
+	if s.FairSharePoints == nil {
+		return DefaultFairSharePoints
+	}
+	return int(s.GetFairSharePoints())
+}
+
+func (b *brain) sortedAccounts() []uint32 { return slices.Sorted(maps.Keys(b.accounts)) }

@@ -1,0 +1,63 @@
+package leader
+
+import "score/scored/api/scorev1"
+
+// Caller is who asks, as the kernel told.
+type Caller struct {
+	UID uint32
+	// Role is what the cluster lets the user do beside using one's own jobs.
+	Role scorev1.Role
+}
+
+// operates tells whether the caller may do to any job what its owner may.
+func (c Caller) operates() bool { return c.Role >= scorev1.Role_ROLE_OPERATOR }
+
+func (c Caller) controls(owner *scorev1.Identity) bool {
+	return c.operates() || c.UID == owner.GetUid()
+}
+
+// What others may see of a job is what they need to know why the cluster is
+// busy: its number, name, user, state and size, where it runs, how much it has
+// used, and its exit code. What the program is told and what it says stays
+// with its owner and operators: command line, environment, directory and file
+// names, the sentence of its end, its processes, its channels, its output.
+
+// seen is the job as the caller may see it.
+func seen(job *scorev1.Job, caller Caller) *scorev1.Job {
+	if job == nil || caller.controls(job.GetUser()) {
+		return job
+	}
+	return &scorev1.Job{
+		Id: job.GetId(), Spec: publicSpec(job.GetSpec()),
+		User:  &scorev1.Identity{Uid: job.GetUser().GetUid(), User: job.GetUser().GetUser()},
+		State: job.GetState(), SubmittedNanos: job.GetSubmittedNanos(), StartedNanos: job.GetStartedNanos(),
+		EndedNanos: job.GetEndedNanos(), Row: job.GetRow(), AlsoRows: job.GetAlsoRows(), Places: job.GetPlaces(),
+		Verdict: publicVerdict(job.GetVerdict()), Usage: job.GetUsage(), WaitingFor: job.GetWaitingFor(),
+		ParentJob: job.GetParentJob(), Idle: publicIdleness(job.GetIdle()),
+	}
+}
+
+// publicIdleness says that the job is idle, but not what its ranks wait for.
+func publicIdleness(i *scorev1.Idleness) *scorev1.Idleness {
+	if i == nil {
+		return nil
+	}
+	return &scorev1.Idleness{SinceNanos: i.GetSinceNanos(), DeadlockedNanos: i.GetDeadlockedNanos()}
+}
+
+// publicSpec is the size of what was asked for.
+func publicSpec(spec *scorev1.JobSpec) *scorev1.JobSpec {
+	return &scorev1.JobSpec{
+		Name: spec.GetName(), Tasks: spec.GetTasks(), Nodes: spec.GetNodes(), CpusPerTask: spec.GetCpusPerTask(),
+		MemoryPerNodeBytes: spec.GetMemoryPerNodeBytes(), Priority: spec.GetPriority(), Exclusive: spec.GetExclusive(),
+		Oversubscribe: spec.GetOversubscribe(), TimeLimitNanos: spec.GetTimeLimitNanos(),
+		Detached: spec.GetDetached(), NodeList: spec.GetNodeList(), ChannelsPerTask: spec.GetChannelsPerTask(),
+	}
+}
+
+func publicVerdict(v *scorev1.Verdict) *scorev1.Verdict {
+	if v == nil {
+		return nil
+	}
+	return &scorev1.Verdict{Reason: v.GetReason(), ExitCode: v.GetExitCode(), Rank: v.GetRank(), Node: v.GetNode()}
+}

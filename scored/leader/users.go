@@ -1,0 +1,103 @@
+package leader
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/api/scorev1"
+	"score/scored/state"
+)
+
+const (
+	// maxJobsOfOne is how many jobs a user of whom nobody said otherwise may have
+	// that wait or run: three quarters of what the cluster keeps, so that one user's
+	// burst never shuts the others out.
+	maxJobsOfOne = state.MaxUnfinished / 4 * 3
+)
+
+// account is the brain's picture of a user.
+type account struct {
+	uid    uint32
+	name   string
+	role   scorev1.Role
+	share  uint32
+	limits *scorev1.UserLimits
+	kept   bool // the state has a record
+	jobs   int  // that wait or run, without those that were spawned
+	points int  // of priority
+}
+
+// newAccount is the picture of a record of the state.
+func newAccount(record *state.User) *account {
+	return &account{uid: record.UID, name: record.Name, role: record.Role, share: record.Share, limits: record.Limits, kept: true}
+}
+
+// account is that of a user; of one who has no jobs and of whom nobody said
+// anything it is not kept.
+func (b *brain) account(uid uint32, name string) *account {
+	if a := b.accounts[uid]; a != nil {
+		return a
+	}
+	a := newAccount(state.DefaultUser(uid, name))
+	a.kept = false
+	return a
+}
+
+// owns counts a user's jobs; change is 1 or -1.
+func (b *brain) owns(j *job, change int) {
+	if j.parents != 0 {
+		return
+	}
+	a := b.account(j.user.GetUid(), j.user.GetUser())
+	a.jobs += change
+	b.accounts[a.uid] = a
+	if a.jobs == 0 && !a.kept {
+		delete(b.accounts, a.uid) // whoever has used something is in the state
+	}
+}
+
+// withinLimits refuses a job that is beyond its user's limits, and says by how much. A
+// job that asks for nothing gets no more than its user may have.
+func (b *brain) withinLimits(j *job) error {
+	a := b.account(j.user.GetUid(), j.user.GetUser())
+	most, limits := a.maxJobs(), a.limits
+	spec := j.spec
+	cpus := uint64(spec.GetTasks()) * uint64(max(spec.GetCpusPerTask(), 1))
+	switch {
+	case a.jobs >= most:
+		return limitError("%d of your jobs wait or run already, and you may have %d; wait until some have ended", a.jobs, most)
+	case limits.GetCpus() > 0 && cpus > uint64(limits.GetCpus()) && !spec.GetOversubscribe():
+		return limitError("the job asks for %d CPUs, %d more than your limit of %d", cpus, cpus-uint64(limits.GetCpus()), limits.GetCpus())
+	case limits.GetMemoryPerNodeBytes() > 0 && spec.GetMemoryPerNodeBytes() > limits.GetMemoryPerNodeBytes():
+		return limitError("the job asks for %s on each node, %s more than your limit of %s", memoryText(asInt(spec.GetMemoryPerNodeBytes())),
+			memoryText(asInt(spec.GetMemoryPerNodeBytes()-limits.GetMemoryPerNodeBytes())), memoryText(asInt(limits.GetMemoryPerNodeBytes())))
+	case limits.GetTimeNanos() > 0 && spec.GetTimeLimitNanos() > limits.GetTimeNanos():
+		return limitError("the job asks for a run time of %v, %v more than your limit of %v", time.Duration(spec.GetTimeLimitNanos()),
+			time.Duration(spec.GetTimeLimitNanos()-limits.GetTimeNanos()), time.Duration(limits.GetTimeNanos()))
+	}
+	if limits.GetTimeNanos() > 0 && spec.GetTimeLimitNanos() == 0 {
+		spec = proto.Clone(spec).(*scorev1.JobSpec)
+		spec.TimeLimitNanos = limits.GetTimeNanos()
+		j.spec, j.listed = spec, listedSpec(spec)
+	}
+	return nil
+}
+
+func limitError(format string, args ...any) error {
+	return fmt.Errorf("%w: %s; an administrator can change limits with 'scored user set'", ErrImpossible, fmt.Sprintf(format, args...))
+}
+
+func asInt(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+
+func (a *account) maxJobs() int {
+	switch {
+	case a.limits.GetJobs() > 0:
+		return int(a.limits.GetJobs())
+	case a.role >= scorev1.Role_ROLE_OPERATOR:
+		return state.MaxUnfinished
+	}
+	return maxJobsOfOne
+}

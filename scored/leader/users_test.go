@@ -1,0 +1,328 @@
+package leader
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/api/scorev1"
+	"score/scored/state"
+)
+
+// What a stranger is told of a job holds nothing that its owner would mind, and
+// its owner and operators are told all; while it runs, and when it is done.
+func TestWhatOthersSee(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		spec := jobSpec(1)
+		spec.Name, spec.Argv, spec.WorkDir = "ocean", []string{"secret-program"}, "/secret-dir"
+		spec.Env, spec.StdoutPattern, spec.StderrPattern, spec.StdinPattern = []string{"KEY=secret-env"}, "secret-out", "secret-err", "secret-in"
+		id, err := l.Submit(t.Context(), spec, &scorev1.Identity{Uid: 7, Gid: 7, Groups: []uint32{4711}, User: "ada"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tell(t, l, "n1", link, prepared(id), launched(id, 1))
+		operator := Caller{UID: 8, Role: scorev1.Role_ROLE_OPERATOR}
+		look := func(caller Caller) string {
+			var all strings.Builder
+			jobs, err := l.Jobs(t.Context(), true, "", caller)
+			one, oneErr := l.Job(t.Context(), id, caller)
+			why, whyErr := l.Explain(t.Context(), id, caller)
+			matrix, matrixErr := l.Matrix(t.Context())
+			top, topErr := l.Top(t.Context())
+			if err := errors.Join(err, oneErr, whyErr, matrixErr, topErr); err != nil || len(jobs) != 1 {
+				t.Fatalf("%d jobs, %v", len(jobs), err)
+			}
+			for _, m := range []proto.Message{jobs[0], one, why, matrix, top} {
+				all.WriteString(m.(interface{ String() string }).String())
+			}
+			if state := one.GetJob().GetState(); state == done {
+				waited, err := l.Wait(t.Context(), id, caller)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all.WriteString(waited.String())
+			}
+			return all.String()
+		}
+		check := func(when string) {
+			t.Helper()
+			synctest.Wait()
+			if text := look(stranger); strings.Contains(text, "secret") || strings.Contains(text, "4711") {
+				t.Errorf("%s a stranger sees %s", when, text)
+			} else if !strings.Contains(text, "ocean") || !strings.Contains(text, "ada") {
+				t.Errorf("%s a stranger does not see whose the job is: %s", when, text)
+			}
+			for _, caller := range []Caller{owner, operator} {
+				if text := look(caller); !strings.Contains(text, "secret-program") || !strings.Contains(text, "secret-dir") {
+					t.Errorf("%s %v sees only %s", when, caller, text)
+				}
+			}
+		}
+		check("while it runs")
+		if ranks, err := l.RankStates(t.Context(), id, stranger); ranks != nil || err != nil {
+			t.Errorf("a stranger sees ranks %v, %v", ranks, err)
+		}
+		if _, err := l.Attach(t.Context(), id, AttachOptions{}, stranger); !errors.Is(err, ErrDenied) {
+			t.Errorf("a stranger attaches: %v", err)
+		}
+		if err := l.Cancel(t.Context(), id, operator, "secret-operator"); err != nil {
+			t.Fatal(err)
+		}
+		tell(t, l, "n1", link, nodeDone(id))
+		check("when it is done")
+		for caller, want := range map[Caller]int{stranger: 0, owner: 1, operator: 1} {
+			jobs, err := l.History(t.Context(), &scorev1.GetHistoryRequest{}, caller)
+			if err != nil || len(jobs) != want {
+				t.Errorf("%v sees %d jobs of history, %v", caller, len(jobs), err)
+			}
+		}
+	})
+}
+
+func TestHistory(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		join(t, l, "n1")
+		var ends []int64
+		for i := range 3 {
+			user := &scorev1.Identity{Uid: uint32(7 + i%2), User: []string{"ada", "bob"}[i%2]}
+			id, err := l.Submit(t.Context(), jobSpec(1), user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Cancel(t.Context(), id, Caller{UID: user.GetUid()}, "x"); err != nil {
+				t.Fatal(err)
+			}
+			r.Read(func(s *state.State) { ends = append(ends, s.Job(id).Ended) })
+			time.Sleep(time.Second)
+		}
+		operator := Caller{Role: scorev1.Role_ROLE_OPERATOR}
+		for _, c := range []struct {
+			request *scorev1.GetHistoryRequest
+			want    []uint64
+		}{
+			{&scorev1.GetHistoryRequest{}, []uint64{1, 2, 3}},
+			{&scorev1.GetHistoryRequest{User: "ada"}, []uint64{1, 3}},
+			{&scorev1.GetHistoryRequest{Limit: 1}, []uint64{3}},
+			{&scorev1.GetHistoryRequest{SinceNanos: ends[1]}, []uint64{2, 3}},
+		} {
+			jobs, err := l.History(t.Context(), c.request, operator)
+			var got []uint64
+			for _, j := range jobs {
+				got = append(got, j.GetId())
+			}
+			if err != nil || len(got) != len(c.want) || got[0] != c.want[0] {
+				t.Errorf("%v: %v, %v", c.request, got, err)
+			}
+		}
+	})
+}
+
+func (w *world) limit(limits *scorev1.UserLimits) {
+	w.t.Helper()
+	_, err := w.b.setUser(7, "ada", &scorev1.User{Limits: limits}, []string{"jobs", "running", "cpus", "memory", "time"})
+	if err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	w.settle()
+}
+
+func TestLimitsAtSubmission(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		limits *scorev1.UserLimits
+		change func(*scorev1.JobSpec)
+		want   string
+	}{
+		{"jobs", &scorev1.UserLimits{Jobs: 1}, func(*scorev1.JobSpec) {}, "1 of your jobs wait or run already, and you may have 1"},
+		{"cpus", &scorev1.UserLimits{Cpus: 3}, func(s *scorev1.JobSpec) { s.CpusPerTask = 2 }, "asks for 4 CPUs, 1 more than your limit of 3"},
+		{"memory", &scorev1.UserLimits{MemoryPerNodeBytes: 1 << 20}, func(s *scorev1.JobSpec) { s.MemoryPerNodeBytes = 3 << 20 }, "asks for 3 MiB on each node, 2 MiB more than your limit of 1 MiB"},
+		{"time", &scorev1.UserLimits{TimeNanos: 60e9}, func(s *scorev1.JobSpec) { s.TimeLimitNanos = 90e9 }, "run time of 1m30s, 30s more than your limit of 1m0s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.connect(hello("n1", 4))
+			w.limit(c.limits)
+			first, err := w.submit(jobSpec(2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec := jobSpec(2)
+			c.change(spec)
+			_, err = w.submit(spec)
+			if !errors.Is(err, ErrImpossible) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "scored user set") {
+				t.Errorf("%v", err)
+			}
+			w.restart() // the next leader knows limits and jobs as well
+			w.connect(hello("n1", 4, first))
+			if _, again := w.submit(spec); again == nil || again.Error() != err.Error() {
+				t.Errorf("after a restart: %v", again)
+			}
+			w.stop(first)
+			w.limit(&scorev1.UserLimits{})
+			if _, err := w.submit(spec); err != nil {
+				t.Errorf("without limits: %v", err)
+			}
+		})
+	}
+}
+
+// A job that does not say how much gets no more than its user may have.
+func TestLimitsAreDefaults(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 2))
+	w.limit(&scorev1.UserLimits{TimeNanos: 60e9, MemoryPerNodeBytes: 1 << 20})
+	id, err := w.submit(jobSpec(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := w.b.jobs[id]; j.memory != 1<<20 || j.spec.GetTimeLimitNanos() != 60e9 || w.log.Job(id).Spec.GetTimeLimitNanos() != 60e9 {
+		t.Errorf("%d bytes, %v", j.memory, j.spec)
+	}
+}
+
+// More than a user may run waits, and says so; also under the next leader.
+func TestLimitsAtPlacement(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 4))
+	w.limit(&scorev1.UserLimits{Running: 1})
+	first, _ := w.submit(jobSpec(1))
+	second, _ := w.submit(jobSpec(1))
+	if w.b.jobs[first].state != starting || w.b.jobs[second].state != queued {
+		t.Fatalf("%v, %v", w.b.jobs[first].state, w.b.jobs[second].state)
+	}
+	if lines := w.b.explain(w.b.jobs[second]).GetLines(); !strings.Contains(lines[0], "its user's other jobs: 1 of at most 1 job run") {
+		t.Errorf("%q", lines)
+	}
+	w.restart()
+	w.connect(hello("n1", 4, first))
+	if w.b.jobs[second].state != queued {
+		t.Error("the next leader does not know the limit")
+	}
+	w.limit(&scorev1.UserLimits{})
+	if w.b.jobs[second].state != starting {
+		t.Error("without the limit it still waits")
+	}
+}
+
+// usageOf is what a node reports.
+func usageOf(d time.Duration) *scorev1.Usage {
+	return &scorev1.Usage{CpuNanos: 2 * d.Nanoseconds(), RunNanos: d.Nanoseconds()}
+}
+
+// Two users who submit without end get the cluster's time by their shares,
+// though one began much earlier and asks for more at once.
+func TestFairShare(t *testing.T) {
+	const length, rounds = 10 * time.Minute, 500
+	w := newWorld(t)
+	w.quiet = true
+	if err := w.b.applySettings(&scorev1.Settings{SliceNanos: 1e8, MaxRows: 1, UsageHalfLifeNanos: (6 * time.Hour).Nanoseconds()}); err != nil {
+		t.Fatal(err)
+	}
+	w.connect(hello("n1", 2))
+	for uid, share := range map[uint32]uint32{1: 200, 2: 100} {
+		if _, err := w.b.setUser(uid, "u", &scorev1.User{Share: share}, []string{"share"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.settle()
+	waiting := map[uint32]int{1: 2, 2: 5} // user 2 always has more jobs in the queue
+	ran := make(map[uint32]float64)
+	for round := range rounds {
+		for uid := uint32(1); uid <= 2; uid++ {
+			if uid == 1 && round < 50 {
+				continue
+			}
+			for w.b.account(uid, "").jobs < waiting[uid] {
+				w.b.submit(jobSpec(2), &scorev1.Identity{Uid: uid, User: "u"}, func(_ uint64, err error) {
+					if err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+		}
+		w.settle()
+		for _, j := range w.b.sortedJobs() {
+			if j.state != starting {
+				continue
+			}
+			w.say("n1", prepared(j.id))
+			w.say("n1", launched(j.id, w.b.now))
+			w.pass(length)
+			w.say("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: j.id, Usage: usageOf(length)}}})
+			if round >= 200 { // what came before has been forgotten by then
+				ran[j.user.GetUid()]++
+			}
+			break
+		}
+	}
+	if ratio := ran[1] / ran[2]; math.Abs(ratio-2) > 0.1 {
+		t.Errorf("user 1 ran %v jobs, user 2 %v: %.2f, want 2", ran[1], ran[2], ratio)
+	}
+	one, two := w.log.User(1), w.log.User(2)
+	if one.Held+two.Held != rounds*uint64((2*length).Microseconds()) || one.CPU != one.Held || one.Jobs+two.Jobs != rounds {
+		t.Errorf("charged %+v and %+v", one, two)
+	}
+}
+
+// A job that runs long is charged while it runs, once, whoever leads.
+func TestChargedWhileItRuns(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 2))
+	id, _ := w.submit(jobSpec(2))
+	w.say("n1", prepared(id))
+	w.say("n1", launched(id, w.b.now))
+	report := func(d time.Duration) {
+		w.say("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_SwitchReport{SwitchReport: &scorev1.SwitchReport{
+			Usage: []*scorev1.SwitchReport_JobUsage{{JobId: id, Usage: usageOf(d)}},
+		}}})
+		w.pass(2 * weighEvery)
+	}
+	report(time.Minute)
+	if u := w.log.User(7); u == nil || u.Held != 120e6 || u.CPU != 120e6 {
+		t.Fatalf("%+v", u)
+	}
+	w.restart()
+	w.connect(hello("n1", 2, id))
+	report(2 * time.Minute)
+	w.say("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: id, Usage: usageOf(3 * time.Minute)}}})
+	if u := w.log.User(7); u.Held != 360e6 || u.CPU != 360e6 || u.Jobs != 1 {
+		t.Fatalf("%+v", u)
+	}
+}
+
+func TestPoints(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 2))
+	id, err := w.submit(jobSpec(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.say("n1", prepared(id))
+	w.say("n1", launched(id, w.b.now))
+	w.pass(2 * weighEvery)
+	if points := w.b.accounts[7].points; points != DefaultFairSharePoints {
+		t.Errorf("%d points for one who has used nothing", points)
+	}
+	if err := w.b.applySettings(&scorev1.Settings{SliceNanos: 1e8, MaxRows: 1, FairSharePoints: proto.Uint32(0)}); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	w.pass(2 * weighEvery)
+	if points := w.b.accounts[7].points; points != 0 {
+		t.Errorf("%d points where there are none", points)
+	}
+	for _, bad := range []*scorev1.Settings{
+		{SliceNanos: 1e8, MaxRows: 1, UsageHalfLifeNanos: 1}, {SliceNanos: 1e8, MaxRows: 1, UsageHalfLifeNanos: math.MaxInt64},
+		{SliceNanos: 1e8, MaxRows: 1, FairSharePoints: proto.Uint32(MaxFairSharePoints + 1)},
+	} {
+		if err := w.b.applySettings(bad); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+}

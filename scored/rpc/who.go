@@ -1,0 +1,84 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"os/user"
+	"strconv"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+)
+
+// maxUserName bounds the names that are looked up; Linux has 32.
+const maxUserName = 256
+
+// uidOf finds a user by name or number in the server's database of users.
+func uidOf(text string) (uint32, string, error) {
+	if text == "" || len(text) > maxUserName {
+		return 0, "", invalid("name a user")
+	}
+	if uid, err := strconv.ParseUint(text, 10, 32); err == nil {
+		return uint32(uid), userName(uint32(uid)), nil
+	}
+	known, err := user.Lookup(text)
+	if err != nil {
+		return 0, "", connect.NewError(connect.CodeNotFound, fmt.Errorf("the server's host knows no user %q", text))
+	}
+	uid, err := strconv.ParseUint(known.Uid, 10, 32)
+	if err != nil {
+		return 0, "", fmt.Errorf("user %q has the number %q: %w", text, known.Uid, err)
+	}
+	return uint32(uid), known.Username, nil
+}
+
+// ListUsers implements ClusterServiceHandler.
+func (u users) ListUsers(ctx context.Context, r *connect.Request[scorev1.ListUsersRequest]) (*connect.Response[scorev1.ListUsersResponse], error) {
+	identity, err := identityOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	caller, only := callerOf(ctx), r.Msg.GetUser()
+	if only == "" {
+		all, err := u.Leader.Users(ctx, caller, identity.GetUser())
+		if err != nil {
+			return nil, err
+		}
+		return connect.NewResponse(&scorev1.ListUsersResponse{Users: all}), nil
+	}
+	uid, name, err := uidOf(only)
+	if err != nil {
+		return nil, err
+	}
+	one, err := u.Leader.User(ctx, caller, uid, name)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.ListUsersResponse{Users: []*scorev1.User{one}}), nil
+}
+
+// SetUser implements ClusterServiceHandler.
+func (u users) SetUser(ctx context.Context, r *connect.Request[scorev1.SetUserRequest]) (*connect.Response[scorev1.SetUserResponse], error) {
+	uid, name, err := uidOf(r.Msg.GetUser())
+	if err != nil {
+		return nil, err
+	}
+	if isAdmin(uid) && r.Msg.GetValues().GetRole() != scorev1.Role_ROLE_UNSPECIFIED && r.Msg.GetValues().GetRole() != scorev1.Role_ROLE_ADMIN {
+		return nil, invalid("%s is an administrator by the system and stays one", name)
+	}
+	set, err := u.Leader.SetUser(ctx, uid, name, r.Msg.GetValues(), r.Msg.GetFields())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.SetUserResponse{User: set}), nil
+}
+
+// GetHistory implements JobServiceHandler.
+func (u users) GetHistory(ctx context.Context, r *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error) {
+	jobs, err := u.Leader.History(ctx, r.Msg, callerOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.GetHistoryResponse{Jobs: jobs}), nil
+}
