@@ -86,7 +86,11 @@ func denied(role scorev1.Role) error {
 	if role == scorev1.Role_ROLE_OPERATOR {
 		return errors.New("only operators and administrators may do that")
 	}
-	return fmt.Errorf("only administrators may do that: root, %s, as whom the server runs, and whom they made one with 'scored user set'", userName(uint32(os.Getuid())))
+	system := "root"
+	if uid := os.Getuid(); uid != 0 {
+		system += ", " + userName(uint32(uid)) + ", as whom the server runs,"
+	}
+	return fmt.Errorf("only administrators may do that: %s and whom they made one with 'scored user set'", system)
 }
 
 type callerKey struct{}
