@@ -84,7 +84,12 @@ func (a *Agent) adoptAll(orphans []*stewards.Orphan) {
 		if err := a.adopt(o); err != nil {
 			a.log.Warn("a job that a dead agent has left cannot go on; it is ended",
 				zap.Uint64("job", o.Status.GetJobId()), zap.Error(err))
-			a.workers.Go(func() { a.pool.Refuse(a.working, o) })
+			a.workers.Go(func() {
+				a.pool.Refuse(a.working, o)
+				if dir := a.dirIn(o.Status.GetOrder().GetJob()); dir != "" {
+					a.removeDir(dir)
+				}
+			})
 		}
 	}
 }
@@ -107,6 +112,7 @@ func (a *Agent) adopt(o *stewards.Orphan) error {
 		mark:    markIn(order.GetSpec().GetEnv()),
 		ctx:     ctx,
 		cancel:  cancel,
+		dir:     a.dirIn(order),
 		settled: func() {},
 		claimed: make(chan struct{}),
 		over:    make(chan struct{}),

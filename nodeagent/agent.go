@@ -127,6 +127,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	err = a.openDirs(orphans)
+	if err != nil {
+		_ = a.pool.Close(ctx) // as below
+		return err
+	}
+	defer a.closeDirs()
 	listener, err := a.listenAs(orphans)
 	if err != nil {
 		// What was found goes on without an agent; where nothing was, nothing stays.

@@ -181,6 +181,9 @@ func (n *node) nothingLeft() {
 	if err != nil || len(files) > 0 {
 		n.t.Errorf("files are left: %v, %v", files, err)
 	}
+	if _, err := os.Stat(n.options.RunDir + ".jobs"); err == nil {
+		n.t.Errorf("the jobs' directories are left")
+	}
 	if left := processesOf(n.t, n.options.RunDir); len(left) > 0 {
 		n.t.Errorf("processes are left: %v", left)
 	}

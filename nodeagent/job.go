@@ -46,6 +46,7 @@ type job struct {
 	kept      []*scorev1.AgentMessage // what a new stream must be told again
 	notes     []*scorev1.AgentMessage // what the next stream is to be told, once
 	done      *scorev1.AgentMessage   // NodeDone, once over
+	dir       string                  // its directory, until that is removed
 	killed    bool
 	forgotten bool
 	readers   int // connections that relay its output

@@ -100,6 +100,10 @@ func (j *job) getReady() {
 		j.cannotPrepare(err)
 		return
 	}
+	if err := j.makeDir(); err != nil {
+		j.cannotPrepare(err)
+		return
+	}
 	group, memory := steward.Groups()
 	err = steward.Prepare(&stewardpb.PrepareJob{
 		PmSocket:     j.openChannels(steward),
