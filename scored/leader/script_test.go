@@ -265,7 +265,7 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m}})
 	case "places": // of job
 		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: &scorev1.PlacesRequest{
-			JobId: id, Request: s.requests, OfJob: uint64(arg(0))}}})
+			JobId: id, Request: s.requests, OfJob: arg(0)}}})
 	case "spawn", "spawn-again":
 		if what == "spawn" {
 			s.lastSpawn = s.requests
