@@ -7,7 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"score/nodeagent/leadertest"
 	"score/scored/api/scorev1"
 )
 
@@ -61,4 +63,36 @@ func TestJobsDirectory(t *testing.T) {
 		}
 		s.Send(forgetMessage(job))
 	}
+}
+
+// The directory of a job that goes on under the next agent stays; what jobs
+// that are gone have left is removed by that agent.
+func TestJobsDirectoryOverAgents(t *testing.T) {
+	crashes(t, func(t *testing.T, n *mortal, s *leadertest.Session) {
+		argv, release := n.waiter(0)
+		mustPrepare(t, s, n.order(1, argv...))
+		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
+		launched(t, s, 1)
+		dirs, err := filepath.Glob(n.options.RunDir + ".jobs/*")
+		if err != nil || len(dirs) != 1 {
+			t.Fatalf("directories %v, %v", dirs, err)
+		}
+		left := n.options.RunDir + ".jobs/9-left"
+		if err := os.MkdirAll(filepath.Join(left, "sub"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		s = n.crash(s)
+		if _, err := os.Stat(dirs[0]); err != nil {
+			t.Errorf("the job goes on without its directory: %v", err)
+		}
+		if _, err := os.Stat(left); err == nil {
+			t.Error("the directory of a job that is gone is left")
+		}
+		s.Send(planMessage(1, 2, time.Second, []uint64{1}))
+		touch(t, release)
+		done(t, s, 1)
+		if _, err := os.Stat(dirs[0]); err == nil {
+			t.Error("the job is over and has its directory")
+		}
+	})
 }
