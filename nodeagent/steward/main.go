@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -59,6 +60,8 @@ func Main(args []string) int {
 	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(memoryLimit)
 	runtime.GOMAXPROCS(processors)
+	// An error's text is lost if nobody reads it; it must not end the steward before it has cleaned up.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	unix.Umask(0) // files are opened with the user's own mask
 	realtime.Prefault()
 	api.Warm(stewardpb.File_steward_proto)

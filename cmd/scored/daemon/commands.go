@@ -24,11 +24,16 @@ const configVariable = "SCORE_CONFIG"
 
 // Commands are the daemons' commands.
 func Commands() []*cobra.Command {
-	commands := []*cobra.Command{initCommand(), serverCommand(), agentCommand(), devCommand()}
+	daemons := []*cobra.Command{serverCommand(), agentCommand(), devCommand()}
+	commands := append([]*cobra.Command{initCommand()}, daemons...)
 	for _, command := range commands {
 		command.GroupID = cli.GroupRun
 	}
-	return append(commands, embeddedCommand())
+	embedded := embeddedCommand()
+	for _, command := range append(daemons, embedded) {
+		command.PreRun = outliveReaders
+	}
+	return append(commands, embedded)
 }
 
 // addConfig lets a command read the configuration file.

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case "steward":
 			os.Exit(steward.Main(os.Args[2:]))
-		case "agent":
+		case "server", "agent", "dev":
 			root := cli.Root()
 			root.AddCommand(Commands()...)
 			os.Exit(cli.Execute(root, os.Args[1:]))

@@ -1,0 +1,238 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/cmd/scored/config"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+// unreadPatience bounds the start and the end of a daemon on a busy machine.
+const unreadPatience = time.Minute
+
+// unread is a daemon as a process of its own, with a pipe for what it says.
+type unread struct {
+	*exec.Cmd
+	says  *os.File
+	ended chan error
+}
+
+func startUnread(t *testing.T, arguments ...string) *unread {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unread{Cmd: exec.Command("/proc/self/exe", arguments...), says: reader, ended: make(chan error, 1)}
+	u.Stdout, u.Stderr = writer, writer
+	if err := u.Start(); err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	go func() { u.ended <- u.Wait() }()
+	t.Cleanup(func() {
+		reader.Close()
+		_ = u.Process.Kill() // it has ended, unless the test has failed
+	})
+	return u
+}
+
+// end closes the pipe, asks the daemon to end, and waits until it has, with exit code 0.
+func (u *unread) end(t *testing.T, by syscall.Signal) {
+	t.Helper()
+	u.says.Close()
+	if err := u.Process.Signal(by); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-u.ended:
+		if err != nil {
+			t.Errorf("at %v: %v", by, err)
+		}
+	case <-time.After(unreadPatience):
+		t.Errorf("it does not end at %v", by)
+	}
+}
+
+// shortDir is for sockets, which have short names only.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "score")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// A development cluster with a job, whose words nobody reads, ends in order.
+func TestDevOutlivesItsReader(t *testing.T) {
+	for _, by := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(by.String(), func(t *testing.T) {
+			dir := shortDir(t)
+			t.Setenv("XDG_RUNTIME_DIR", dir)
+			u := startUnread(t, "dev", "--nodes", "2", "--log-level", "debug")
+			for lines := bufio.NewScanner(u.says); lines.Scan() && !strings.HasPrefix(lines.Text(), "^C"); {
+			}
+			runSleeper(t, filepath.Join(dir, "score", "dev.sock"), 1)
+			configs, err := filepath.Glob(filepath.Join(dir, "score", "dev-*"))
+			if err != nil || len(configs) != 1 {
+				t.Fatalf("directories of the cluster: %v, %v", configs, err)
+			}
+			u.end(t, by)
+			nothingOf(t, filepath.Base(configs[0]), dir)
+			if left, err := os.ReadDir(filepath.Join(dir, "score")); err != nil || len(left) != 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// So do a server and an agent. SIGTERM lets an agent's jobs go on; without one nothing stays.
+func TestDaemonsOutliveTheirReaders(t *testing.T) {
+	for name, test := range map[string]struct {
+		by  syscall.Signal
+		job bool
+	}{
+		"interrupted with a job":   {syscall.SIGINT, true},
+		"terminated without a job": {syscall.SIGTERM, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := shortDir(t)
+			c := config.Default()
+			c.Cluster = config.Cluster{Name: fmt.Sprintf("unread-%d-%v", os.Getpid(), test.job), KeyFile: filepath.Join(dir, "key")}
+			c.Server.DataDir, c.Server.Socket = filepath.Join(dir, "data"), filepath.Join(dir, "s")
+			c.Server.AgentsListen = freeAddress(t)
+			c.Agent.Servers, c.Agent.RunDir, c.Agent.Name = []string{c.Server.AgentsListen}, filepath.Join(dir, "r"), "n1"
+			c.Agent.Listen = "127.0.0.1:0"
+			c.Log.Level = "debug"
+			file := filepath.Join(dir, "score.toml")
+			if err := config.Write(file, c); err != nil {
+				t.Fatal(err)
+			}
+			server := startUnread(t, "server", "--config", file)
+			awaitUp(t, c.Server.Socket, 0)
+			server.says.Close() // it says much when the agent comes, and when the job does
+			agent := startUnread(t, "agent", "--config", file)
+			awaitUp(t, c.Server.Socket, 1)
+			agent.says.Close()
+			if test.job {
+				runSleeper(t, c.Server.Socket, 1)
+			}
+			agent.end(t, test.by)
+			server.end(t, test.by)
+			nothingOf(t, c.Cluster.Name, dir)
+			if left, err := filepath.Glob(filepath.Join(dir, "r", "n1", "*.sock")); err != nil || len(left) != 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// freeAddress is a port that the kernel gives to nobody else for a while.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// awaitUp waits until the server answers and so many nodes are up.
+func awaitUp(t *testing.T, socket string, nodes int) {
+	t.Helper()
+	daemon := client.New(socket)
+	defer daemon.Close()
+	awaitThat(t, fmt.Sprintf("%d nodes are up", nodes), func(ctx context.Context) bool {
+		reply, err := daemon.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
+		if err != nil {
+			return false
+		}
+		up := 0
+		for _, n := range reply.Msg.GetNodes() {
+			if n.GetUp() {
+				up++
+			}
+		}
+		return up == nodes
+	})
+}
+
+// runSleeper starts a job that does not end by itself, and waits until it runs.
+func runSleeper(t *testing.T, socket string, nodes uint32) {
+	t.Helper()
+	daemon := client.New(socket)
+	defer daemon.Close()
+	spec := &scorev1.JobSpec{
+		Name: "sleeper", Argv: []string{"sleep", "1000"}, Env: os.Environ(), WorkDir: "/", Tasks: nodes, Nodes: nodes,
+		Detached: true, Stdin: scorev1.StdinMode_STDIN_MODE_NONE, StdoutPattern: os.DevNull, StderrPattern: os.DevNull, Oversubscribe: true,
+	}
+	submitted, err := daemon.Jobs.Submit(t.Context(), connect.NewRequest(&scorev1.SubmitRequest{Spec: spec}))
+	if err != nil {
+		t.Fatal(client.Sentence(err))
+	}
+	awaitThat(t, "the job runs", func(ctx context.Context) bool {
+		reply, err := daemon.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: submitted.Msg.GetJobId()}))
+		if err != nil {
+			t.Fatal(client.Sentence(err))
+		}
+		ranks := reply.Msg.GetRanks()
+		return len(ranks) > 0 && ranks[0].GetState() == "running"
+	})
+}
+
+// awaitThat looks again and again, for states that nobody tells of.
+func awaitThat(t *testing.T, what string, is func(ctx context.Context) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), unreadPatience)
+	defer cancel()
+	tick := time.NewTicker(devPoll)
+	defer tick.Stop()
+	for !is(ctx) {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not within %v: %s", unreadPatience, what)
+		case <-tick.C:
+		}
+	}
+}
+
+// nothingOf waits until no process has the cluster's name or directory in its command line, and
+// looks for control groups.
+func nothingOf(t *testing.T, cluster, dir string) {
+	t.Helper()
+	awaitThat(t, "no process of "+cluster, func(context.Context) bool {
+		commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range commands {
+			command, _ := os.ReadFile(path) // it may have ended
+			if text := string(command); strings.Contains(text, cluster) || strings.Contains(text, dir) {
+				return false
+			}
+		}
+		return true
+	})
+	for _, tree := range []string{"", "unified", "memory"} {
+		groups, err := filepath.Glob(filepath.Join("/sys/fs/cgroup", tree, "score."+cluster+".*"))
+		if err != nil || len(groups) != 0 {
+			t.Errorf("left behind: %v, %v", groups, err)
+		}
+	}
+}
