@@ -31,42 +31,75 @@ func markIn(env []string) string {
 	return ""
 }
 
+// strayDoubt bounds the looks at processes that show no environment since they execute a program,
+// which takes a millisecond, or as long as a busy machine lets it wait.
+const strayDoubt = time.Second
+
 // killStrays ends all processes that carry the mark, until there is none or ctx
 // ends. A program that clears its environment escapes.
 func killStrays(ctx context.Context, mark string) {
-	for killMarked(mark) > 0 && ctx.Err() == nil {
-		sleep(ctx, strayPause)
+	for until := time.Now().Add(strayDoubt); ctx.Err() == nil; sleep(ctx, strayPause) {
+		killed, doubtful := killMarked(mark)
+		if killed > 0 {
+			until = time.Now().Add(strayDoubt)
+			continue
+		}
+		if doubtful == 0 || time.Now().After(until) {
+			return
+		}
 	}
 }
 
-func killMarked(mark string) (killed int) {
+// killMarked also counts the processes that may carry the mark and did not show it.
+func killMarked(mark string) (killed, doubtful int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil || !hasMark(filepath.Join("/proc", e.Name(), "environ"), mark) {
+		if err != nil {
 			continue
 		}
-		if unix.Kill(pid, unix.SIGKILL) == nil {
+		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		switch {
+		case err != nil: // of others, or dead
+		case len(environ) == 0 && mayHaveMore(pid):
+			doubtful++
+		case hasMark(environ, mark) && unix.Kill(pid, unix.SIGKILL) == nil:
 			killed++
 		}
 	}
-	return killed
+	return killed, doubtful
 }
 
-// hasMark is false for processes of others, whose environment cannot be read,
-// and for those that are dead.
-func hasMark(path, mark string) bool {
-	environ, err := os.ReadFile(path)
-	if err != nil {
-		return false
-	}
+func hasMark(environ []byte, mark string) bool {
 	for variable := range bytes.SplitSeq(environ, []byte{0}) {
 		if string(variable) == mark {
 			return true
 		}
 	}
 	return false
+}
+
+// mayHaveMore says that a process that showed no environment may have one: it was executing a
+// program. Threads of the kernel, the dead, and programs that were started without one have none.
+func mayHaveMore(pid int) bool {
+	const kernelThread = 0x00200000 // PF_KTHREAD of linux/sched.h
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return false
+	}
+	// The fields after the program's name, which may hold anything (proc_pid_stat(5)).
+	const state, flags, envStart, envEnd = 3, 9, 50, 51
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) <= envEnd-state || strings.ContainsAny(fields[0], "ZX") {
+		return false
+	}
+	bits, err := strconv.ParseUint(fields[flags-state], 10, 64)
+	if err != nil || bits&kernelThread != 0 {
+		return false
+	}
+	from, to := fields[envStart-state], fields[envEnd-state]
+	return from != to || to == "0" // the kernel has yet to set them
 }

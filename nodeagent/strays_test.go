@@ -1,0 +1,71 @@
+package nodeagent
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// A process that executes a program shows no environment for an instant. It is found all the same.
+func TestStrayInTheMidstOfAnExec(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "again")
+	if err := os.WriteFile(script, []byte("exec /bin/sh \"$0\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const rounds, patience = 100, time.Minute
+	for i := range rounds {
+		mark := fmt.Sprintf("%s=test-%d-%d", markVariable, os.Getpid(), i)
+		stray := exec.Command("/bin/sh", script)
+		stray.Env = []string{mark}
+		if err := stray.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			_ = stray.Wait() // it is killed
+			close(ended)
+		}()
+		killStrays(t.Context(), mark)
+		alive := mayHaveMore(stray.Process.Pid) // not of one that is dead
+		_ = stray.Process.Kill()                // it has ended, unless the test fails
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			t.Fatal("a killed process does not end")
+		}
+		if alive {
+			t.Fatalf("round %d: the stray was not found", i)
+		}
+	}
+}
+
+// Only who executes a program is worth another look.
+func TestMayHaveMore(t *testing.T) {
+	bare := exec.Command("/bin/sleep", "1000")
+	bare.Env = []string{}
+	if err := bare.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = bare.Process.Kill() // it lives
+		_ = bare.Wait()
+	}()
+	// Start may return before the kernel is through with the exec.
+	for until := time.Now().Add(time.Minute); mayHaveMore(bare.Process.Pid); {
+		if time.Now().After(until) {
+			t.Fatal("a program without environment may have one")
+		}
+		runtime.Gosched()
+	}
+	if !mayHaveMore(os.Getpid()) {
+		t.Error("this process, which has an environment, may have none")
+	}
+	const kthreadd = 2
+	if name, err := os.ReadFile("/proc/2/comm"); err == nil && string(name) == "kthreadd\n" && mayHaveMore(kthreadd) {
+		t.Error("a thread of the kernel may have an environment")
+	}
+}
