@@ -90,9 +90,7 @@ func (s *Session) Receive(t testing.TB) *scorev1.AgentMessage {
 func (s *Session) Until(t testing.TB, what string, pick func(*scorev1.AgentMessage) bool) *scorev1.AgentMessage {
 	t.Helper()
 	if i := slices.IndexFunc(s.passed, pick); i >= 0 {
-		message := s.passed[i]
-		s.passed = slices.Delete(s.passed, i, i+1)
-		return message
+		return s.takeOut(i)
 	}
 	limit := time.After(Patience)
 	for {
@@ -102,10 +100,22 @@ func (s *Session) Until(t testing.TB, what string, pick func(*scorev1.AgentMessa
 				return message
 			}
 			s.passed = append(s.passed, message)
+		case <-s.gone:
+			if i := slices.IndexFunc(s.Passed(), pick); i >= 0 {
+				return s.takeOut(i)
+			}
+			t.Fatalf("the stream ended before the agent sent: %s; after %d messages", what, len(s.passed))
 		case <-limit:
-			t.Fatalf("the agent did not send: %s", what)
+			t.Fatalf("the agent did not send: %s; it sent %d other messages", what, len(s.passed))
 		}
 	}
+}
+
+// takeOut takes a message from those that were not picked.
+func (s *Session) takeOut(i int) *scorev1.AgentMessage {
+	message := s.passed[i]
+	s.passed = slices.Delete(s.passed, i, i+1)
+	return message
 }
 
 // Passed returns, without waiting, what has been received and not been picked.

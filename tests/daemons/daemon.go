@@ -54,7 +54,8 @@ func (d *Daemon) Start() error {
 	command.Dir = d.cluster.Dir
 	command.Env = append(append(os.Environ(), failpoint.Variable+"=@"+d.cluster.Points()), d.cluster.Env...)
 	command.Stderr = d.cluster.stderr
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	// Without this process nobody starts an agent anew: its jobs must end with it.
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGINT}
 	if err := command.Start(); err != nil {
 		return err
 	}
