@@ -89,6 +89,7 @@ func (a *Agent) adoptAll(orphans []*stewards.Orphan) {
 				if dir := a.dirIn(o.Status.GetOrder().GetJob()); dir != "" {
 					a.removeDir(dir)
 				}
+				a.removeFiles(a.filesIn(o), o.Status.GetOrder().GetJob().GetUser().GetUid())
 			})
 		}
 	}
@@ -113,6 +114,7 @@ func (a *Agent) adopt(o *stewards.Orphan) error {
 		ctx:     ctx,
 		cancel:  cancel,
 		dir:     a.dirIn(order),
+		files:   a.filesIn(o),
 		settled: func() {},
 		claimed: make(chan struct{}),
 		over:    make(chan struct{}),

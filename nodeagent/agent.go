@@ -133,6 +133,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	defer a.closeDirs()
+	a.sweepFiles(orphans)
 	listener, err := a.listenAs(orphans)
 	if err != nil {
 		// What was found goes on without an agent; where nothing was, nothing stays.

@@ -134,6 +134,7 @@ func (j *job) end(usage *scorev1.Usage, report bool) {
 	j.addSwitching(usage)
 	usage.Messages = j.messages(lastWord)
 	j.dropDir()
+	j.dropFiles()
 	_ = failpoint.Hit(failpoint.DoneReport) // cannot fail
 	j.mu.Lock()
 	if j.done != nil {

@@ -23,6 +23,7 @@ import (
 	"score/nodeagent"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/leadertest"
+	"score/nodeagent/mpidirs"
 	"score/nodeagent/realtime"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
@@ -184,9 +185,17 @@ func (n *node) nothingLeft() {
 	if _, err := os.Stat(n.options.RunDir + ".jobs"); err == nil {
 		n.t.Errorf("the jobs' directories are left")
 	}
+	if left := n.jobFiles(); len(left) > 0 {
+		n.t.Errorf("files of jobs are left: %v", left)
+	}
 	if left := processesOf(n.t, n.options.RunDir); len(left) > 0 {
 		n.t.Errorf("processes are left: %v", left)
 	}
+}
+
+// jobFiles lists the directories of its jobs' ranks in the places that are everybody's.
+func (n *node) jobFiles() []string {
+	return mpidirs.Find(mpidirs.Prefix(n.options.Cluster, n.options.Name, n.options.RunDir))
 }
 
 // groups lists the control groups of the node.

@@ -47,6 +47,7 @@ type job struct {
 	notes     []*scorev1.AgentMessage // what the next stream is to be told, once
 	done      *scorev1.AgentMessage   // NodeDone, once over
 	dir       string                  // its directory, until that is removed
+	files     string                  // the name of its ranks' directories elsewhere, as dir
 	killed    bool
 	forgotten bool
 	readers   int // connections that relay its output

@@ -112,6 +112,7 @@ func (j *job) getReady() {
 		Cgroup:       group,
 		MemoryCgroup: memory,
 		Node:         j.agent.options.Name,
+		Files:        j.nameFiles(),
 	})
 	if err != nil {
 		j.cannotPrepare(err)

@@ -87,6 +87,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 		a.log.Error("something of a job is left", zap.Error(err))
 	}
 	if !leaves {
+		a.sweepFiles(nil)
 		a.forgetAddress()
 	}
 	a.log.Info("agent has stopped", zap.Bool("jobs_go_on", leaves))

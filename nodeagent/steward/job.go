@@ -7,6 +7,7 @@ import (
 
 	"score/nodeagent/cgroup"
 	"score/nodeagent/launch"
+	"score/nodeagent/mpidirs"
 	"score/nodeagent/pmi/wire"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
@@ -84,6 +85,9 @@ func (j *job) check() error {
 	}
 	if n := len(j.ranks); n == 0 || n > maxLocalRanks {
 		return fmt.Errorf("%w: %d ranks on one node, at most %d", errOrder, n, maxLocalRanks)
+	}
+	if !mpidirs.Valid(j.order.GetFiles()) {
+		return fmt.Errorf("%w: %q cannot be the name of its ranks' directories", errOrder, j.order.GetFiles())
 	}
 	if len(j.local) != len(j.ranks) {
 		return fmt.Errorf("%w: a rank is named twice", errOrder)

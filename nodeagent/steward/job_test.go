@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"score/nodeagent/mpidirs"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 )
@@ -15,6 +16,7 @@ func order() *stewardpb.PrepareJob {
 	return &stewardpb.PrepareJob{
 		Node:   "n1",
 		CpuIds: []uint32{10, 11, 12, 13},
+		Files:  mpidirs.Name(mpidirs.Prefix("lab", "n1", "/run"), 7),
 		Job: &scorev1.Prepare{
 			JobId: 7,
 			User:  &scorev1.Identity{},
@@ -61,6 +63,8 @@ func TestOrdersThatContradictThemselves(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(*stewardpb.PrepareJob){
 		"nothing in it":        func(o *stewardpb.PrepareJob) { *o = stewardpb.PrepareJob{} },
+		"no directories":       func(o *stewardpb.PrepareJob) { o.Files = "" },
+		"a hostile directory":  func(o *stewardpb.PrepareJob) { o.Files = "../" + o.Files },
 		"no user":              func(o *stewardpb.PrepareJob) { o.Job.User = nil },
 		"no program":           func(o *stewardpb.PrepareJob) { o.Job.Spec.Argv = nil },
 		"no specification":     func(o *stewardpb.PrepareJob) { o.Job.Spec = nil },

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/cgroup"
+	"score/nodeagent/mpidirs"
 	"score/nodeagent/steward"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
@@ -115,13 +116,20 @@ func start(t testing.TB, options ...option) *agent {
 	return a
 }
 
-// stop ends the steward by force.
+// stop ends the steward by force, and removes what its job then leaves.
 func (a *agent) stop() {
 	if a.conn != nil {
 		a.conn.Close()
 	}
 	a.process.Kill()
+	<-a.process.Done()
+	if _, err := mpidirs.Sweep(a.files(), func(string) bool { return false }); err != nil {
+		a.t.Error(err)
+	}
 }
+
+// files is what the names of its jobs' directories begin with.
+func (a *agent) files() string { return mpidirs.Prefix(a.slot.Cluster, testNode, a.slot.RunDir) }
 
 // complaints is the steward's standard error: it must stay empty, also of what
 // the race detector finds.
@@ -301,6 +309,7 @@ func (a *agent) order(ranks int, argv []string, changes ...change) *stewardpb.Pr
 	}
 	p := &stewardpb.PrepareJob{
 		Node:   testNode,
+		Files:  mpidirs.Name(a.files(), testJob),
 		CpuIds: []uint32{0},
 		Job: &scorev1.Prepare{
 			JobId:  testJob,

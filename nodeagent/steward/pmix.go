@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/launch"
+	"score/nodeagent/mpidirs"
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix"
 	"score/nodeagent/sockowner"
@@ -49,17 +50,12 @@ func (j *job) newPMIx(engine *pmi.Engine, info *pmi.JobInfo) error {
 	if err != nil {
 		return fmt.Errorf("making the PMIx endpoint: %w", err)
 	}
-	dirs, err := newPMIxDirs(j)
-	if err != nil {
-		closeFD(listener)
-		return err
-	}
-	j.pmix = &pmixEndpoint{listener: listener, port: port, conns: make(map[pmix.ConnID]*pmixConn), dirs: dirs,
-		addresses: make(map[uint64][]string)}
+	j.pmix = &pmixEndpoint{listener: listener, port: port, conns: make(map[pmix.ConnID]*pmixConn),
+		dirs: pmixDirs{session: mpidirs.Session(j.order.GetFiles())}, addresses: make(map[uint64][]string)}
 	config := pmix.Config{
 		Job: j.id, NameOf: kvsName, NumberOf: jobNumber,
 		RankNode: info.RankNode, RankApp: info.RankApp, UniverseSize: info.UniverseSize,
-		Parent: j.order.GetJob().GetParentJob(), SessionDir: dirs.session,
+		Parent: j.order.GetJob().GetParentJob(), SessionDir: j.pmix.dirs.session,
 	}
 	for _, place := range j.order.GetJob().GetPlaces() {
 		config.NodeNames = append(config.NodeNames, place.GetNode())

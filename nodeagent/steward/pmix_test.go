@@ -1,10 +1,11 @@
 package steward_test
 
 import (
-	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"score/nodeagent/mpidirs"
 	"score/scored/api/scorev1"
 )
 
@@ -16,11 +17,25 @@ func TestPMIxLeavesNothing(t *testing.T) {
 	out := readAll(t, a.stdio())
 	a.exits()
 	dir := strings.TrimSpace(out[stream{0, 1}])
-	if !strings.HasPrefix(dir, "/dev/shm/score-7-0-") {
+	if mpidirs.Job(a.files(), filepath.Base(dir)) != testJob || filepath.Dir(dir) != "/dev/shm" {
 		t.Fatalf("directory %q", dir)
 	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("%s is left: %v", dir, err)
+	if left := mpidirs.Find(a.files()); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestNothingIsMadeBeforeTheLaunch is for a steward that is killed before, and a job.
+func TestNothingIsMadeBeforeTheLaunch(t *testing.T) {
+	a := start(t)
+	a.ready(a.order(1, sh("true"), withSpec(func(s *scorev1.JobSpec) { s.Mpi = scorev1.MpiMode_MPI_MODE_PMIX })))
+	if made := mpidirs.Find(a.files()); len(made) > 0 {
+		t.Errorf("made: %v", made)
+	}
+	a.do(a.conn.Kill())
+	a.exits()
+	if left := mpidirs.Find(a.files()); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }
 

@@ -1,44 +1,38 @@
 package steward
 
 import (
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"score/nodeagent/launch"
+	"score/nodeagent/mpidirs"
 )
 
 // pmixDirs are the directories in which the ranks of a job on one node keep their
 // files, so that those of several nodes on one host do not meet, nor those of two
-// clusters, and nothing is left.
+// clusters, and nothing is left. None is made before the launch: a job that never
+// comes to it has none.
 type pmixDirs struct {
 	shared  string // for shared memory; "": the host has none
 	session string // for the rest, made when the first rank speaks PMIx
 	made    bool   // session is
 }
 
-// newPMIxDirs chooses names that nobody can guess: the directories that hold them
-// are everybody's.
-func newPMIxDirs(j *job) (pmixDirs, error) {
-	var random [8]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return pmixDirs{}, fmt.Errorf("making names of directories: %w", err)
+// makeShared makes the directory for shared memory, right before the first rank is
+// forked, since a script may start an Open MPI that never asks here.
+func (j *job) makeShared() {
+	if j.pmix == nil {
+		return
 	}
-	name := fmt.Sprintf("score-%d-%d-%s", j.id, j.order.GetJob().GetNodeIndex(), hex.EncodeToString(random[:]))
-	d := pmixDirs{shared: filepath.Join("/dev/shm", name), session: filepath.Join("/tmp", name)}
-	// At once, since a script may start an Open MPI that never asks here.
-	if err := d.make(j, d.shared); err != nil {
-		d.shared = ""
+	dir := mpidirs.Shared(j.order.GetFiles())
+	if makeAs(j.user, dir) == nil {
+		j.pmix.dirs.shared = dir
 	}
-	return d, nil
 }
 
-// make makes a directory as the job's user.
-func (d *pmixDirs) make(j *job, dir string) error {
-	return launch.AsUser(j.user, func() error { return os.Mkdir(dir, 0o700) })
+// makeAs makes a directory as the job's user.
+func makeAs(user *launch.User, dir string) error {
+	return launch.AsUser(user, func() error { return os.Mkdir(dir, 0o700) })
 }
 
 // makeSession makes the directory that the ranks are told of.
@@ -47,7 +41,7 @@ func (d *pmixDirs) makeSession(j *job) error {
 		return nil
 	}
 	d.made = true
-	return d.make(j, d.session)
+	return makeAs(j.user, d.session)
 }
 
 // cleanup is what a program wants removed after it.

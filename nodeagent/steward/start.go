@@ -23,6 +23,7 @@ func (s *steward) start() {
 }
 
 func (s *steward) forkAll(j *job) {
+	j.makeShared()
 	at := monotonicNanos()
 	for low := 0; low < len(j.ranks) && !s.stopForking.Load(); low += startBatch {
 		b := &batch{low: low, count: min(startBatch, len(j.ranks)-low)}

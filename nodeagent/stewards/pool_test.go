@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/cgroup"
+	"score/nodeagent/mpidirs"
 	"score/nodeagent/steward"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
@@ -94,6 +95,7 @@ func serve(t *testing.T, p *Pool, user uint32, fresh bool, script string) *Stewa
 	group, memory := s.Groups()
 	if err := s.Prepare(&stewardpb.PrepareJob{
 		Node: "n1", CpuIds: []uint32{0}, Cgroup: group, MemoryCgroup: memory,
+		Files: mpidirs.Name(mpidirs.Prefix(p.options.Cluster, "n1", p.options.RunDir), 7),
 		Job: &scorev1.Prepare{
 			JobId: 7,
 			// The pool is told who submits; the process may be anybody's here.

@@ -114,15 +114,16 @@ func runDev(ctx context.Context, o devOptions) (err error) {
 // agentsDir holds a directory for each agent, named like the node.
 func agentsDir(dir string) string { return filepath.Join(dir, "agents") }
 
-// sweepDev removes the control groups of a development cluster whose agents are
+// sweepDev removes the control groups and the jobs' files of a development cluster whose agents are
 // all gone, some of them perhaps by force.
 func sweepDev(parent, name string) {
-	nodes, err := os.ReadDir(agentsDir(filepath.Join(parent, name)))
+	agents := agentsDir(filepath.Join(parent, name))
+	nodes, err := os.ReadDir(agents)
 	if err != nil {
 		return // it had not come as far as to start an agent
 	}
 	for _, node := range nodes {
-		embedded.Sweep(name, node.Name())
+		embedded.Sweep(name, node.Name(), filepath.Join(agents, node.Name()))
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"score/cmd/scored/rundir"
 	"score/nodeagent"
 	"score/nodeagent/cgroup"
+	"score/nodeagent/mpidirs"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/client"
@@ -71,7 +72,7 @@ func Run(ctx context.Context, options Options) (err error) {
 		return err
 	}
 	node := nodeName()
-	dir, err := rundir.Make(parent, kind, func(name string) { Sweep(name, node) })
+	dir, err := rundir.Make(parent, kind, func(name string) { Sweep(name, node, agentDir(filepath.Join(parent, name))) })
 	if err != nil {
 		return err
 	}
@@ -80,9 +81,14 @@ func Run(ctx context.Context, options Options) (err error) {
 	return c.run(ctx)
 }
 
-// Sweep removes the control groups of a cluster whose processes were all
-// killed. It is quiet: what it cannot remove now, a later run will.
-func Sweep(cluster, node string) {
+// Sweep removes what an agent whose processes were all killed has left: the control groups
+// of its node, and its jobs' files. It is quiet: what it cannot remove now, a later run will.
+func Sweep(cluster, node, runDir string) {
+	sweepGroups(cluster, node)
+	_, _ = mpidirs.Sweep(mpidirs.Prefix(cluster, node, runDir), func(string) bool { return false })
+}
+
+func sweepGroups(cluster, node string) {
 	root, err := cgroup.OpenRoot(cluster, node)
 	if err != nil {
 		return
@@ -100,6 +106,9 @@ type cluster struct {
 	node    string
 	key     string
 }
+
+// agentDir is the agent's in the directory of a run.
+func agentDir(dir string) string { return filepath.Join(dir, "agent") }
 
 func (c *cluster) socket() string { return filepath.Join(c.dir.Path(), "user.sock") }
 
@@ -155,7 +164,7 @@ func (c *cluster) newAgent(control *server.Server) (*nodeagent.Agent, error) {
 		Name:           c.node,
 		Cluster:        c.dir.Name(),
 		Version:        api.Version(),
-		RunDir:         filepath.Join(c.dir.Path(), "agent"),
+		RunDir:         agentDir(c.dir.Path()),
 		Servers:        []string{control.AgentURL()},
 		Client:         control.AgentClient(),
 		ClusterKey:     c.key,

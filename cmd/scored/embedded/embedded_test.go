@@ -123,7 +123,7 @@ func TestEndWithJobs(t *testing.T) {
 }
 
 func TestSweepOfNothing(t *testing.T) {
-	embedded.Sweep("embedded-0", "nowhere") // is quiet and makes nothing that stays
+	embedded.Sweep("embedded-0", "nowhere", "/nowhere") // is quiet and makes nothing that stays
 	if left, _ := filepath.Glob("/sys/fs/cgroup/*/score.embedded-0.nowhere"); len(left) != 0 {
 		t.Errorf("made %v", left)
 	}

@@ -1,0 +1,12 @@
+// Package mpidirs names and removes the directories in which the ranks of a job
+// on one node keep what MPI wants outside of the job's own directory: shared
+// memory, and the files of a PMIx session. They lie where everybody may write, so a
+// name says which agent it is of; an agent finds there what is its own, whatever
+// has died.
+//
+//	prefix := mpidirs.Prefix("lab", "n1", "/run/score/agents/n1")
+//	name := mpidirs.Name(prefix, 7) // the agent's; it tells the steward
+//	err := os.Mkdir(mpidirs.Shared(name), 0o700)
+//	...
+//	err = mpidirs.Remove(name, uid)
+package mpidirs

@@ -1,0 +1,138 @@
+package mpidirs
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const (
+	// sharedPlace is where POSIX shared memory is on Linux, see shm_overview(7).
+	sharedPlace = "/dev/shm"
+	// sessionPlace is the place of files that need not outlive a boot.
+	sessionPlace = "/tmp"
+	// agentBytes tell the agents of a machine apart. Few, since sockets may be made
+	// in the directories, whose names the kernel limits to 107 bytes.
+	agentBytes = 6
+	// randomBytes are more than anybody can guess who would take the name first.
+	randomBytes = 8
+)
+
+// form is how all names look.
+var form = regexp.MustCompile(`^score-[0-9a-f]{12}-[1-9][0-9]{0,19}-[0-9a-f]{16}$`)
+
+// Prefix is what the names of an agent's directories begin with. Two agents that run
+// at once have not the same run directory.
+func Prefix(cluster, node, runDir string) string {
+	sum := sha256.Sum256([]byte(cluster + "\x00" + node + "\x00" + filepath.Clean(runDir)))
+	return "score-" + hex.EncodeToString(sum[:agentBytes]) + "-"
+}
+
+// Name is a new name for a job's directories.
+func Name(prefix string, job uint64) string {
+	var random [randomBytes]byte
+	rand.Read(random[:]) // never fails
+	return prefix + strconv.FormatUint(job, 10) + "-" + hex.EncodeToString(random[:])
+}
+
+// Valid tells whether a name can be one of Name's.
+func Valid(name string) bool { return form.MatchString(name) }
+
+// Shared is the directory for shared memory.
+func Shared(name string) string { return filepath.Join(sharedPlace, name) }
+
+// Session is the directory for all else.
+func Session(name string) string { return filepath.Join(sessionPlace, name) }
+
+// Job is the number in a name; 0 if it is none of the prefix's.
+func Job(prefix, name string) uint64 {
+	rest, ok := strings.CutPrefix(name, prefix)
+	if !ok || !Valid(name) {
+		return 0
+	}
+	digits, _, _ := strings.Cut(rest, "-")
+	job, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return job
+}
+
+// errOwner says that a name is taken by another user.
+var errOwner = errors.New("it is not the job's user's")
+
+// Remove removes a job's directories with all that is in them, if they are the user's.
+// Those that do not exist are no error.
+func Remove(name string, uid uint32) error {
+	if !Valid(name) {
+		return nil
+	}
+	owned := func(owner uint32) bool { return owner == uid }
+	return errors.Join(remove(Shared(name), owned), remove(Session(name), owned))
+}
+
+// Sweep removes the directories of a prefix's names, except those that are kept, and
+// tells how many there were.
+func Sweep(prefix string, keep func(name string) bool) (removed int, err error) {
+	// Of whom a job was is not known any more. Only root can remove others' files; and
+	// where a user has taken such a name, what goes is the user's own.
+	euid := os.Geteuid()
+	owned := func(owner uint32) bool { return euid == 0 || int(owner) == euid }
+	var failed []error
+	for _, path := range Find(prefix) {
+		if keep(filepath.Base(path)) {
+			continue
+		}
+		if err := remove(path, owned); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		removed++
+	}
+	return removed, errors.Join(failed...)
+}
+
+// Find lists the paths of a prefix's names.
+func Find(prefix string) (paths []string) {
+	for _, place := range []string{sharedPlace, sessionPlace} {
+		entries, err := os.ReadDir(place)
+		if err != nil {
+			continue // the host has no such place
+		}
+		for _, e := range entries {
+			if Job(prefix, e.Name()) != 0 {
+				paths = append(paths, filepath.Join(place, e.Name()))
+			}
+		}
+	}
+	return paths
+}
+
+// remove removes a directory. It may be replaced by its owner at any time, with
+// anything of the owner's, but by nobody else, since its place is sticky; and
+// RemoveAll follows no link.
+func remove(path string, owned func(uid uint32) bool) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("removing a job's directory: %w", err)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || !info.IsDir() || !owned(stat.Uid) {
+		return fmt.Errorf("removing a job's directory %s: %w", path, errOwner)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return fmt.Errorf("removing a job's directory: %w", err)
+	}
+	return nil
+}
