@@ -57,5 +57,10 @@ func (k *kept) take(number uint64) {
 	}
 }
 
+// has tells whether the message of a number is among those that are kept.
+func (k *kept) has(number uint64) bool {
+	return k.head < len(k.pieces) && number >= k.pieces[k.head].number && number <= k.last
+}
+
 // all are the frames that are kept.
 func (k *kept) all() []byte { return k.frames[k.start:] }

@@ -13,6 +13,7 @@ type output struct {
 	rank   uint32
 	stream uint32
 	ended  bool
+	endAt  uint64      // number of the message that kept its end; 0: none did
 	said   bool        // something has come from it; the end of one that was silent is not told
 	file   *fileStream // nil: none, or given up
 }
@@ -165,6 +166,9 @@ func (r *relay) send(o *output, data []byte, eof bool) bool {
 	if err != nil {
 		r.detach()
 		return false
+	}
+	if eof {
+		o.endAt = r.kept.last
 	}
 	r.reader.queueFrame(frame)
 	return true

@@ -132,12 +132,12 @@ func (r *relay) attach(p *peer, has uint64) {
 	r.takeInput()
 }
 
-// tellEnds tells a reader who has nothing which streams ended before it came, without a number. It
-// is false if the reader is lost.
+// tellEnds tells a reader who has nothing which streams ended before it came, without a number; but
+// not the ends that are kept, which it gets with the output. It is false if the reader is lost.
 func (r *relay) tellEnds() bool {
 	for i := range r.outputs {
 		o := &r.outputs[i]
-		if !o.ended || !o.said {
+		if !o.ended || !o.said || r.kept.has(o.endAt) {
 			continue
 		}
 		r.mark.Sequence = 0

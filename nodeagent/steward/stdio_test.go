@@ -130,6 +130,28 @@ func TestANewReaderWins(t *testing.T) {
 	}
 }
 
+// A reader that comes before the last one has confirmed an end hears of it once.
+func TestAnEndThatIsKeptIsToldOnce(t *testing.T) {
+	a := start(t)
+	fifo := makeFIFO(t)
+	a.run(2, sh(`[ $SCORE_RANK = 0 ] && { echo zero; exit 0; }; read x <`+fifo.path+`; echo one`))
+	first := a.stdioFrom(testJob, 0) // it confirms nothing
+	for ended := false; !ended; {
+		out, _, err := first.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended = out.GetRank() == 0 && out.GetStream() == 1 && out.GetEof()
+	}
+	second := a.stdio()
+	fifo.write(t, "\n")
+	out := readAll(t, second) // it fails for a second end
+	if out[stream{0, 1}] != "zero\n" || out[stream{1, 1}] != "one\n" {
+		t.Errorf("second reader got %v", out)
+	}
+	a.exits()
+}
+
 // echoed sends input in pieces, ends it, and returns what the ranks echo.
 func echoed(t *testing.T, s *reader, pieces ...string) map[stream]string {
 	t.Helper()

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"score/nodeagent/mpidirs"
 )
 
 // cgroupRoots are where the agents' control groups may be.
@@ -62,6 +64,7 @@ func (c *Cluster) leftovers(living map[uint64]bool) (left []string) {
 			}
 		}
 		left = append(left, n.files()...)
+		left = append(left, n.jobFiles(living)...)
 		left = append(left, n.groups()...)
 		for _, p := range processes {
 			if p.Node == a.Name {
@@ -92,6 +95,22 @@ func (n *node) files() (left []string) {
 		}
 	}
 	return left
+}
+
+// jobFiles are those of jobs' ranks in the places that are everybody's.
+func (n *node) jobFiles(living map[uint64]bool) (left []string) {
+	prefix := n.filesPrefix(n.name)
+	for _, path := range mpidirs.Find(prefix) {
+		if !living[mpidirs.Job(prefix, filepath.Base(path))] {
+			left = append(left, fmt.Sprintf("files %s of %s", path, n.name))
+		}
+	}
+	return left
+}
+
+// filesPrefix begins the names of a node's jobs' files.
+func (c *Cluster) filesPrefix(node string) string {
+	return mpidirs.Prefix(c.Name, node, filepath.Join(c.runDir(), node))
 }
 
 // groups are control groups without steward, and processes in them that are no rank's.
@@ -198,6 +217,9 @@ func (c *Cluster) remains() (left []string) {
 	for _, root := range cgroupRoots {
 		groups, _ := filepath.Glob(filepath.Join(root, "score."+c.Name+".*"))
 		left = append(left, groups...)
+	}
+	for _, a := range c.Agents {
+		left = append(left, mpidirs.Find(c.filesPrefix(a.Name))...)
 	}
 	files, _ := filepath.Glob(filepath.Join(c.runDir(), "*", "*"))
 	for _, file := range files {

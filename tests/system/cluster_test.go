@@ -51,6 +51,7 @@ func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("SCORE_SOCKET", dev.Socket)
 	ts.Setenv("CLUSTER_PID", strconv.Itoa(dev.PID()))
 	ts.Setenv("CLUSTER", version.Msg.GetCluster())
+	ts.Check(noteDevFiles(work, version.Msg.GetCluster()))
 }
 
 func sizeOf(ts *testscript.TestScript, args []string) (nodes, channels int) {
@@ -128,12 +129,17 @@ func ours(work string) (found []process) {
 	return found
 }
 
-// nothingLeft waits until no process and no control group of the script
+// nothingLeft waits until no process and no file of a job of the script
 // remains; what does remain is an error.
 func nothingLeft(work string) error {
+	return awaitNone(func() []string { return leftovers(work) })
+}
+
+// awaitNone waits until a list is empty; what stays in it is an error.
+func awaitNone(list func() []string) error {
 	deadline := time.Now().Add(clusterStop)
 	for {
-		left := leftovers(work)
+		left := list()
 		if len(left) == 0 {
 			return nil
 		}
@@ -147,6 +153,9 @@ func nothingLeft(work string) error {
 func leftovers(work string) (left []string) {
 	for _, p := range ours(work) {
 		left = append(left, fmt.Sprintf("process %d: %s", p.pid, bytes.ReplaceAll(p.command, []byte{0}, []byte{' '})))
+	}
+	for _, path := range jobFiles(work) {
+		left = append(left, "files of a job: "+path)
 	}
 	return left
 }

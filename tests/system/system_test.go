@@ -88,8 +88,9 @@ func TestScripts(t *testing.T) {
 			"nothing-left": func(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Check(nothingLeft(ts.Getenv("WORK")))
 			},
-			"crash":        crash,
-			"nothing-held": nothingHeld,
+			"nothing-left-of-jobs": nothingLeftOfJobs,
+			"crash":                crash,
+			"nothing-held":         nothingHeld,
 		},
 	})
 }
