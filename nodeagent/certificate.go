@@ -15,15 +15,8 @@ import (
 	"score/scored/api/scorev1/scorev1connect"
 )
 
-const (
-	// certificateEvery is how often the agent looks whether its certificate is to be renewed, for which a month is
-	// left, or was renewed by somebody else.
-	certificateEvery = time.Minute
-	// renewRetry is the pause after servers could not renew it.
-	renewRetry = time.Hour
-	// renewTimeout bounds asking one server.
-	renewTimeout = 30 * time.Second
-)
+// renewTimeout bounds asking one server.
+const renewTimeout = 30 * time.Second
 
 // encrypted lets only servers and agents in that show a certificate, where there are certificates.
 func (a *Agent) encrypted(listener net.Listener) net.Listener {
@@ -39,47 +32,29 @@ func (a *Agent) encrypted(listener net.Listener) net.Listener {
 // keepCertificate renews it until ctx ends.
 func (a *Agent) keepCertificate(ctx context.Context) {
 	credentials := a.options.Credentials
-	tick := time.NewTicker(certificateEvery)
-	defer tick.Stop()
-	var retry time.Time
-	for {
-		if err := credentials.Reload(a.options.CertificateDir); err != nil {
-			a.log.Warn("the certificate on disk cannot be used", zap.Error(err))
-		}
-		if now := time.Now(); now.After(credentials.RenewAt()) && now.After(retry) {
-			if err := a.renewCertificate(ctx); err != nil && ctx.Err() == nil {
-				a.log.Error("the node's certificate could not be renewed", zap.Time("expires", credentials.Expires()), zap.Error(err))
-				retry = now.Add(renewRetry)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	credentials.Keep(ctx, pki.Keeper{
+		Dir: a.options.CertificateDir, Ask: a.askCertificates,
+		Unusable: func(err error) { a.log.Warn("the certificate on disk cannot be used", zap.Error(err)) },
+		Failed: func(err error) {
+			a.log.Error("the node's certificate could not be renewed", zap.Time("expires", credentials.Expires()), zap.Error(err))
+		},
+		Renewed: func() {
+			a.log.Info("the node's certificate was renewed", zap.Time("expires", credentials.Expires()))
+		},
+	})
 }
 
-// renewCertificate asks the servers, one after the other.
-func (a *Agent) renewCertificate(ctx context.Context) error {
-	request, err := pki.NewRequest()
-	if err != nil {
-		return err
-	}
+// askCertificates asks the servers, one after the other.
+func (a *Agent) askCertificates(ctx context.Context, request []byte) ([]byte, error) {
 	var errs []error
 	for _, server := range a.options.Servers {
-		signed, err := a.askCertificate(ctx, server, request.Bytes())
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		signed, err := a.askCertificate(ctx, server, request)
+		if err == nil {
+			return signed, nil
 		}
-		if err := a.options.Credentials.Renew(signed, request); err != nil {
-			return err
-		}
-		a.log.Info("the node's certificate was renewed", zap.Time("expires", a.options.Credentials.Expires()))
-		return a.options.Credentials.Save(a.options.CertificateDir)
+		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return nil, errors.Join(errs...)
 }
 
 func (a *Agent) askCertificate(ctx context.Context, server string, request []byte) ([]byte, error) {

@@ -239,7 +239,7 @@ func TestSilence(t *testing.T) {
 func TestRenewOwn(t *testing.T) {
 	o, m := newOffice(t)
 	before := o.Credentials.Serial()
-	if err := o.renewOwn(t.Context(), t.TempDir()); err != nil {
+	if err := o.Credentials.RenewNow(t.Context(), t.TempDir(), o.renewOwn); err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Equal(before, o.Credentials.Serial()) || len(m.given) != 1 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -120,51 +119,18 @@ func (o *Office) admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.Jo
 	return answer, nil
 }
 
-const (
-	// ownEvery is how often the office looks whether its own certificate is to be renewed, for which a month
-	// is left, or was renewed by somebody else.
-	ownEvery = time.Minute
-	// ownRetry is the pause after it could not be.
-	ownRetry = time.Hour
-)
-
 // KeepOwn renews this server's own certificate, which is in dir, until ctx ends.
 func (o *Office) KeepOwn(ctx context.Context, dir string) {
-	tick := time.NewTicker(ownEvery)
-	defer tick.Stop()
-	var retry time.Time
-	for {
-		if err := o.Credentials.Reload(dir); err != nil {
-			o.Logger.Warn("the certificate on disk cannot be used", zap.Error(err))
-		}
-		if now := o.Leader.ClusterTime(); now.After(o.Credentials.RenewAt()) && now.After(retry) {
-			if err := o.renewOwn(ctx, dir); err != nil && ctx.Err() == nil {
-				o.Logger.Error("this server's certificate could not be renewed", zap.Time("expires", o.Credentials.Expires()), zap.Error(err))
-				retry = now.Add(ownRetry)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	o.Credentials.Keep(ctx, pki.Keeper{
+		Dir: dir, Ask: o.renewOwn,
+		Unusable: func(err error) { o.Logger.Warn("the certificate on disk cannot be used", zap.Error(err)) },
+		Failed: func(err error) {
+			o.Logger.Error("this server's certificate could not be renewed", zap.Time("expires", o.Credentials.Expires()), zap.Error(err))
+		},
+		Renewed: func() {}, // Renew has logged it
+	})
 }
 
-func (o *Office) renewOwn(ctx context.Context, dir string) error {
-	request, err := pki.NewRequest()
-	if err != nil {
-		return err
-	}
-	signed, err := o.Renew(ctx, o.Credentials.Name(), request.Bytes())
-	if err != nil {
-		return err
-	}
-	if err := o.Credentials.Renew(signed, request); err != nil {
-		return err
-	}
-	if err := o.Credentials.Save(dir); err != nil {
-		return fmt.Errorf("it is in use, and could not be written: %w", err)
-	}
-	return nil
+func (o *Office) renewOwn(ctx context.Context, request []byte) ([]byte, error) {
+	return o.Renew(ctx, o.Credentials.Name(), request)
 }

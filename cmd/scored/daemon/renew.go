@@ -38,10 +38,14 @@ a minute.`,
 			if err != nil {
 				return err
 			}
-			if err := renew(command.Context(), c, own); err != nil {
+			key, err := loadKey(c.Cluster.KeyFile)
+			if err != nil {
 				return err
 			}
-			if err := own.Save(dir); err != nil {
+			ask := func(ctx context.Context, request []byte) ([]byte, error) {
+				return askServers(ctx, c, own, key, request)
+			}
+			if err := own.RenewNow(command.Context(), dir, ask); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(command.OutOrStdout(), "%s: valid until %s\n", own.Name(), own.Expires().Local().Format(time.DateTime))
@@ -75,29 +79,21 @@ func ownCredentials(c config.Config, role, name string) (*pki.Credentials, strin
 	return own, dir, err
 }
 
-// renew asks the servers, one after the other.
-func renew(ctx context.Context, c config.Config, own *pki.Credentials) error {
-	key, err := loadKey(c.Cluster.KeyFile)
-	if err != nil {
-		return err
-	}
-	request, err := pki.NewRequest()
-	if err != nil {
-		return err
-	}
+// askServers asks one after the other.
+func askServers(ctx context.Context, c config.Config, own *pki.Credentials, key string, request []byte) ([]byte, error) {
 	transport := &http.Transport{Protocols: new(http.Protocols), TLSClientConfig: own.Client(pki.Server)}
 	transport.Protocols.SetHTTP2(true)
 	defer transport.CloseIdleConnections()
 	var errs []error
 	for _, url := range serverURLs(scheme(c.Cluster), c.Agent.Servers) {
 		client := scorev1connect.NewAgentServiceClient(&http.Client{Transport: transport, Timeout: renewTimeout}, url)
-		ask := connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request.Bytes()})
+		ask := connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request})
 		ask.Header().Set("Authorization", "Bearer "+key)
 		answer, err := client.RenewCertificate(ctx, ask)
 		if err == nil {
-			return own.Renew(answer.Msg.GetCertificate(), request)
+			return answer.Msg.GetCertificate(), nil
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return nil, errors.Join(errs...)
 }
