@@ -2,7 +2,6 @@ package pmi
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 )
@@ -16,13 +15,6 @@ const (
 	GroupConnect
 	GroupDisconnect
 )
-
-// Proc names a process of any job.
-type Proc struct {
-	Job uint64
-	// Rank is -1 for all of the job.
-	Rank int
-}
 
 // groups are the collectives of some processes, which may be of several jobs. The
 // first node of a group, by job and index, hears from each node of the group that
@@ -76,31 +68,6 @@ func (e *Engine) GroupIn(rank int, tag Tag, kind GroupKind, procs []Proc) error 
 	return nil
 }
 
-// WholeJob reports whether processes are exactly the ranks of this job.
-func (e *Engine) WholeJob(procs []Proc) bool {
-	if len(procs) == 1 && procs[0].Rank == wholeJob {
-		return procs[0].Job == e.info.Job
-	}
-	if len(procs) < e.Size() {
-		return false
-	}
-	seen := make([]bool, e.Size())
-	left := e.Size()
-	for _, p := range procs {
-		if p.Job != e.info.Job || p.Rank >= e.Size() {
-			return false
-		}
-		if p.Rank == wholeJob {
-			return true
-		}
-		if !seen[p.Rank] {
-			seen[p.Rank] = true
-			left--
-		}
-	}
-	return left == 0
-}
-
 // group finds or begins the group of some processes.
 func (e *Engine) group(kind GroupKind, procs []Proc) (*group, error) {
 	procs = canonical(procs)
@@ -121,138 +88,6 @@ func (e *Engine) group(kind GroupKind, procs []Proc) (*group, error) {
 	e.groups.by[key] = g
 	e.groups.procs += len(procs)
 	return g, e.place(g)
-}
-
-// opened goes on with a group whose places are known: the first node tells the
-// others of it, who may know already that it cannot be.
-func (e *Engine) opened(g *group) {
-	if g.nodes[0] != e.here() {
-		return
-	}
-	for _, a := range g.nodes[1:] {
-		e.relay(a, relayed{kind: relayOpen, id: g.seq, group: g.key, outcome: Found})
-	}
-}
-
-// canonical orders processes and drops repetitions: callers name them in
-// whatever order. All of a job stands for each of it.
-func canonical(procs []Proc) []Proc {
-	procs = slices.Clone(procs)
-	slices.SortFunc(procs, func(x, y Proc) int {
-		return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Rank, y.Rank))
-	})
-	procs = slices.Compact(procs)
-	all := make(map[uint64]bool)
-	return slices.DeleteFunc(procs, func(p Proc) bool {
-		if p.Rank == wholeJob {
-			all[p.Job] = true // it sorts first
-			return false
-		}
-		return all[p.Job]
-	})
-}
-
-// groupKey writes processes as the name of their group.
-func groupKey(kind GroupKind, procs []Proc) string {
-	key := []byte{byte(kind)}
-	for _, p := range procs {
-		key = binary.AppendUvarint(key, p.Job)
-		key = binary.AppendUvarint(key, uint64(p.Rank+1))
-	}
-	return string(key)
-}
-
-// readGroup is the inverse of groupKey.
-func readGroup(key string) (GroupKind, []Proc, bool) {
-	r := reader{text: key}
-	kind := GroupKind(r.number())
-	var procs []Proc
-	for r.left() > 0 {
-		p := Proc{Job: r.number(), Rank: int(r.number()) - 1}
-		if r.bad || p.Rank >= MaxRanks || len(procs) == MaxGroupProcs {
-			return 0, nil, false
-		}
-		procs = append(procs, p)
-	}
-	known := kind == GroupFence || kind == GroupConnect || kind == GroupDisconnect
-	return kind, procs, known && !r.bad && key == groupKey(kind, canonical(procs))
-}
-
-// place finds out on which nodes the group is. Jobs whose places are not known
-// are asked for; groupsPlaced comes back then.
-func (e *Engine) place(g *group) error {
-	at := make(map[address]bool)
-	waits := false
-	for _, p := range g.procs {
-		rankNode := e.info.RankNode
-		if p.Job != e.info.Job {
-			other, err := e.otherJob(p.Job)
-			if err != nil {
-				return err
-			}
-			if rankNode = other.rankNode; rankNode == nil {
-				waits = true
-				continue
-			}
-		}
-		if p.Rank >= len(rankNode) {
-			return fmt.Errorf("%w: rank %d of job %d, which has %d", ErrMalformed, p.Rank, p.Job, len(rankNode))
-		}
-		e.placeProc(g, at, p, rankNode)
-	}
-	if waits {
-		g.members = nil
-		return nil
-	}
-	g.placed = true
-	for a := range at {
-		g.nodes = append(g.nodes, a)
-	}
-	slices.SortFunc(g.nodes, func(x, y address) int {
-		return cmp.Or(cmp.Compare(x.job, y.job), cmp.Compare(x.node, y.node))
-	})
-	e.opened(g)
-	return nil
-}
-
-func (e *Engine) placeProc(g *group, at map[address]bool, p Proc, rankNode []int32) {
-	ranks := rankNode
-	first := 0
-	if p.Rank != wholeJob {
-		ranks, first = rankNode[p.Rank:p.Rank+1], p.Rank
-	}
-	for i, node := range ranks {
-		a := address{p.Job, int(node)}
-		at[a] = true
-		if a == e.here() {
-			g.members = append(g.members, first+i)
-		}
-	}
-}
-
-func (e *Engine) here() address { return address{e.info.Job, e.info.NodeIndex} }
-
-// groupsPlaced goes on with the groups that waited for places.
-func (e *Engine) groupsPlaced() {
-	for _, g := range e.sortedGroups() {
-		if g.placed {
-			continue
-		}
-		if err := e.place(g); err != nil || e.lacksPlaces(g) {
-			g.broken = true
-			e.finish(g, Missing)
-			continue
-		}
-		e.advance(g)
-	}
-}
-
-// lacksPlaces reports whether a job of the group cannot be found.
-func (e *Engine) lacksPlaces(g *group) bool {
-	return slices.ContainsFunc(g.procs, func(p Proc) bool {
-		other := e.jobs[p.Job]
-		return other != nil && other.failed
-	})
 }
 
 func (e *Engine) sortedGroups() []*group {
@@ -306,25 +141,6 @@ func (e *Engine) breakGroup(g *group) {
 	e.finish(g, Missing)
 }
 
-// tellAll is, on the first node, the end of a collective to which all have come.
-func (e *Engine) tellAll(g *group) {
-	for _, a := range g.nodes {
-		if g.heard[a] < g.seq {
-			return
-		}
-	}
-	e.tellOthers(g, Found)
-	e.finish(g, Found)
-}
-
-func (e *Engine) tellOthers(g *group, outcome Outcome) {
-	for _, a := range g.nodes {
-		if a != e.here() {
-			e.relay(a, relayed{kind: relayOut, id: g.seq, group: g.key, outcome: outcome})
-		}
-	}
-}
-
 // finish answers the processes here and opens the next collective.
 func (e *Engine) finish(g *group, outcome Outcome) {
 	for _, w := range g.arrived {
@@ -333,81 +149,6 @@ func (e *Engine) finish(g *group, outcome Outcome) {
 	}
 	g.arrived, g.waiting = nil, false
 	g.seq++
-}
-
-// groupPart takes, on the first node of a group, the news of another.
-func (e *Engine) groupPart(from address, m *relayed) error {
-	g, err := e.groupNamed(from, m)
-	if g == nil {
-		return err
-	}
-	if g.placed && (g.nodes[0] != e.here() || !slices.Contains(g.nodes, from)) {
-		return badExchange("node %d of job %d speaks for a group that it is not in", from.node, from.job)
-	}
-	if m.id < g.seq || g.broken {
-		return nil
-	}
-	if m.outcome != Found {
-		g.broken = true
-		e.tellOthers(g, Missing)
-		e.finish(g, Missing)
-		return nil
-	}
-	g.heard[from] = m.id
-	if g.waiting {
-		e.tellAll(g)
-	}
-	return nil
-}
-
-// groupOver takes the end of a collective from the group's first node.
-func (e *Engine) groupOver(from address, m *relayed) error {
-	g := e.groups.by[m.group]
-	switch {
-	case g == nil || m.id < g.seq:
-		return nil
-	case !g.placed || g.nodes[0] != from:
-		return badExchange("node %d of job %d ends a collective that is not its own", from.node, from.job)
-	case m.outcome != Found:
-		if g.waiting && m.id > g.seq {
-			e.finish(g, Found) // its end was overtaken
-		}
-		g.broken = true
-		e.finish(g, Missing)
-		return nil
-	case m.id > g.seq || !g.waiting:
-		return badExchange("node %d of job %d ends a collective that this node has not come to", from.node, from.job)
-	}
-	e.finish(g, Found)
-	return nil
-}
-
-// groupOpened takes the news of a group.
-func (e *Engine) groupOpened(from address, m *relayed) error {
-	g, err := e.groupNamed(from, m)
-	if g != nil {
-		e.advance(g)
-	}
-	return err
-}
-
-// groupNamed finds or begins the group of a message. A group that this node has
-// no room for is refused, not fatal: another job may have sent it.
-func (e *Engine) groupNamed(from address, m *relayed) (*group, error) {
-	kind, procs, ok := readGroup(m.group)
-	if !ok {
-		return nil, badExchange("node %d of job %d names no group", from.node, from.job)
-	}
-	g, err := e.group(kind, procs)
-	if err != nil {
-		kind := relayOut
-		if m.kind == relayOpen {
-			kind = relayIn
-		}
-		e.relay(from, relayed{kind: kind, id: m.id, group: m.group, outcome: Missing})
-		return nil, nil
-	}
-	return g, nil
 }
 
 // groupLacks breaks the collectives that wait for a rank which has departed.

@@ -1,0 +1,108 @@
+package pmi
+
+import "slices"
+
+// opened goes on with a group whose places are known: the first node tells the
+// others of it, who may know already that it cannot be.
+func (e *Engine) opened(g *group) {
+	if g.nodes[0] != e.here() {
+		return
+	}
+	for _, a := range g.nodes[1:] {
+		e.relay(a, relayed{kind: relayOpen, id: g.seq, group: g.key, outcome: Found})
+	}
+}
+
+// tellAll is, on the first node, the end of a collective to which all have come.
+func (e *Engine) tellAll(g *group) {
+	for _, a := range g.nodes {
+		if g.heard[a] < g.seq {
+			return
+		}
+	}
+	e.tellOthers(g, Found)
+	e.finish(g, Found)
+}
+
+func (e *Engine) tellOthers(g *group, outcome Outcome) {
+	for _, a := range g.nodes {
+		if a != e.here() {
+			e.relay(a, relayed{kind: relayOut, id: g.seq, group: g.key, outcome: outcome})
+		}
+	}
+}
+
+// groupPart takes, on the first node of a group, the news of another.
+func (e *Engine) groupPart(from address, m *relayed) error {
+	g, err := e.groupNamed(from, m)
+	if g == nil {
+		return err
+	}
+	if g.placed && (g.nodes[0] != e.here() || !slices.Contains(g.nodes, from)) {
+		return badExchange("node %d of job %d speaks for a group that it is not in", from.node, from.job)
+	}
+	if m.id < g.seq || g.broken {
+		return nil
+	}
+	if m.outcome != Found {
+		g.broken = true
+		e.tellOthers(g, Missing)
+		e.finish(g, Missing)
+		return nil
+	}
+	g.heard[from] = m.id
+	if g.waiting {
+		e.tellAll(g)
+	}
+	return nil
+}
+
+// groupOver takes the end of a collective from the group's first node.
+func (e *Engine) groupOver(from address, m *relayed) error {
+	g := e.groups.by[m.group]
+	switch {
+	case g == nil || m.id < g.seq:
+		return nil
+	case !g.placed || g.nodes[0] != from:
+		return badExchange("node %d of job %d ends a collective that is not its own", from.node, from.job)
+	case m.outcome != Found:
+		if g.waiting && m.id > g.seq {
+			e.finish(g, Found) // its end was overtaken
+		}
+		g.broken = true
+		e.finish(g, Missing)
+		return nil
+	case m.id > g.seq || !g.waiting:
+		return badExchange("node %d of job %d ends a collective that this node has not come to", from.node, from.job)
+	}
+	e.finish(g, Found)
+	return nil
+}
+
+// groupOpened takes the news of a group.
+func (e *Engine) groupOpened(from address, m *relayed) error {
+	g, err := e.groupNamed(from, m)
+	if g != nil {
+		e.advance(g)
+	}
+	return err
+}
+
+// groupNamed finds or begins the group of a message. A group that this node has
+// no room for is refused, not fatal: another job may have sent it.
+func (e *Engine) groupNamed(from address, m *relayed) (*group, error) {
+	kind, procs, ok := readGroup(m.group)
+	if !ok {
+		return nil, badExchange("node %d of job %d names no group", from.node, from.job)
+	}
+	g, err := e.group(kind, procs)
+	if err != nil {
+		kind := relayOut
+		if m.kind == relayOpen {
+			kind = relayIn
+		}
+		e.relay(from, relayed{kind: kind, id: m.id, group: m.group, outcome: Missing})
+		return nil, nil
+	}
+	return g, nil
+}

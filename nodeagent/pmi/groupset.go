@@ -1,0 +1,83 @@
+package pmi
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// Proc names a process of any job.
+type Proc struct {
+	Job uint64
+	// Rank is -1 for all of the job.
+	Rank int
+}
+
+// WholeJob reports whether processes are exactly the ranks of this job.
+func (e *Engine) WholeJob(procs []Proc) bool {
+	if len(procs) == 1 && procs[0].Rank == wholeJob {
+		return procs[0].Job == e.info.Job
+	}
+	if len(procs) < e.Size() {
+		return false
+	}
+	seen := make([]bool, e.Size())
+	left := e.Size()
+	for _, p := range procs {
+		if p.Job != e.info.Job || p.Rank >= e.Size() {
+			return false
+		}
+		if p.Rank == wholeJob {
+			return true
+		}
+		if !seen[p.Rank] {
+			seen[p.Rank] = true
+			left--
+		}
+	}
+	return left == 0
+}
+
+// canonical orders processes and drops repetitions: callers name them in
+// whatever order. All of a job stands for each of it.
+func canonical(procs []Proc) []Proc {
+	procs = slices.Clone(procs)
+	slices.SortFunc(procs, func(x, y Proc) int {
+		return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Rank, y.Rank))
+	})
+	procs = slices.Compact(procs)
+	all := make(map[uint64]bool)
+	return slices.DeleteFunc(procs, func(p Proc) bool {
+		if p.Rank == wholeJob {
+			all[p.Job] = true // it sorts first
+			return false
+		}
+		return all[p.Job]
+	})
+}
+
+// groupKey writes processes as the name of their group.
+func groupKey(kind GroupKind, procs []Proc) string {
+	key := []byte{byte(kind)}
+	for _, p := range procs {
+		key = binary.AppendUvarint(key, p.Job)
+		key = binary.AppendUvarint(key, uint64(p.Rank+1))
+	}
+	return string(key)
+}
+
+// readGroup is the inverse of groupKey.
+func readGroup(key string) (GroupKind, []Proc, bool) {
+	r := reader{text: key}
+	kind := GroupKind(r.number())
+	var procs []Proc
+	for r.left() > 0 {
+		p := Proc{Job: r.number(), Rank: int(r.number()) - 1}
+		if r.bad || p.Rank >= MaxRanks || len(procs) == MaxGroupProcs {
+			return 0, nil, false
+		}
+		procs = append(procs, p)
+	}
+	known := kind == GroupFence || kind == GroupConnect || kind == GroupDisconnect
+	return kind, procs, known && !r.bad && key == groupKey(kind, canonical(procs))
+}
