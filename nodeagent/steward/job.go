@@ -47,7 +47,7 @@ type job struct {
 type localRank struct {
 	rank    uint32
 	stdin   int             // its input file until it is forked, -1: none
-	pmi     port            // from the moment before it is forked
+	pmi     conn            // from the moment before it is forked
 	process *launch.Process // nil: not forked, or not told yet
 	exited  *scorev1.RankExited
 }
@@ -68,7 +68,7 @@ func newJob(order *stewardpb.PrepareJob) *job {
 	j.ranks = make([]localRank, len(j.place.GetRanks()))
 	j.local = make(map[uint32]int, len(j.ranks))
 	for k, rank := range j.place.GetRanks() {
-		j.ranks[k] = localRank{rank: rank, stdin: -1, pmi: port{fd: -1}}
+		j.ranks[k] = localRank{rank: rank, stdin: -1, pmi: conn{fd: -1}}
 		j.local[rank] = k
 	}
 	return j

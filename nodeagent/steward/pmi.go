@@ -20,19 +20,6 @@ import (
 // PMI-1 line has at most 1 KB, and clients send one at a time.
 const pmiBuffer = 16 << 10
 
-// port is the steward's end of one rank's PMI connection. Clients wait for each
-// answer, so unsent stays empty but for one that does not read; from that one
-// nothing more is taken until it does.
-type port struct {
-	fd     int // -1 once the connection has ended
-	unsent []byte
-}
-
-func (p *port) close() {
-	closeFD(p.fd)
-	p.fd, p.unsent = -1, nil
-}
-
 // newPMI makes the PMI server of a job.
 func (j *job) newPMI() error {
 	nodes, err := j.rankNode()
@@ -174,50 +161,11 @@ func (s *steward) obeyPMI(effects []wire.Effect) {
 	}
 }
 
-// sendPMI writes to local rank k what it takes, and keeps the rest.
+// sendPMI writes to local rank k.
 func (s *steward) sendPMI(k int, data []byte) {
-	p := &s.job.ranks[k].pmi
-	if p.fd < 0 {
-		return
+	if c := &s.job.ranks[k].pmi; c.fd >= 0 {
+		s.loop.send(c, tag{kindPMI, int32(k)}, data)
 	}
-	full := len(p.unsent) > 0
-	if full {
-		p.unsent = append(p.unsent, data...)
-		data = p.unsent
-	}
-	n, err := writeSome(p.fd, data)
-	if err != nil {
-		return // the rank has hung up: the next read says so
-	}
-	if n == len(data) {
-		p.unsent = nil
-		if full {
-			_ = s.loop.rewatch(p.fd, unix.EPOLLIN, tag{kindPMI, int32(k)})
-		}
-		return
-	}
-	p.unsent = append([]byte(nil), data[n:]...)
-	if !full {
-		_ = s.loop.rewatch(p.fd, unix.EPOLLOUT, tag{kindPMI, int32(k)})
-	}
-}
-
-// writeSome writes until the socket is full, and returns how much went.
-func writeSome(fd int, data []byte) (int, error) {
-	sent := 0
-	for sent < len(data) {
-		n, err := unix.SendmsgN(fd, data[sent:], nil, nil, unix.MSG_NOSIGNAL)
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EAGAIN):
-			return sent, nil
-		case err != nil:
-			return sent, err
-		default:
-			sent += n
-		}
-	}
-	return sent, nil
 }
 
 func collectiveMessage(seq uint64, data []byte) *stewardpb.FromSteward {

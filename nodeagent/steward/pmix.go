@@ -1,7 +1,6 @@
 package steward
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix"
-	"score/nodeagent/sockowner"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
@@ -19,10 +17,6 @@ import (
 
 // pmixBacklog is how many ranks may be about to connect; they come at once.
 const pmixBacklog = 4096
-
-// pmixUnsent bounds what waits for one client to read it, in bytes: a client
-// reads its answers at once, and one that does not is hung up on.
-const pmixUnsent = 32 << 20
 
 // pmixEndpoint is where the ranks of a job find PMIx: a loopback port, since the
 // client library knows no other way.
@@ -35,13 +29,6 @@ type pmixEndpoint struct {
 	cleanups []cleanup
 	// addresses are those of the agents of other jobs' nodes, by job.
 	addresses map[uint64][]string
-}
-
-// pmixConn is the steward's end of one connection.
-type pmixConn struct {
-	fd      int
-	unsent  []byte
-	closing bool // once all has been written
 }
 
 // newPMIx makes the PMIx server of a job, and its port.
@@ -123,85 +110,6 @@ func (s *steward) watchPMIx() {
 	}
 }
 
-// acceptPMIx takes a connection; who it is from is found out from its greeting.
-func (s *steward) acceptPMIx() {
-	e := s.endpoint()
-	if e == nil {
-		return
-	}
-	fd, _, err := unix.Accept4(e.listener, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
-	if err != nil {
-		return // the other side has gone again
-	}
-	// Whoever else is on this host shall not even take up room.
-	owner, err := sockowner.Of(fd)
-	if err != nil || int(owner.UID) != s.job.uid() {
-		closeFD(fd)
-		return
-	}
-	id, ok := e.server.Accept()
-	if !ok {
-		closeFD(fd)
-		return
-	}
-	// Answers are single small packets on which a rank waits.
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	e.conns[id] = &pmixConn{fd: fd}
-	if err := s.loop.watch(fd, unix.EPOLLIN, tag{kindPMIx, int32(id)}); err != nil {
-		s.gonePMIx(id)
-	}
-}
-
-// servePMIx reads once from a connection, or writes what it has not read yet.
-func (s *steward) servePMIx(id pmix.ConnID, events uint32) {
-	if s.endpoint() == nil {
-		return
-	}
-	if events&unix.EPOLLOUT != 0 {
-		s.writePMIx(id, nil)
-	}
-	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
-		s.readPMIx(id)
-	}
-}
-
-// readPMIx reads once and tells whether there may be more.
-func (s *steward) readPMIx(id pmix.ConnID) bool {
-	c := s.job.pmix.conns[id]
-	if c == nil {
-		return false
-	}
-	n, err := unix.Read(c.fd, s.pmiBuffer[:])
-	switch {
-	case errors.Is(err, unix.EINTR):
-		return true
-	case errors.Is(err, unix.EAGAIN):
-		return false
-	case err != nil || n == 0:
-		s.gonePMIx(id)
-		return false
-	}
-	s.obeyPMIx(s.job.pmix.server.Feed(s.now(), id, s.pmiBuffer[:n]))
-	return true
-}
-
-// gonePMIx takes the end of a connection.
-func (s *steward) gonePMIx(id pmix.ConnID) {
-	e := s.job.pmix
-	c := e.conns[id]
-	if c == nil {
-		return
-	}
-	s.loop.unwatch(c.fd)
-	closeFD(c.fd)
-	delete(e.conns, id)
-	rank, _, ok, effects := e.server.Gone(s.now(), id)
-	if ok {
-		s.life.Closed(s.now(), s.job.local[uint32(rank)])
-	}
-	s.obeyPMIx(effects)
-}
-
 // rankEndedPMIx takes all that a dead rank has said, its good-bye may be in it,
 // and tells the others.
 func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
@@ -224,38 +132,6 @@ func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
 			s.obeyPMIx(e.server.Depart(s.now(), rank))
 		}
 		s.obeyPMIx(e.server.RankEnded(s.now(), rank, phase, status.Code, int(status.Signal)))
-	}
-}
-
-// writePMIx writes to a connection what it takes, and keeps the rest.
-func (s *steward) writePMIx(id pmix.ConnID, data []byte) {
-	c := s.job.pmix.conns[id]
-	if c == nil {
-		return
-	}
-	full := len(c.unsent) > 0
-	if full {
-		c.unsent = append(c.unsent, data...)
-		data = c.unsent
-	}
-	n, err := writeSome(c.fd, data)
-	if err != nil {
-		return // it has hung up: the next read says so
-	}
-	c.unsent = append([]byte(nil), data[n:]...)
-	interest := uint32(unix.EPOLLIN)
-	switch {
-	case len(c.unsent) > pmixUnsent:
-		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
-		return
-	case len(c.unsent) > 0:
-		interest = unix.EPOLLOUT // nothing more is taken from it until it reads
-	case c.closing:
-		s.gonePMIx(id)
-		return
-	}
-	if full || len(c.unsent) > 0 {
-		_ = s.loop.rewatch(c.fd, interest, tag{kindPMIx, int32(id)})
 	}
 }
 
@@ -311,18 +187,6 @@ func (s *steward) obeyPMIx(effects []pmix.Effect) {
 	}
 	for _, f := range after {
 		f()
-	}
-}
-
-// hangUpPMIx ends a connection that was refused, once it has been told so.
-func (s *steward) hangUpPMIx(id pmix.ConnID) {
-	c := s.job.pmix.conns[id]
-	if c == nil {
-		return
-	}
-	c.closing = true
-	if len(c.unsent) == 0 {
-		s.gonePMIx(id)
 	}
 }
 

@@ -1,0 +1,73 @@
+package steward
+
+import (
+	"errors"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// unsentLimit bounds what waits for one client to read it, in bytes: a client
+// reads its answers at once, and one that does not is hung up on.
+const unsentLimit = 32 << 20
+
+// conn is the steward's end of a connection by which a rank speaks PMI or PMIx.
+// Clients wait for each answer, so unsent stays empty but for one that does not
+// read; from that one nothing more is taken until it does.
+type conn struct {
+	fd     int // -1 once the connection has ended
+	unsent []byte
+}
+
+func (c *conn) close() {
+	closeFD(c.fd)
+	c.fd, c.unsent = -1, nil
+}
+
+// send writes what the client takes, and keeps the rest until the descriptor, which
+// the loop watches as t, can be written.
+func (l *loop) send(c *conn, t tag, data []byte) {
+	waited := len(c.unsent) > 0
+	if waited {
+		c.unsent = append(c.unsent, data...)
+		data = c.unsent
+	}
+	n, err := writeSome(c.fd, data)
+	if err != nil {
+		return // it has hung up: the next read says so
+	}
+	switch rest := data[n:]; {
+	case len(rest) == 0:
+		c.unsent = nil
+		if waited {
+			_ = l.rewatch(c.fd, unix.EPOLLIN, t)
+		}
+	case len(rest) > unsentLimit:
+		c.unsent = nil
+		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR) // the next read finds its end
+		_ = l.rewatch(c.fd, unix.EPOLLIN, t)
+	case waited:
+		c.unsent = rest
+	default:
+		c.unsent = slices.Clone(rest)
+		_ = l.rewatch(c.fd, unix.EPOLLOUT, t)
+	}
+}
+
+// writeSome writes until the socket is full, and returns how much went.
+func writeSome(fd int, data []byte) (int, error) {
+	sent := 0
+	for sent < len(data) {
+		n, err := unix.SendmsgN(fd, data[sent:], nil, nil, unix.MSG_NOSIGNAL)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			return sent, nil
+		case err != nil:
+			return sent, err
+		default:
+			sent += n
+		}
+	}
+	return sent, nil
+}

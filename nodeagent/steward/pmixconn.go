@@ -1,0 +1,119 @@
+package steward
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/pmi/pmix"
+	"score/nodeagent/sockowner"
+)
+
+// pmixConn is the steward's end of one connection.
+type pmixConn struct {
+	conn
+	closing bool // once all has been written
+}
+
+// acceptPMIx takes a connection; who it is from is found out from its greeting.
+func (s *steward) acceptPMIx() {
+	e := s.endpoint()
+	if e == nil {
+		return
+	}
+	fd, _, err := unix.Accept4(e.listener, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+	if err != nil {
+		return // the other side has gone again
+	}
+	// Whoever else is on this host shall not even take up room.
+	owner, err := sockowner.Of(fd)
+	if err != nil || int(owner.UID) != s.job.uid() {
+		closeFD(fd)
+		return
+	}
+	id, ok := e.server.Accept()
+	if !ok {
+		closeFD(fd)
+		return
+	}
+	// Answers are single small packets on which a rank waits.
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	e.conns[id] = &pmixConn{conn: conn{fd: fd}}
+	if err := s.loop.watch(fd, unix.EPOLLIN, tag{kindPMIx, int32(id)}); err != nil {
+		s.gonePMIx(id)
+	}
+}
+
+// servePMIx reads once from a connection, or writes what it has not read yet.
+func (s *steward) servePMIx(id pmix.ConnID, events uint32) {
+	if s.endpoint() == nil {
+		return
+	}
+	if events&unix.EPOLLOUT != 0 {
+		s.writePMIx(id, nil)
+	}
+	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		s.readPMIx(id)
+	}
+}
+
+// readPMIx reads once and tells whether there may be more.
+func (s *steward) readPMIx(id pmix.ConnID) bool {
+	c := s.job.pmix.conns[id]
+	if c == nil {
+		return false
+	}
+	n, err := unix.Read(c.fd, s.pmiBuffer[:])
+	switch {
+	case errors.Is(err, unix.EINTR):
+		return true
+	case errors.Is(err, unix.EAGAIN):
+		return false
+	case err != nil || n == 0:
+		s.gonePMIx(id)
+		return false
+	}
+	s.obeyPMIx(s.job.pmix.server.Feed(s.now(), id, s.pmiBuffer[:n]))
+	return true
+}
+
+// gonePMIx takes the end of a connection.
+func (s *steward) gonePMIx(id pmix.ConnID) {
+	e := s.job.pmix
+	c := e.conns[id]
+	if c == nil {
+		return
+	}
+	s.loop.unwatch(c.fd)
+	closeFD(c.fd)
+	delete(e.conns, id)
+	rank, _, ok, effects := e.server.Gone(s.now(), id)
+	if ok {
+		s.life.Closed(s.now(), s.job.local[uint32(rank)])
+	}
+	s.obeyPMIx(effects)
+}
+
+// writePMIx writes to a connection, and ends it if that was the last.
+func (s *steward) writePMIx(id pmix.ConnID, data []byte) {
+	c := s.job.pmix.conns[id]
+	if c == nil {
+		return
+	}
+	s.loop.send(&c.conn, tag{kindPMIx, int32(id)}, data)
+	if c.closing && len(c.unsent) == 0 {
+		s.gonePMIx(id)
+	}
+}
+
+// hangUpPMIx ends a connection that was refused, once it has been told so.
+func (s *steward) hangUpPMIx(id pmix.ConnID) {
+	c := s.job.pmix.conns[id]
+	if c == nil {
+		return
+	}
+	c.closing = true
+	if len(c.unsent) == 0 {
+		s.gonePMIx(id)
+	}
+}
