@@ -1,0 +1,98 @@
+package ctxswitch
+
+import "time"
+
+// enter goes on to step s and orders its work.
+func (m *Machine) enter(now int64, s Step) {
+	m.state = s
+	if steps[s].network && m.networked == 0 {
+		return
+	}
+	for i := range m.jobs {
+		if j := &m.jobs[i]; j.due(s) {
+			m.record.Steps.add(s)
+			m.record.Begin[s] = now
+			m.order(now, j, s)
+		}
+	}
+	if s == Go {
+		m.launch(now)
+	}
+}
+
+// order gives the order of step s to a job, and makes the step wait for it.
+func (m *Machine) order(now int64, j *job, s Step) {
+	if s == Stop && j.phase == PhaseStopping {
+		// Ordered by a switch that was broken off; the answer is still to come.
+		m.await(j, Stop, j.stopBy)
+		return
+	}
+	m.seq++
+	by := now + int64(m.timeout(s))
+	m.await(j, s, by)
+	m.effects = append(m.effects, Effect{Kind: steps[s].effect, Step: s, Job: j.id, Seq: m.seq, By: by})
+	if s != Stop {
+		j.seq = m.seq
+	}
+	switch s {
+	case Revoke:
+		j.bound = revoked
+	case Stop:
+		j.phase, j.mixed, j.stopSeq, j.stopAt, j.stopBy = PhaseStopping, false, m.seq, now, by
+		j.ran += time.Duration(now - j.since)
+		m.record.Out = append(m.record.Out, j.id)
+	case Save:
+		j.bound = saved
+	case Load:
+		j.bound = live
+	case Go:
+		if j.phase == PhaseStopping && !j.late && now >= j.stopAt+int64(StopTimeout) {
+			m.lateFreeze(j)
+		}
+		m.run(now, j)
+		m.record.In = append(m.record.In, j.id)
+	case Steady, Flush:
+	}
+}
+
+// launch orders the first go of the jobs whose row is on for the first time,
+// after the thaws: starting processes takes longer than a switch may, so
+// nothing waits for it.
+func (m *Machine) launch(now int64) {
+	for i := range m.jobs {
+		j := &m.jobs[i]
+		if !j.want || !j.connected() || j.phase != PhasePrepared {
+			continue
+		}
+		m.effects = append(m.effects, Effect{Kind: EffectLaunch, Job: j.id})
+		m.counters[CountLaunches]++
+		m.run(now, j)
+		m.record.Launched = append(m.record.Launched, j.id)
+	}
+}
+
+// run notes that a job has been let go.
+func (m *Machine) run(now int64, j *job) {
+	j.phase, j.mixed, j.late, j.since = PhaseRunning, false, false, now
+	j.slices++
+}
+
+// timeout is how long an answer in step s is waited for.
+func (m *Machine) timeout(s Step) time.Duration {
+	if s == Stop && m.together() {
+		return LooseStopTimeout
+	}
+	return steps[s].timeout
+}
+
+// together says that the steps after the stop need not wait for it: no job that
+// has part in the switch may run on for long. Contexts are out of the hands of
+// their processes since the revoke.
+func (m *Machine) together() bool {
+	for i := range m.jobs {
+		if j := &m.jobs[i]; j.awaited && !j.settled() {
+			return false
+		}
+	}
+	return true
+}

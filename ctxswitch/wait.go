@@ -1,0 +1,88 @@
+package ctxswitch
+
+// await makes step s wait for the job, until by at the latest.
+func (m *Machine) await(j *job, s Step, by int64) {
+	if s == Stop {
+		j.stopWaited, j.stopBy = true, by
+	} else {
+		j.waiting, j.by = s, by
+	}
+	m.pending[s]++
+}
+
+// waiting says that any job's answer is awaited.
+func (m *Machine) waiting() bool { return m.pending != [stepCount]int{} }
+
+// patience is the first instant at which a job's answer is no longer awaited.
+func (m *Machine) patience() int64 {
+	at, tight := Never, m.pending[Stop] > 0 && !m.together()
+	for i := range m.jobs {
+		j := &m.jobs[i]
+		if by, ok := j.awaits(Stop); ok {
+			at = min(at, j.tightened(by, tight))
+		}
+		if by, ok := j.awaits(j.waiting); ok {
+			at = min(at, by)
+		}
+	}
+	return at
+}
+
+// tightened is until when a stop is waited for. One that was ordered when nobody had to
+// wait for it may have others waiting now.
+func (j *job) tightened(by int64, tight bool) int64 {
+	if tight {
+		return min(by, j.stopAt+int64(StopTimeout))
+	}
+	return by
+}
+
+// waits says whether step s is still to be waited for. A job whose time is up
+// no longer is, which is noted.
+func (m *Machine) waits(now int64, s Step) bool {
+	if m.pending[s] == 0 {
+		return false
+	}
+	tight := s == Stop && !m.together()
+	for i := range m.jobs {
+		j := &m.jobs[i]
+		if by, ok := j.awaits(s); ok && now >= j.tightened(by, tight) {
+			m.record.LateSteps.add(s)
+			m.answered(now, j, s)
+			m.late(j, s)
+		}
+	}
+	return m.pending[s] > 0
+}
+
+// late notes that a job did not answer step s in time.
+func (m *Machine) late(j *job, s Step) {
+	if s != Stop {
+		m.counters[CountLateSteps]++
+		return
+	}
+	m.record.Late = append(m.record.Late, j.id)
+	j.late = true
+	m.lateFreeze(j)
+}
+
+// lateFreeze counts a freeze of which nothing was heard in time, be it that the
+// job's own row has come on meanwhile.
+func (m *Machine) lateFreeze(j *job) {
+	m.counters[CountLateFreezes]++
+	j.lateFreezes++
+	j.lateStreak++
+	if j.lateStreak == WarnAfter && !j.warned {
+		j.warned = true
+		m.counters[CountWarnings]++
+		m.effects = append(m.effects, Effect{Kind: EffectWarn, Job: j.id, Late: j.lateStreak})
+	}
+}
+
+// forgetWaits ends what is left of a switch's waiting. A freeze that is under
+// way is taken up again by the next one (see job.due).
+func (m *Machine) forgetWaits(now int64) {
+	for i := range m.jobs {
+		m.forgetWait(now, &m.jobs[i])
+	}
+}

@@ -1,0 +1,100 @@
+package bfrops
+
+import "fmt"
+
+// NotDescribed is the kind of a buffer whose values come without their types.
+const NotDescribed = 1
+
+// KVal reads a key with its value.
+func (r *Reader) KVal() (key string, v Value) {
+	r.Count(1)
+	key, _ = r.text()
+	return key, r.value(0)
+}
+
+// Value reads a value with its type before it.
+func (r *Reader) Value() Value { return r.value(0) }
+
+func (r *Reader) value(depth int) Value {
+	return r.dataOf(Type(r.unsigned(2)), depth)
+}
+
+// dataOf reads a value of a type.
+func (r *Reader) dataOf(t Type, depth int) Value {
+	v := Value{Type: t}
+	l, ok := layouts[t]
+	switch {
+	case r.err != nil:
+		return Value{}
+	case !ok:
+		r.fail(fmt.Errorf("%w %d", ErrType, t))
+		return Value{}
+	case depth > MaxDepth:
+		r.fail(fmt.Errorf("%w: values nested more than %d deep", ErrTooMany, MaxDepth))
+		return Value{}
+	}
+	switch l.form {
+	case formNone:
+	case formByte:
+		v.Number = uint64(r.byte())
+	case formUnsigned:
+		v.Number = r.unsigned(l.width)
+	case formSigned:
+		v.Number = uint64(r.signed(l.width))
+	case formSize:
+		v.Number = r.size()
+	case formInt:
+		r.mark(Int32)
+		v.Number = uint64(r.signed(4))
+	case formUint:
+		r.mark(Int32)
+		v.Number = r.unsigned(4)
+	case formPID:
+		r.expect(Uint32)
+		v.Number = r.unsigned(4)
+	case formText:
+		v.Text, v.Null = r.text()
+	case formBytes:
+		v.Text = string(r.take(r.size()))
+	case formValue:
+		v.Parts = []Value{r.value(depth + 1)}
+	case formArray:
+		r.array(&v, depth)
+	case formParts:
+		v.Parts = make([]Value, len(l.parts))
+		for i, part := range l.parts {
+			v.Parts[i] = r.part(part, depth+1)
+		}
+	}
+	return v
+}
+
+// part reads a part of a group; a value of any type stands for itself.
+func (r *Reader) part(t Type, depth int) Value {
+	if t == ValueType {
+		return r.value(depth)
+	}
+	return r.dataOf(t, depth)
+}
+
+func (r *Reader) array(v *Value, depth int) {
+	v.Elem = Type(r.unsigned(2))
+	n := r.size()
+	if n == 0 || v.Elem == Undefined || r.err != nil {
+		return
+	}
+	if layouts[v.Elem].form == formByte {
+		v.Text = string(r.take(n))
+		return
+	}
+	count := r.bounded(n, 1)
+	for range count {
+		v.Parts = append(v.Parts, r.part(v.Elem, depth+1))
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+// Plain reads a value of a type that goes without saying, and without its count.
+func (r *Reader) Plain(t Type) Value { return r.dataOf(t, 0) }

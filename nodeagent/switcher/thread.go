@@ -1,0 +1,131 @@
+package switcher
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/ctxswitch"
+	"score/nodeagent/realtime"
+)
+
+// Run is the thread. It returns when ctx has ended; it thaws nothing, so that
+// a job that stands still can be killed standing still.
+func (s *Switcher) Run(ctx context.Context) {
+	// Never unlocked: the thread ends with the goroutine, and its priority
+	// with it.
+	runtime.LockOSThread()
+	defer s.end()
+	stop := context.AfterFunc(ctx, func() {
+		s.stopped.Store(true)
+		s.wake()
+	})
+	defer stop()
+	s.raisePriority()
+	for !s.stopped.Load() {
+		s.round()
+		if s.inbox.empty() {
+			s.sleep(s.deadline())
+		}
+	}
+}
+
+// raisePriority goes on without what is not permitted.
+func (s *Switcher) raisePriority() {
+	if !s.options.Realtime {
+		return
+	}
+	if err := realtime.SetFIFO(realtime.SwitchPriority); err != nil {
+		s.logger.Info("switching without real-time priority", zap.Error(err))
+	}
+}
+
+// sleep returns at the instant, or early for a letter.
+func (s *Switcher) sleep(instant int64) {
+	var err error
+	switch instant {
+	case ctxswitch.Never:
+		err = s.sleeper.Forever()
+	case s.machine.Deadline():
+		err = s.sleepPunctually(instant)
+	default:
+		_, _, err = s.sleeper.Until(instant)
+	}
+	if err != nil {
+		// No descriptor of ours can fail so; not to spin is all that is left.
+		s.logger.Error("the switching thread cannot sleep", zap.Error(err))
+		time.Sleep(lastPause)
+	}
+}
+
+// sleepPunctually sleeps until the instant of a switch: it wakes a little early
+// and spins for the rest. There is such an instant only while several jobs take
+// turns, so that a lone one never pays for it.
+func (s *Switcher) sleepPunctually(instant int64) error {
+	late, woken, err := s.sleeper.Until(s.lead.before(s.ticked, instant))
+	if err != nil || woken {
+		return err
+	}
+	s.lead.woke(late)
+	for s.clock.now() < instant && s.inbox.empty() {
+		continue // no timer is as exact as this
+	}
+	return nil
+}
+
+// wake ends the thread's sleep. An error means that it has ended.
+func (s *Switcher) wake() { _ = s.sleeper.Wake() }
+
+// end refuses what comes later and answers what nobody will act on.
+func (s *Switcher) end() {
+	for l := s.inbox.close(); l != nil; l = l.next {
+		l.answer()
+	}
+	if s.report != nil {
+		s.report.filled <- struct{}{}
+	}
+	s.sleeper.Close()
+}
+
+// round does everything that is due now.
+func (s *Switcher) round() {
+	for l := s.inbox.take(); l != nil; {
+		next := l.next
+		l.next = nil
+		s.read(l)
+		l = next
+	}
+	if s.clock.now() >= s.machine.Deadline() {
+		s.tick()
+	}
+	if len(s.freezing) > 0 && s.clock.now() >= s.lookAt {
+		s.look()
+		s.carryOut()
+	}
+	s.lookAtLimits()
+	s.fillReport()
+}
+
+// tick tells the machine that its deadline has come. What stands still by now
+// is told first: it may be the patience with a freeze that is over.
+func (s *Switcher) tick() {
+	if len(s.freezing) > 0 {
+		s.look()
+	}
+	s.ticked = s.clock.now()
+	s.handle(s.ticked, ctxswitch.Tick())
+}
+
+// deadline is when round must be called next, by the machine's clock.
+func (s *Switcher) deadline() int64 {
+	at := s.machine.Deadline()
+	if len(s.freezing) > 0 {
+		at = min(at, s.lookAt)
+	}
+	if s.report != nil {
+		at = min(at, s.clock.now()+collectAhead.Nanoseconds())
+	}
+	return min(at, s.nextLimit())
+}
