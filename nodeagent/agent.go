@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -198,18 +197,5 @@ func (a *Agent) gauges() metrics.Gauges {
 		ClockOffset:  float64(estimate.Offset) / 1e9,
 		ClockError:   estimate.ErrorBound.Seconds(),
 		RoundTrip:    estimate.RTT.Seconds(),
-	}
-}
-
-// newServer serves what h answers, by HTTP/1.1 and HTTP/2.
-func newServer(h http.Handler) *http.Server {
-	protocols := unencryptedHTTP2()
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
-	return &http.Server{
-		Handler:           h,
-		Protocols:         protocols,
-		ReadHeaderTimeout: headerTimeout,
-		HTTP2:             &http.HTTP2Config{SendPingTimeout: streamPing, PingTimeout: streamPingTimeout},
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"score/nodeagent/leadertest"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/realtime"
+	"score/scored/api/h2"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 )
@@ -330,7 +331,7 @@ func clocked(t testing.TB, s *leadertest.Session) {
 
 // peer calls the agent's PeerService as servers and other agents do.
 func (n *node) peer(s *leadertest.Session, key string) scorev1connect.PeerServiceClient {
-	return scorev1connect.NewPeerServiceClient(nodeagent.NewHTTP2Client(), "http://"+s.Hello.GetAddress(),
+	return scorev1connect.NewPeerServiceClient(h2.NewClient(nil), "http://"+s.Hello.GetAddress(),
 		connect.WithInterceptors(showKey(key)))
 }
 

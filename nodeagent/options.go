@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/scored/api"
+	"score/scored/api/h2"
 	"score/scored/api/pki"
 )
 
@@ -108,7 +109,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.WarmStewards = DefaultWarmStewards
 	}
 	if o.Client == nil {
-		o.Client = newHTTP2Client(o.Credentials, pki.Server)
+		o.Client = h2.NewClient(o.Credentials, pki.Server)
 	}
 	if o.Channels == 0 {
 		o.Channels = DefaultChannels

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"score/nodeagent/fence"
+	"score/scored/api/h2"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
@@ -53,7 +54,7 @@ func newPeers(key *bearer, credentials *pki.Credentials) *peers {
 	}
 	return &peers{
 		scheme:  scheme,
-		client:  newHTTP2Client(credentials, pki.Agent),
+		client:  h2.NewClient(credentials, pki.Agent),
 		options: key.clientOptions(),
 		clients: make(map[string]scorev1connect.PeerServiceClient),
 	}

@@ -12,16 +12,13 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/stewards"
+	"score/scored/api/h2"
 	"score/scored/api/scorev1/scorev1connect"
 )
 
-const (
-	// stopPatience is how long the processes of all jobs may take to end when
-	// the agent stops; the kernel takes milliseconds.
-	stopPatience = 5 * time.Second
-	// headerTimeout bounds how long a connection may take to say what it wants.
-	headerTimeout = 5 * time.Second
-)
+// stopPatience is how long the processes of all jobs may take to end when
+// the agent stops; the kernel takes milliseconds.
+const stopPatience = 5 * time.Second
 
 // serve runs the parts of the agent, and stops them in the order in which they
 // need each other.
@@ -118,7 +115,7 @@ func (a *Agent) leaveJobs(force func()) {
 
 // listen serves until the server is closed; when it fails, the agent stops.
 func (a *Agent) listen(parts *sync.WaitGroup, cancel context.CancelCauseFunc, handler http.Handler, listener net.Listener) *http.Server {
-	server := newServer(handler)
+	server := h2.NewServer(handler)
 	parts.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			cancel(fmt.Errorf("serving at %s: %w", listener.Addr(), err))

@@ -3,7 +3,6 @@ package uplink_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 
 	"score/nodeagent/leadertest"
 	"score/nodeagent/uplink"
+	"score/scored/api/h2"
 	"score/scored/api/scorev1"
 )
 
@@ -47,18 +47,12 @@ func (n *node) Reading() (offset, errorBound, roundTrip int64) { return 1, 2, 3 
 
 var began = time.Now()
 
-func h2c() *http.Client {
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	return &http.Client{Transport: &http.Transport{Protocols: protocols}}
-}
-
 // run runs a link until the test ends; the result of Run comes by the channel.
 func run(t *testing.T, n *node, servers ...string) (*uplink.Link, <-chan error) {
 	t.Helper()
 	link := uplink.New(uplink.Options{
 		Servers: servers,
-		Client:  h2c(),
+		Client:  h2.NewClient(nil),
 		Hello:   func() *scorev1.Hello { return &scorev1.Hello{Node: "n1", Cluster: "lab", Version: "1"} },
 		Handler: n,
 		Clock:   n,
@@ -220,7 +214,7 @@ func TestEndOfContextIsNoError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			link := uplink.New(uplink.Options{
 				Servers: []string{url},
-				Client:  h2c(),
+				Client:  h2.NewClient(nil),
 				Hello:   func() *scorev1.Hello { return &scorev1.Hello{} },
 				Handler: newNode(),
 				Clock:   newNode(),

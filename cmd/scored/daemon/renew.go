@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"score/cmd/scored/config"
+	"score/scored/api/h2"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
@@ -81,12 +81,12 @@ func ownCredentials(c config.Config, role, name string) (*pki.Credentials, strin
 
 // askServers asks one after the other.
 func askServers(ctx context.Context, c config.Config, own *pki.Credentials, key string, request []byte) ([]byte, error) {
-	transport := &http.Transport{Protocols: new(http.Protocols), TLSClientConfig: own.Client(pki.Server)}
-	transport.Protocols.SetHTTP2(true)
-	defer transport.CloseIdleConnections()
+	plain := h2.NewClient(own, pki.Server)
+	plain.Timeout = renewTimeout
+	defer plain.CloseIdleConnections()
 	var errs []error
 	for _, url := range serverURLs(scheme(c.Cluster), c.Agent.Servers) {
-		client := scorev1connect.NewAgentServiceClient(&http.Client{Transport: transport, Timeout: renewTimeout}, url)
+		client := scorev1connect.NewAgentServiceClient(plain, url)
 		ask := connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request})
 		ask.Header().Set("Authorization", "Bearer "+key)
 		answer, err := client.RenewCertificate(ctx, ask)

@@ -1,0 +1,69 @@
+// Package h2 makes the HTTP/2 connections on which daemons speak with each other:
+// encrypted, with a certificate at both ends, or in a cluster of one host not
+// encrypted. There is one connection per address, which all calls and streams share.
+package h2
+
+import (
+	"net/http"
+	"time"
+
+	"score/scored/api"
+	"score/scored/api/pki"
+)
+
+const (
+	// HeaderTimeout bounds how long a new connection may take to say what it
+	// wants, so that silent ones do not pile up.
+	HeaderTimeout = 10 * time.Second
+	// IdleTimeout is how long a connection without calls is kept.
+	IdleTimeout = 5 * time.Minute
+	// ping is how long a connection may be silent before it is probed, and
+	// pingTimeout how long the answer may take: a peer that vanished without closing
+	// is noticed within the sum.
+	ping        = 5 * time.Second
+	pingTimeout = 5 * time.Second
+)
+
+func config() *http.HTTP2Config {
+	return &http.HTTP2Config{SendPingTimeout: ping, PingTimeout: pingTimeout}
+}
+
+// NewTransport reaches daemons of the roles that show a certificate of the
+// credentials' cluster; without credentials all daemons, not encrypted.
+func NewTransport(credentials *pki.Credentials, roles ...pki.Role) *http.Transport {
+	t := &http.Transport{
+		Protocols:          new(http.Protocols),
+		HTTP2:              config(),
+		IdleConnTimeout:    IdleTimeout,
+		DisableCompression: true,
+	}
+	if credentials == nil {
+		t.Protocols.SetUnencryptedHTTP2(true)
+		return t
+	}
+	t.Protocols.SetHTTP2(true)
+	t.TLSClientConfig = credentials.Client(roles...)
+	return t
+}
+
+// NewClient is a client with a transport of its own, that writes each message of a
+// stream at once.
+func NewClient(credentials *pki.Credentials, roles ...pki.Role) *http.Client {
+	return &http.Client{Transport: api.WholeMessages(NewTransport(credentials, roles...))}
+}
+
+// NewServer speaks HTTP/1 (for curl) and HTTP/2 without encryption, and HTTP/2 on
+// connections that are encrypted already.
+func NewServer(handler http.Handler) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:           handler,
+		Protocols:         protocols,
+		HTTP2:             config(),
+		ReadHeaderTimeout: HeaderTimeout,
+		IdleTimeout:       IdleTimeout,
+	}
+}

@@ -1,0 +1,95 @@
+package h2_test
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"score/scored/api/h2"
+	"score/scored/api/pki"
+)
+
+// serve answers with the protocol of the request, until the test ends.
+func serve(t *testing.T, encrypted *tls.Config) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = listener.Addr().String()
+	if encrypted != nil {
+		encrypted.NextProtos = []string{"h2"}
+		listener = tls.NewListener(listener, encrypted)
+	}
+	server := h2.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Proto)
+	}))
+	done := make(chan struct{})
+	go func() { _ = server.Serve(listener); close(done) }()
+	t.Cleanup(func() { server.Close(); <-done })
+	return address
+}
+
+func get(t *testing.T, client *http.Client, url string) (string, error) {
+	t.Helper()
+	t.Cleanup(client.CloseIdleConnections)
+	r, err := client.Get(url)
+	if err != nil {
+		return "", err
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	return string(body), err
+}
+
+func daemon(t *testing.T, a *pki.Authority, role pki.Role, name string) *pki.Credentials {
+	t.Helper()
+	request, err := pki.NewRequest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := a.Sign(request.Bytes(), pki.Name{Cluster: "c1", Role: role, Name: name}, time.Now(), pki.DefaultLife)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := pki.NewCredentials(a.Certificate(), signed.Raw, request, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestUnencrypted(t *testing.T) {
+	address := serve(t, nil)
+	if got, err := get(t, h2.NewClient(nil), "http://"+address); got != "HTTP/2.0" || err != nil {
+		t.Errorf("our client speaks %q, %v", got, err)
+	}
+	if got, err := get(t, new(http.Client), "http://"+address); got != "HTTP/1.1" || err != nil {
+		t.Errorf("curl would speak %q, %v", got, err)
+	}
+}
+
+func TestEncrypted(t *testing.T) {
+	authority, err := pki.NewAuthority("c1", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, agent := daemon(t, authority, pki.Server, "s1"), daemon(t, authority, pki.Agent, "n1")
+	url := "https://" + serve(t, server.Server(pki.Agent))
+	if got, err := get(t, h2.NewClient(agent, pki.Server), url); got != "HTTP/2.0" || err != nil {
+		t.Errorf("an agent speaks %q, %v", got, err)
+	}
+	if got, err := get(t, h2.NewClient(agent, pki.Agent), url); err == nil || !strings.Contains(err.Error(), "it is for agents") {
+		t.Errorf("a server passed for an agent: %q, %v", got, err)
+	}
+	if got, err := get(t, h2.NewClient(server, pki.Server), url); err == nil {
+		t.Errorf("a server was let in where agents belong: %q", got)
+	}
+	if got, err := get(t, h2.NewClient(nil), "http://"+strings.TrimPrefix(url, "https://")); err == nil {
+		t.Errorf("without encryption: %q", got)
+	}
+}
