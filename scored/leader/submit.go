@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"score/gang"
 	"score/scored/api/scorev1"
@@ -59,10 +60,25 @@ func (b *brain) queue(j *job) error {
 	b.propose(&statepb.Command{Command: &statepb.Command_Submit{Submit: &statepb.Submit{
 		JobId: j.id, Spec: j.spec, User: j.user, ParentJob: j.parents, Preput: pairs(j.preput), MemoryPerNodeBytes: uint64(j.memory),
 	}}})
+	b.call(func(err error) {
+		if err == nil {
+			b.takeCommitted(j)
+		}
+	})
 	b.placeDirty = true
 	b.stats.Submitted++
 	b.log("job submitted", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()), zap.Uint32("tasks", j.spec.GetTasks()))
 	return nil
+}
+
+// takeCommitted exchanges what the job was submitted with for the committed copy of it: the two are equal, and one is
+// enough to keep.
+func (b *brain) takeCommitted(j *job) {
+	b.look(func(s *state.State) {
+		if record := s.Job(j.id); record != nil && record.Phase != state.Done {
+			j.spec = record.Spec
+		}
+	})
 }
 
 func pairs(from []state.Pair) []*statepb.Pair {
@@ -130,8 +146,14 @@ func listedSpec(spec *scorev1.JobSpec) *scorev1.JobSpec {
 	if len(spec.GetEnv()) == 0 && len(spec.GetLimits()) == 0 {
 		return spec
 	}
-	listed := proto.Clone(spec).(*scorev1.JobSpec)
-	listed.Env, listed.Limits = nil, nil
+	listed := new(scorev1.JobSpec)
+	to := listed.ProtoReflect()
+	spec.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if name := field.Name(); name != "env" && name != "limits" {
+			to.Set(field, value) // shared: specs do not change
+		}
+		return true
+	})
 	return listed
 }
 

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
 )
 
@@ -131,11 +128,13 @@ func (s *State) submit(c *statepb.Submit, now int64) error {
 	case s.Unfinished() >= MaxUnfinished:
 		return fmt.Errorf("%w: %d unfinished jobs", ErrTooMany, MaxUnfinished)
 	}
-	put(s, s.jobs, c.GetJobId(), &Job{
+	job := &Job{
 		ID: c.GetJobId(), Spec: c.GetSpec(), User: c.GetUser(), Parent: c.GetParentJob(),
 		Preput: pairsFromProto(c.GetPreput()), MemoryPerNode: c.GetMemoryPerNodeBytes(),
 		Phase: Queued, Submitted: now, Row: -1,
-	})
+	}
+	s.shareEnvironment(job)
+	put(s, s.jobs, job.ID, job)
 	s.nextJob++
 	s.undo = append(s.undo, func() { s.nextJob-- })
 	return nil
@@ -284,14 +283,6 @@ func (s *State) keepFinished(id JobID) {
 	}
 	put(s, s.jobs, s.finished[0], nil)
 	s.finished = slices.Clone(s.finished[1:])
-}
-
-// withoutEnvironment drops what only starting the job needed and what makes
-// up most of its size.
-func withoutEnvironment(spec *scorev1.JobSpec) *scorev1.JobSpec {
-	slim := proto.Clone(spec).(*scorev1.JobSpec)
-	slim.Env, slim.Limits = nil, nil
-	return slim
 }
 
 func (s *State) setSettings(c *statepb.SetSettings, now int64) error {

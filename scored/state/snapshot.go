@@ -113,6 +113,7 @@ func (s *State) restoreRecords(image *statepb.Snapshot) error {
 		if job.ID >= s.nextJob || job.Spec == nil || s.jobs[job.ID] != nil {
 			return fmt.Errorf("job %d", job.ID)
 		}
+		s.shareEnvironment(job)
 		s.jobs[job.ID] = job
 		if job.Phase == Done {
 			done++

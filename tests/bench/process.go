@@ -93,3 +93,18 @@ func compile(ctx context.Context, source, binary string) error {
 }
 
 var errShortOutput = errors.New("the program printed no result")
+
+// residentMB is how much memory of a process is in the machine's, shared pages and files too.
+func residentMB(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib float64
+		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib); err == nil {
+			return kib * 1024 / 1e6, nil
+		}
+	}
+	return 0, fmt.Errorf("process %d tells no VmRSS", pid)
+}

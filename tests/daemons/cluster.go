@@ -56,6 +56,8 @@ type Cluster struct {
 	// a daemon would be told only when its stewards have ended, too.
 	stderr, reader *os.File
 	read           chan struct{} // closed when nobody reads
+
+	agentsListen string
 }
 
 // Start starts a cluster that lasts until Stop, at most as long as this process. The
@@ -81,6 +83,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		return err
 	}
 	settings := c.settings(ports[0])
+	c.agentsListen = settings.Server.AgentsListen
 	c.Server = c.daemon("server", "server")
 	if err := c.run(c.Server, settings); err != nil {
 		return err
@@ -106,7 +109,7 @@ func (c *Cluster) start(ctx context.Context) error {
 
 func (c *Cluster) settings(port int) config.Config {
 	s := config.Default()
-	s.Cluster = config.Cluster{Name: c.Name, KeyFile: filepath.Join(c.Dir, "key")}
+	s.Cluster = config.Cluster{Name: c.Name, KeyFile: c.KeyFile()}
 	s.Server.DataDir = filepath.Join(c.Dir, "data")
 	s.Server.Socket = c.Socket()
 	s.Server.AgentsListen = address(port)
@@ -137,6 +140,12 @@ func (c *Cluster) listen() (err error) {
 
 // Socket is the server's for users.
 func (c *Cluster) Socket() string { return filepath.Join(c.Dir, "s.sock") }
+
+// KeyFile holds the secret that agents show the server.
+func (c *Cluster) KeyFile() string { return filepath.Join(c.Dir, "key") }
+
+// AgentsListen is where agents connect, host:port.
+func (c *Cluster) AgentsListen() string { return c.agentsListen }
 
 // runDir holds the agents' directories, named like the nodes.
 func (c *Cluster) runDir() string { return filepath.Join(c.Dir, "run") }

@@ -1,0 +1,16 @@
+package leader
+
+import "testing"
+
+// TestSpecIsKeptOnce: when a submission is committed, the leader has no copy of its own of what was submitted.
+func TestSpecIsKeptOnce(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 1))
+	id, err := w.submit(jobSpec(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.b.jobs[id].spec != w.log.Job(id).Spec {
+		t.Error("the brain and the state have a copy each")
+	}
+}

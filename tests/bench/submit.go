@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
+
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/tests/daemons"
+)
+
+const (
+	// submitClients submit at once, each by a connection of its own.
+	submitClients = 64
+	// submitRunning jobs run, and submitQueued wait behind them.
+	submitRunning = 1000
+	submitQueued  = 10000
+	// submitNodes have together as many CPUs as jobs run.
+	submitNodes = 8
+	// submitVariables is how many variables a job's environment has, some 2 KiB: that of a login shell.
+	submitVariables = 40
+	// submitRate and submitTail are what is promised of submissions.
+	submitRate = 2000 // per second
+	submitTail = 100  // ms, the 99th percentile
+	// submitMemory, submitList and submitSnapshot are promised of a server that has all these jobs.
+	submitMemory = 300 // MB
+	submitList   = 300 // ms
+	// submitCalls of a command are made, submitHands at once.
+	submitCalls, submitHands = 64, 8
+)
+
+// submitGroup loads a server as a busy site does: many clients at once, then many jobs. Its agents are simulated, in
+// this process: they say what agents say of jobs that run and run.
+func submitGroup(ctx context.Context, b *bench) error {
+	dir := filepath.Join(b.work, "submit")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	c, err := daemons.Start(ctx, daemons.Options{Bin: b.bin, Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := c.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	crowd, err := startCrowd(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer crowd.stop()
+	if err := submitSettings(ctx, c); err != nil {
+		return err
+	}
+	if _, _, err := submitBurst(ctx, c, submitRunning); err != nil {
+		return err
+	}
+	if err := crowd.awaitRunning(ctx, submitRunning); err != nil {
+		return err
+	}
+	rate, took, err := submitBurst(ctx, c, submitQueued)
+	if err != nil {
+		return err
+	}
+	b.single("submit_rate", rate, "per_s", atLeast("value", submitRate))
+	b.single("submit_median", median(took), "ms", noTarget())
+	b.single("submit_p99", quantile(took, 0.99), "ms", atMost("value", submitTail))
+	if err := submitStanding(ctx, b, c); err != nil {
+		return err
+	}
+	return submitCommands(ctx, b, c)
+}
+
+// submitSettings lets no two jobs share a CPU, so that the others wait.
+func submitSettings(ctx context.Context, c *daemons.Cluster) error {
+	_, err := c.Cluster.SetSettings(ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
+		Settings: &scorev1.Settings{MaxRows: 1}, Fields: []string{"max_rows"},
+	}))
+	return err
+}
+
+// submitSpec is a job of one rank with the environment of a login shell.
+func submitSpec() *scorev1.JobSpec {
+	spec := &scorev1.JobSpec{
+		Name: "load", Argv: []string{"/usr/local/bin/simulate", "--steps", "1000"}, WorkDir: "/home/ada/project", Tasks: 1,
+		Detached: true, StdoutPattern: "out-%j", MemoryPerNodeBytes: 1 << 20,
+	}
+	for i := range submitVariables {
+		spec.Env = append(spec.Env, fmt.Sprintf("VARIABLE_%02d=/usr/local/lib/something/of/usual/length/%02d", i, i))
+	}
+	return spec
+}
+
+// submitBurst submits so many jobs from all clients, and tells how many were acknowledged per second, and how long
+// each took, in milliseconds.
+func submitBurst(ctx context.Context, c *daemons.Cluster, jobs int) (rate float64, took []float64, err error) {
+	spec := submitSpec()
+	var left atomic.Int64
+	left.Store(int64(jobs))
+	series, errs := make([][]float64, submitClients), make([]error, submitClients)
+	var all sync.WaitGroup
+	begin := time.Now()
+	for i := range submitClients {
+		all.Go(func() {
+			user := client.New(c.Socket())
+			defer user.Close()
+			for left.Add(-1) >= 0 {
+				start := time.Now()
+				if _, errs[i] = user.Jobs.Submit(ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: spec})); errs[i] != nil {
+					return
+				}
+				series[i] = append(series[i], float64(time.Since(start).Nanoseconds())/1e6)
+			}
+		})
+	}
+	all.Wait()
+	rate = float64(jobs) / time.Since(begin).Seconds()
+	return rate, slices.Concat(series...), errors.Join(errs...)
+}
+
+// submitStanding looks at a server that has all the jobs.
+func submitStanding(ctx context.Context, b *bench, c *daemons.Cluster) error {
+	resident, err := residentMB(c.Server.PID())
+	if err != nil {
+		return err
+	}
+	b.single("submit_server_resident", resident, "MB", atMost("value", submitMemory))
+	list := func() *exec.Cmd {
+		cmd := exec.CommandContext(ctx, filepath.Join(b.bin, "scored"), "job", "list")
+		cmd.Env = append(os.Environ(), "SCORE_SOCKET="+c.Socket())
+		return cmd
+	}
+	series, err := alternate(b.runs, list)
+	if err != nil {
+		return err
+	}
+	b.single("submit_job_list", median(series[0]), "ms", atMost("value", submitList))
+	return nil
+}
+
+// submitCommands compares the commands by which users submit, submitHands at once, while all those jobs wait.
+func submitCommands(ctx context.Context, b *bench, c *daemons.Cluster) error {
+	peer, err := startSlurm(ctx, b.work)
+	if err != nil {
+		return err
+	}
+	defer peer.stop()
+	ours := func() *exec.Cmd {
+		cmd := exec.CommandContext(ctx, filepath.Join(b.bin, "scrun"), "-d", "-n", "1", "-o", os.DevNull, "/bin/true")
+		cmd.Env = append(os.Environ(), "SCORE_SOCKET="+c.Socket())
+		return cmd
+	}
+	theirs := func() *exec.Cmd {
+		return peer.command(ctx, "sbatch", "-n", "1", "-o", os.DevNull, "--wrap", "/bin/true")
+	}
+	var scrun, sbatch []float64
+	for round := -1; round < b.runs; round++ {
+		one, err := commandsPerSecond(ours)
+		if err != nil {
+			return err
+		}
+		other, err := commandsPerSecond(theirs)
+		if err != nil {
+			return err
+		}
+		if round >= 0 {
+			scrun, sbatch = append(scrun, one), append(sbatch, other)
+		}
+	}
+	b.pair("submit_commands_vs_sbatch", scrun, sbatch, "per_s", atLeast("ratio", 1))
+	return nil
+}
+
+// commandsPerSecond runs a command submitCalls times, submitHands at once.
+func commandsPerSecond(command func() *exec.Cmd) (float64, error) {
+	var group errgroup.Group
+	group.SetLimit(submitHands)
+	begin := time.Now()
+	for range submitCalls {
+		group.Go(func() error {
+			_, err := milliseconds(command())
+			return err
+		})
+	}
+	err := group.Wait()
+	return submitCalls / time.Since(begin).Seconds(), err
+}

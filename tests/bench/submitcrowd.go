@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/channels"
+	"score/scored/api"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/tests/daemons"
+)
+
+// crowdPing is how often agents give a sign of life.
+const crowdPing = 500 * time.Millisecond
+
+// crowd are agents without nodes: of them jobs are prepared and launched at once, and run for ever.
+type crowd struct {
+	cancel  context.CancelFunc
+	all     sync.WaitGroup
+	mu      sync.Mutex
+	running map[uint64]bool
+}
+
+// crowdAgent is one of them.
+type crowdAgent struct {
+	crowd    *crowd
+	stream   *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
+	mu       sync.Mutex // of sending
+	launched map[uint64]bool
+}
+
+func startCrowd(ctx context.Context, c *daemons.Cluster) (*crowd, error) {
+	key, err := os.ReadFile(c.KeyFile())
+	if err != nil {
+		return nil, err
+	}
+	version, err := c.Cluster.GetVersion(ctx, connect.NewRequest(&scorev1.GetVersionRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	k := &crowd{cancel: cancel, running: make(map[uint64]bool)}
+	hello := &scorev1.Hello{
+		Cluster: c.Name, Address: "127.0.0.1:1", Version: version.Msg.GetVersion(), Cpus: submitRunning / submitNodes,
+		MemoryBytes: 1 << 40, BootId: "b",
+	}
+	for i := range submitNodes {
+		hello.Node = fmt.Sprint("n", i+1)
+		if err := k.join(ctx, "http://"+c.AgentsListen(), strings.TrimSpace(string(key)), hello); err != nil {
+			k.stop()
+			return nil, err
+		}
+	}
+	return k, nil
+}
+
+// join waits until the server has taken the agent.
+func (k *crowd) join(ctx context.Context, server, key string, hello *scorev1.Hello) error {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: protocols, DisableCompression: true}
+	a := &crowdAgent{
+		crowd: k, launched: make(map[uint64]bool),
+		stream: scorev1connect.NewAgentServiceClient(&http.Client{Transport: api.WholeMessages(transport)}, server).Connect(ctx),
+	}
+	a.stream.RequestHeader().Set("Authorization", "Bearer "+key)
+	if err := a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: hello}}); err != nil {
+		return err
+	}
+	first, err := a.stream.Receive()
+	if err != nil {
+		return err
+	}
+	if first.GetWelcome() == nil {
+		return fmt.Errorf("the server does not take agent %s: %s", hello.GetNode(), first.GetRefused())
+	}
+	k.all.Go(func() {
+		defer transport.CloseIdleConnections()
+		a.listen()
+	})
+	k.all.Go(func() { a.live(ctx) })
+	return nil
+}
+
+func (a *crowdAgent) send(m *scorev1.AgentMessage) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.stream.Send(m)
+}
+
+// live gives signs of life.
+func (a *crowdAgent) live(ctx context.Context) {
+	tick := time.NewTicker(crowdPing)
+	defer tick.Stop()
+	for {
+		ping := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{AgentNanos: channels.Nanos()}}}
+		if a.send(ping) != nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// listen answers until the stream ends.
+func (a *crowdAgent) listen() {
+	for {
+		m, err := a.stream.Receive()
+		if err != nil {
+			return
+		}
+		if p := m.GetPrepare(); p != nil {
+			_ = a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: p.GetJobId()}}})
+		}
+		for _, row := range m.GetPlan().GetRows() {
+			for _, id := range row.GetJobs() {
+				a.launch(id)
+			}
+		}
+	}
+}
+
+func (a *crowdAgent) launch(id uint64) {
+	if a.launched[id] {
+		return
+	}
+	a.launched[id] = true
+	_ = a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: id, AtNanos: 1}}})
+	a.crowd.mu.Lock()
+	defer a.crowd.mu.Unlock()
+	a.crowd.running[id] = true
+}
+
+// awaitRunning waits until so many jobs have been launched.
+func (k *crowd) awaitRunning(ctx context.Context, jobs int) error {
+	return daemons.Await(ctx, fmt.Sprint(jobs, " jobs run"), func() bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return len(k.running) >= jobs
+	})
+}
+
+// stop ends all streams.
+func (k *crowd) stop() {
+	k.cancel()
+	k.all.Wait()
+}
