@@ -25,10 +25,17 @@ const (
 	ExitReport
 	DoneReport
 	ClockSample
+	ProposeBegin
+	ProposeEnd
+	CommitBegin
+	CommitEnd
+	PlanPush
+	LaunchHeard
+	ExitHeard
 )
 
 // pointCount is how many there are.
-const pointCount = int(ClockSample) + 1
+const pointCount = int(ExitHeard) + 1
 
 // can says what else a point can do than kill, stop and delay.
 type can uint8
@@ -69,6 +76,13 @@ var Table = [pointCount]Info{
 	{ExitReport, "exit.report", "A rank has ended; the leader has not been told.", 0},
 	{DoneReport, "done.report", "Nothing of a job is left on the node; the leader has not been told.", 0},
 	{ClockSample, "clock.sample", "A heartbeat has come back; shift is added to the leader's clock.", canShift},
+	{ProposeBegin, "propose.begin", "The leader has decided on an entry; the log does not have it.", canFail},
+	{ProposeEnd, "propose.end", "The log has been handed an entry; whether it will be committed is not known.", 0},
+	{CommitBegin, "commit.begin", "An entry is committed; the state of this server does not have it yet.", 0},
+	{CommitEnd, "commit.end", "An entry is committed and in the state; nobody has been told.", canFail},
+	{PlanPush, "plan.push", "A plan is about to be sent to an agent.", 0},
+	{LaunchHeard, "launch.heard", "A node says that it has launched a job; the leader does not know yet.", 0},
+	{ExitHeard, "exit.heard", "A node says that a rank has ended; the leader does not know yet.", 0},
 }
 
 // String gives the point's name.

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"score/scored/failpoint"
 	"score/scored/replica"
 	"score/scored/state/statepb"
 )
@@ -41,12 +42,23 @@ func (l *Leader) commit() {
 func (l *Leader) commitAll() {
 	for b := range l.batches {
 		start := time.Now()
-		err := l.options.Replica.Commit(b.entry)
+		err := l.propose(b.entry)
 		if l.options.ObserveCommit != nil && err == nil {
 			l.options.ObserveCommit(time.Since(start))
 		}
 		l.results <- result{b, err}
 	}
+}
+
+// propose puts an entry into the log and waits until it is committed and applied.
+func (l *Leader) propose(entry *statepb.Entry) error {
+	if err := failpoint.Hit(failpoint.ProposeBegin); err != nil {
+		return err
+	}
+	if err := l.options.Replica.Commit(entry); err != nil {
+		return err
+	}
+	return failpoint.Hit(failpoint.CommitEnd)
 }
 
 // finish learns that a batch is committed, or that the brain's picture is wrong.

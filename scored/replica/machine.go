@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
 
+	"score/scored/failpoint"
 	"score/scored/state"
 	"score/scored/state/statepb"
 )
@@ -26,6 +27,7 @@ func (m *machine) Apply(log *raft.Log) any {
 		m.logger.Error("an entry of the log is damaged", zap.Uint64("index", log.Index), zap.Error(err))
 		return fmt.Errorf("entry %d is damaged: %w", log.Index, err)
 	}
+	_ = failpoint.Hit(failpoint.CommitBegin) // cannot fail
 	if entry.GetTerm() != log.Term {
 		return ErrStale
 	}

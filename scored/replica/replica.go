@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
 
+	"score/scored/failpoint"
 	"score/scored/state"
 	"score/scored/state/statepb"
 )
@@ -189,6 +190,7 @@ func (r *Replica) Commit(entry *statepb.Entry) error {
 		return ErrClosed
 	}
 	future := r.raft.Apply(data, enqueueTimeout)
+	_ = failpoint.Hit(failpoint.ProposeEnd) // cannot fail
 	if err := future.Error(); err != nil {
 		return fmt.Errorf("the change was not committed: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"score/scored/admission"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/failpoint"
 	"score/scored/leader"
 )
 
@@ -123,9 +124,20 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 		if report := message.GetSwitchReport(); report != nil {
 			a.Switches.Add(hello.GetNode(), report)
 		}
+		passPoints(message)
 		if err := a.Leader.Receive(ctx, hello.GetNode(), link, message); err != nil {
 			return err
 		}
+	}
+}
+
+// passPoints passes the failpoints of what an agent says.
+func passPoints(message *scorev1.AgentMessage) {
+	switch message.GetMessage().(type) {
+	case *scorev1.AgentMessage_Launched:
+		_ = failpoint.Hit(failpoint.LaunchHeard) // cannot fail
+	case *scorev1.AgentMessage_RankExited:
+		_ = failpoint.Hit(failpoint.ExitHeard) // cannot fail
 	}
 }
 
@@ -176,6 +188,9 @@ func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-cha
 		case message := <-l.queue:
 			if pong := message.GetPong(); pong != nil {
 				pong.ClusterNanos, pong.Term = l.now()
+			}
+			if message.GetPlan() != nil {
+				_ = failpoint.Hit(failpoint.PlanPush) // cannot fail
 			}
 			if stream.Send(message) != nil {
 				return nil // it went; the receiver tells the leader
