@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/fence"
+	"score/nodeagent/metrics"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 )
@@ -180,6 +181,8 @@ func (x *exchange) carry(to int, request *scorev1.CollectRequest, delivered *syn
 // hearCollective takes the piece of this node's ranks.
 func (j *job) hearCollective(m *stewardpb.Collective) {
 	op := fence.Op{Kind: fence.Kind(m.GetKind()), Seq: m.GetSequence()}
+	j.agent.metrics.Add(metrics.CardBytesPlain, m.GetPlainBytes())
+	j.agent.metrics.Add(metrics.CardBytesPacked, m.GetPackedBytes())
 	if j.exchange != nil {
 		j.exchange.add(op, m.GetData())
 		return

@@ -26,6 +26,8 @@ const (
 	FlushesClean
 	FlushesCutOff
 	FlushesHeld
+	CardBytesPlain
+	CardBytesPacked
 
 	idCount
 )
@@ -62,9 +64,13 @@ var Table = [idCount]Info{
 	{FlushesClean, "score_agent_flushes_total", "clean", meaningFlushes, "channels"},
 	{FlushesCutOff, "score_agent_flushes_total", "cut_off", meaningFlushes, "channels"},
 	{FlushesHeld, "score_agent_flushes_total", "held", meaningFlushes, "channels"},
+	{CardBytesPlain, "score_agent_fence_bytes_total", "plain", meaningCards, "bytes"},
+	{CardBytesPacked, "score_agent_fence_bytes_total", "packed", meaningCards, "bytes"},
 }
 
 const meaningFlushes = "Channels that left the network with their gang: clean, with all that was sent answered; cut off, with something unanswered; held, not at all, since the program was stopped in the middle of a section."
+
+const meaningCards = "Keys and values that the ranks here gave to fences of several nodes: plain, as lines of text; packed, as they went to the other nodes."
 
 const meaningDatagrams = "Datagrams between nodes that the agent sent and received, for ranks that did not and for its own directory."
 

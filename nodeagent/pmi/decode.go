@@ -2,8 +2,10 @@ package pmi
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"strings"
+
+	"score/nodeagent/pmi/cards"
 )
 
 // exchange reads the data of all nodes into the engine. Nothing in it is
@@ -13,8 +15,6 @@ type exchange struct {
 	text   string
 	seen   []bool
 	rings  []Ring
-	// keys is the key table of the block being read.
-	keys []string
 }
 
 func badExchange(format string, args ...any) error {
@@ -65,9 +65,8 @@ func (x *exchange) block(r *reader) error {
 	x.seen[node] = true
 	if kind == kindRing {
 		x.readRings(r, int32(node))
-	} else {
-		x.readKeys(r)
-		x.readSets(r, int32(node))
+	} else if !x.readSets(r.chunk(uint64(r.left())), int32(node)) {
+		r.bad = true
 	}
 	if r.bad || r.left() > 0 {
 		return badExchange("the block of node %d contradicts itself", node)
@@ -75,42 +74,23 @@ func (x *exchange) block(r *reader) error {
 	return nil
 }
 
-// readKeys reads the key table.
-func (x *exchange) readKeys(r *reader) {
-	// A key takes at least two bytes, which bounds the count by the data.
-	n := r.count(2)
-	x.keys = x.keys[:0]
-	last := ""
-	for range n {
-		shared := r.number()
-		own := r.chunk(r.number())
-		if r.bad || shared > uint64(len(last)) || int(shared)+len(own) > x.maxKey() {
-			r.bad = true
-			return
-		}
-		last = last[:shared] + own
-		x.keys = append(x.keys, last)
-	}
-}
+// errSets says that a block's keys and values cannot be.
+var errSets = errors.New("pmi: key sets that cannot be")
 
 // readSets reads the key sets of a node's ranks and commits them.
-func (x *exchange) readSets(r *reader, node int32) {
-	next := uint64(0)
-	for range r.count(2) {
-		rank, ok := x.rankOf(r, &next, node)
-		if !ok {
-			return
-		}
-		for range r.count(2) {
-			index := r.number()
-			value := r.value(x.maxValue())
-			if r.bad || index >= uint64(len(x.keys)) || x.engine.store.bytes > MaxJobBytes {
-				r.bad = true
-				return
-			}
-			x.keep(rank, x.keys[index], value)
-		}
+func (x *exchange) readSets(text string, node int32) bool {
+	if text == "" {
+		return true
 	}
+	e := x.engine
+	limits := cards.Limits{Ranks: e.Size(), Key: x.maxKey(), Value: x.maxValue()}
+	return cards.Read(text, limits, func(rank int, key, value string) error {
+		if e.info.RankNode[rank] != node || e.store.bytes > MaxJobBytes {
+			return errSets
+		}
+		x.keep(int32(rank), key, value)
+		return nil
+	}) == nil
 }
 
 // keep makes a value visible. What ranks of this node have committed by scope is
@@ -132,7 +112,7 @@ func (x *exchange) maxKey() int {
 	return MaxKey
 }
 
-func (x *exchange) maxValue() uint64 {
+func (x *exchange) maxValue() int {
 	if x.engine.fence.kind == kindCards {
 		return MaxRankBytes
 	}
@@ -222,30 +202,4 @@ func (r *reader) chunk(n uint64) string {
 	piece := r.text[:n]
 	r.text = r.text[n:]
 	return piece
-}
-
-// value reads what appendValue wrote.
-func (r *reader) value(most uint64) string {
-	head := r.number()
-	size := head >> 1
-	if size > most {
-		r.fail()
-		return ""
-	}
-	if head&1 == 0 {
-		return r.chunk(size)
-	}
-	if size%2 != 0 {
-		r.fail()
-		return ""
-	}
-	packed := r.chunk(size / 2)
-	var text strings.Builder
-	text.Grow(int(size))
-	const digits = "0123456789ABCDEF"
-	for i := range len(packed) {
-		text.WriteByte(digits[packed[i]>>4])
-		text.WriteByte(digits[packed[i]&0xf])
-	}
-	return text.String()
 }

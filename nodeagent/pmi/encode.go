@@ -2,40 +2,39 @@ package pmi
 
 import (
 	"encoding/binary"
+
+	"score/nodeagent/pmi/cards"
 )
 
 // The data of a fence is one block per node, in any order:
 //
 //	block := length rest            length of rest in bytes
-//	rest  := version kind job node seq (keys | rings)
-//	keys  := n n*key m m*set        the table of distinct keys, then the sets
-//	key   := shared own bytes       length shared with the key before, own length
-//	set   := rank p p*(index value) rank counted from the one before, plus one
-//	value := size bytes             size*2, or size*2+1 for packed hex digits
+//	rest  := version kind job node seq (sets | rings)
+//	sets  := nothing, or the keys and values of the node's ranks as package cards packs them
 //	rings := n n*(rank count left right)
 //
 // All numbers are unsigned LEB128, which for the small numbers here takes one
-// byte. Keys of one program share long beginnings, and MPICH's cards are hex
-// digits: coded so, the exchange of its init takes about half the bytes.
-const blockVersion = 1
+// byte; rank is counted from the one before, plus one.
+const blockVersion = 2
 
 // maxHeader is room for the length before a block, filled in afterwards.
 const maxHeader = binary.MaxVarintLen32
 
 // appendBlock appends this node's block.
-func (e *Engine) appendBlock(dst []byte) []byte {
+func (e *Engine) appendBlock(dst []byte) ([]byte, Sizes) {
 	start := len(dst)
 	dst = append(dst, make([]byte, maxHeader)...)
 	dst = append(dst, blockVersion, byte(e.fence.kind))
 	dst = binary.AppendUvarint(dst, e.info.Job)
 	dst = binary.AppendUvarint(dst, uint64(e.info.NodeIndex))
 	dst = binary.AppendUvarint(dst, e.fence.seq)
+	var sizes Sizes
 	if e.fence.kind == kindRing {
 		dst = e.appendRings(dst)
 	} else {
-		dst = e.appendSets(dst)
+		dst, sizes = e.appendSets(dst)
 	}
-	return closeBlock(dst, start)
+	return closeBlock(dst, start), sizes
 }
 
 // closeBlock writes the length in front and closes the gap it leaves.
@@ -48,44 +47,26 @@ func closeBlock(dst []byte, start int) []byte {
 	return dst[:start+n+len(body)]
 }
 
-// appendSets appends the staged keys of all ranks of this node.
-func (e *Engine) appendSets(dst []byte) []byte {
+// appendSets appends what all ranks of this node give, nothing if that is nothing.
+func (e *Engine) appendSets(dst []byte) ([]byte, Sizes) {
 	before := len(dst)
-	index := make(map[string]uint64)
-	var table []string
-	sets := 0
-	for i := range e.ranks {
-		if len(e.leaving(i)) > 0 {
-			sets++
-		}
-		for _, key := range e.leaving(i) {
-			if _, ok := index[key]; !ok {
-				index[key] = uint64(len(table))
-				table = append(table, key)
-			}
-		}
-	}
-	dst = appendKeys(dst, table)
-	dst = binary.AppendUvarint(dst, uint64(sets))
-	next := 0
+	var pack *cards.Pack
 	for i, rank := range e.local {
-		staged := e.leaving(i)
-		if len(staged) == 0 {
-			continue
-		}
-		dst = binary.AppendUvarint(dst, uint64(rank-next))
-		next = rank + 1
-		dst = binary.AppendUvarint(dst, uint64(len(staged)))
-		for _, key := range staged {
-			value := e.outgoing(rank, key)
-			dst = binary.AppendUvarint(dst, index[key])
-			dst = appendValue(dst, value)
-			// As text a pair takes its key, its value and two separators.
-			e.stats.RawBytes += uint64(len(key) + len(value) + 2)
+		for _, key := range e.leaving(i) {
+			if pack == nil {
+				pack = cards.NewPack(e.fence.size)
+			}
+			pack.Add(rank, key, e.outgoing(rank, key))
 		}
 	}
-	e.stats.EncodedBytes += uint64(len(dst) - before)
-	return dst
+	if pack == nil {
+		return dst, Sizes{}
+	}
+	dst = pack.Append(dst)
+	sizes := Sizes{Plain: pack.PlainBytes(), Packed: len(dst) - before}
+	e.stats.RawBytes += uint64(sizes.Plain)
+	e.stats.EncodedBytes += uint64(sizes.Packed)
+	return dst, sizes
 }
 
 // leaving lists the keys that the i-th local rank gives to the present fence.
@@ -108,21 +89,6 @@ func (e *Engine) outgoing(rank int, key string) string {
 	return e.store.sets[setKey{int32(rank), ScopeGlobal, key}].staged
 }
 
-func appendKeys(dst []byte, table []string) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(table)))
-	last := ""
-	for _, key := range table {
-		shared := 0
-		for shared < min(len(last), len(key)) && last[shared] == key[shared] {
-			shared++
-		}
-		dst = binary.AppendUvarint(dst, uint64(shared))
-		dst = appendText(dst, key[shared:])
-		last = key
-	}
-	return dst
-}
-
 func appendText(dst []byte, text string) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(text)))
 	return append(dst, text...)
@@ -140,39 +106,4 @@ func (e *Engine) appendRings(dst []byte) []byte {
 		dst = appendText(dst, ring.Right)
 	}
 	return dst
-}
-
-// appendValue packs values that are capital hex digits two to a byte.
-func appendValue(dst []byte, value string) []byte {
-	if !isHex(value) {
-		dst = binary.AppendUvarint(dst, uint64(len(value))<<1)
-		return append(dst, value...)
-	}
-	dst = binary.AppendUvarint(dst, uint64(len(value))<<1|1)
-	for i := 0; i < len(value); i += 2 {
-		dst = append(dst, nibble(value[i])<<4|nibble(value[i+1]))
-	}
-	return dst
-}
-
-func isHex(value string) bool {
-	if len(value) == 0 || len(value)%2 != 0 {
-		return false
-	}
-	for i := range len(value) {
-		if nibble(value[i]) > 0xf {
-			return false
-		}
-	}
-	return true
-}
-
-func nibble(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c >= 'A' && c <= 'F':
-		return c - 'A' + 10
-	}
-	return 0xff
 }

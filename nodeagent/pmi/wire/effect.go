@@ -11,7 +11,7 @@ const (
 	Reply Kind = iota + 1
 	// FenceReady: exchange Bytes with the other nodes of the job under number
 	// Seq and give the data of all of them to FenceDone. Jobs of one node have
-	// none. The caller may keep Bytes.
+	// none. The caller may keep Bytes; Sizes says how much it is.
 	FenceReady
 	// NameOp: carry out Name on the name table and answer with NameResult.
 	NameOp
@@ -38,6 +38,7 @@ type Effect struct {
 	Rank    int
 	Bytes   []byte
 	Seq     uint64
+	Sizes   pmi.Sizes
 	Name    pmi.NameOp
 	Spawn   *pmi.SpawnRequest
 	Code    int

@@ -1084,6 +1084,8 @@ type Collective struct {
 	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	PlainBytes    uint64                 `protobuf:"varint,4,opt,name=plain_bytes,json=plainBytes,proto3" json:"plain_bytes,omitempty"`    // what the keys and values in data take as lines of text
+	PackedBytes   uint64                 `protobuf:"varint,5,opt,name=packed_bytes,json=packedBytes,proto3" json:"packed_bytes,omitempty"` // what they take in data
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1137,6 +1139,20 @@ func (x *Collective) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *Collective) GetPlainBytes() uint64 {
+	if x != nil {
+		return x.PlainBytes
+	}
+	return 0
+}
+
+func (x *Collective) GetPackedBytes() uint64 {
+	if x != nil {
+		return x.PackedBytes
+	}
+	return 0
 }
 
 // Relay is a message between the stewards of two nodes. job_id and node_index
@@ -1363,12 +1379,15 @@ const file_steward_proto_rawDesc = "" +
 	"\x06socket\x18\x03 \x01(\bR\x06socket\"P\n" +
 	"\x06Spares\x122\n" +
 	"\bcontexts\x18\x01 \x03(\v2\x16.score.steward.ContextR\bcontexts\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"P\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\x94\x01\n" +
 	"\n" +
 	"Collective\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data\"k\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\x12\x1f\n" +
+	"\vplain_bytes\x18\x04 \x01(\x04R\n" +
+	"plainBytes\x12!\n" +
+	"\fpacked_bytes\x18\x05 \x01(\x04R\vpackedBytes\"k\n" +
 	"\x05Relay\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1d\n" +
 	"\n" +
