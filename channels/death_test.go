@@ -3,13 +3,13 @@ package channels
 import (
 	"bytes"
 	"errors"
-	"os"
 	"os/exec"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"score/channels/abi"
+	"score/channels/procstat"
 )
 
 // deadProcess is one that ended and was waited for.
@@ -37,11 +37,11 @@ func processOf(t *testing.T, pid int) Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start, _, err := readStat(pid)
+	stat, err := procstat.Read(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Process{Pid: uint32(pid), Start: start, Space: me.Space}
+	return Process{Pid: uint32(pid), Start: stat.Start, Space: me.Space}
 }
 
 // possess makes a process the writer for a rank.
@@ -85,31 +85,6 @@ func TestDeadOnlyIfSure(t *testing.T) {
 		if got := c.p.Dead(); got != c.dead {
 			t.Errorf("%s: dead is %v", name, got)
 		}
-	}
-}
-
-func TestParseStat(t *testing.T) {
-	for _, c := range []struct {
-		text  string
-		start uint64
-		ended bool
-		ok    bool
-	}{
-		{"12 (a b) c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 3 18 4242 20 21", 4242, false, true},
-		{"12 (x) Z 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 1 18 7 20", 7, true, true},
-		{"12 (x) Z 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 5 18 7 20", 7, false, true}, // its threads go on
-		{"12 (x) S 1 2", 0, false, false},
-		{"", 0, false, false},
-		{"12 (x) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 3 18 -1 20 21", 0, false, false},
-		{"12 (x) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 a 18 1 20 21", 0, false, false},
-	} {
-		start, ended, err := parseStat([]byte(c.text))
-		if start != c.start || ended != c.ended || (err == nil) != c.ok {
-			t.Errorf("%q: %d %v %v", c.text, start, ended, err)
-		}
-	}
-	if start, _, err := readStat(os.Getpid()); err != nil || start == 0 {
-		t.Errorf("of this process: %d %v", start, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package channels
 
 import (
 	"fmt"
+	"iter"
 	"math/bits"
 	"sync/atomic"
 
@@ -55,6 +56,16 @@ func (img *Image) NextActive(from uint32) (rank uint32, ok bool) {
 		return rank, rank < img.layout.Ranks
 	}
 	return 0, false
+}
+
+// Active are the ranks that are active, in order. Those that become so behind the
+// present one while the loop runs come too.
+func (img *Image) Active() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for rank, ok := img.NextActive(0); ok && yield(rank); {
+			rank, ok = img.NextActive(rank + 1)
+		}
+	}
 }
 
 // Place is where a rank stands among those of this node, if it is one.

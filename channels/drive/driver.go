@@ -222,7 +222,7 @@ func (d *Driver) sendTouched() {
 func (d *Driver) tick() {
 	d.due = flowctl.NoDeadline
 	d.followMended()
-	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+	for rank := range d.img.Active() {
 		p := d.peer(rank)
 		if p == nil {
 			d.img.SetActive(rank, false)
@@ -259,7 +259,7 @@ func (d *Driver) note(p *peer) {
 
 // Settled says that nothing is kept for other nodes, and no answer is due.
 func (d *Driver) Settled() bool {
-	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil && (p.unsettled() || p.recv.Due()) {
 			return false
 		}

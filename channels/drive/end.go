@@ -56,7 +56,7 @@ func (d *Driver) Gone() (rank uint32, ok bool) {
 	if count == d.told {
 		return 0, false
 	}
-	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil && p.untold() {
 			p.told = true
 			return rank, true

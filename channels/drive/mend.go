@@ -13,7 +13,7 @@ func (d *Driver) mend() {
 		d.takeBack(a)
 		d.img.Accepted()
 	}
-	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil {
 			d.acknowledged(p)
 		}

@@ -176,7 +176,7 @@ func (d *Driver) spoke(p *peer) {
 		return
 	}
 	d.counted, d.talking = d.now, 0
-	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+	for rank := range d.img.Active() {
 		if q := d.peers[rank]; q != nil && d.now-q.heard <= talkingFor {
 			d.talking++
 		}
@@ -190,7 +190,7 @@ func (d *Driver) offerRoom() {
 	if !d.inbox() || d.in.Free() < d.in.Lines()/4 {
 		return
 	}
-	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+	for rank := range d.img.Active() {
 		p := d.peer(rank)
 		if p == nil || !p.recv.Waits(&d.flow) {
 			continue

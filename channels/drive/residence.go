@@ -19,7 +19,7 @@ func (d *Driver) Flush(now int64) {
 
 // Flushed says that nothing of this context is in flight.
 func (d *Driver) Flushed() bool {
-	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil && !p.send.Failed() && !p.send.Flushed() {
 			return false
 		}
@@ -81,7 +81,7 @@ func (d *Driver) suspendPeers() {
 
 // HeldAway says that something waits for a peer that is not resident.
 func (d *Driver) HeldAway() bool {
-	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil && p.unsettled() && p.send.Held() == flowctl.HeldAway {
 			return true
 		}
@@ -92,7 +92,7 @@ func (d *Driver) HeldAway() bool {
 // eachActive calls f with all peers that have something pending, which then may have
 // something to send.
 func (d *Driver) eachActive(f func(*peer)) {
-	for rank, ok := d.img.NextActive(0); ok; rank, ok = d.img.NextActive(rank + 1) {
+	for rank := range d.img.Active() {
 		p := d.peer(rank)
 		if p == nil {
 			continue

@@ -124,8 +124,10 @@ func (c *Context) peers() (peers []PeerStatus, err error) {
 		}
 		return peers, nil
 	}
-	for rank, ok := c.img.NextActive(0); ok && len(peers) < peersMost; rank, ok = c.img.NextActive(rank + 1) {
-		look(rank)
+	for rank := range c.img.Active() {
+		if look(rank); len(peers) == peersMost {
+			break
+		}
 	}
 	return peers, nil
 }

@@ -1,59 +1,31 @@
 package lineage
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"score/channels/procstat"
 )
 
-const (
-	// ancestorsMost bounds the walk from a process to its rank: shells, wrappers and
-	// launchers in between are a few.
-	ancestorsMost = 32
-	// userHZ is the unit of times in /proc on every Linux that Go runs on: 1/100 s.
-	userHZ = 100
-)
-
-// errStat says that /proc does not say what is expected.
-var errStat = errors.New("not a process's stat")
+// ancestorsMost bounds the walk from a process to its rank: shells, wrappers and
+// launchers in between are a few.
+const ancestorsMost = 32
 
 // Process is what /proc tells of one.
 type Process struct {
 	PID, Parent int
-	Start       uint64 // in 1/userHZ seconds since the machine started
+	Start       uint64 // in ticks since the machine started
 }
 
-// Read reads /proc/PID/stat (proc_pid_stat(5)).
+// Read reads /proc/PID/stat.
 func Read(pid int) (Process, error) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	stat, err := procstat.Read(pid)
 	if err != nil {
-		return Process{}, err
+		return Process{}, fmt.Errorf("process %d: %w", pid, err)
 	}
-	return parseStat(pid, stat)
-}
-
-// parseStat takes the fields after the program's name, which may hold anything.
-func parseStat(pid int, stat []byte) (Process, error) {
-	const state, parent, start = 3, 4, 22 // numbers of the fields
-	name := bytes.LastIndexByte(stat, ')')
-	fields := bytes.Fields(stat[name+1:])
-	if name < 0 || len(fields) <= start-state {
-		return Process{}, errStat
-	}
-	ppid, err := strconv.Atoi(string(fields[parent-state]))
-	if err != nil {
-		return Process{}, fmt.Errorf("%w: %w", errStat, err)
-	}
-	began, err := strconv.ParseUint(string(fields[start-state]), 10, 64)
-	if err != nil {
-		return Process{}, fmt.Errorf("%w: %w", errStat, err)
-	}
-	return Process{PID: pid, Parent: ppid, Start: began}, nil
+	return Process{PID: pid, Parent: stat.Parent, Start: stat.Start}, nil
 }
 
 // ChildOf finds the process of the chain from pid upwards whose parent is one for which
@@ -81,5 +53,5 @@ func SinceBoot() (uint64, error) {
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
 		return 0, os.NewSyscallError("clock_gettime", err)
 	}
-	return uint64(t.Nano()) / uint64(time.Second/userHZ), nil
+	return uint64(t.Nano()) / uint64(procstat.Tick), nil
 }

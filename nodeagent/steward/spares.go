@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"score/channels/scm"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/steward/wire"
 )
@@ -133,16 +134,9 @@ func (r *rights) read(fd int, b []byte) (int, error) {
 		return n, err
 	}
 	r.lost = r.lost || flags&unix.MSG_CTRUNC != 0
-	messages, err := unix.ParseSocketControlMessage(r.control[:length])
-	if err != nil {
-		r.lost = true
-		return n, nil
-	}
-	for i := range messages {
-		if fds, err := unix.ParseUnixRights(&messages[i]); err == nil {
-			r.fds = append(r.fds, fds...)
-		}
-	}
+	fds, err := scm.Rights(r.control[:length])
+	r.fds = append(r.fds, fds...)
+	r.lost = r.lost || err != nil
 	return n, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"score/channels/procstat"
 	"score/nodeagent/cgroup"
 )
 
@@ -28,7 +29,7 @@ type Group struct {
 	ranks []rank
 	// ended is the CPU time of ranks that are gone, as last seen.
 	ended time.Duration
-	buf   [statBytes]byte
+	buf   [procstat.Bytes]byte
 }
 
 type rank struct {
@@ -50,17 +51,17 @@ func New(parent int) *Group { return &Group{parent: parent} }
 func (g *Group) Started(pid, pgid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	fd, err := openStat(pid)
+	fd, err := procstat.Open(pid)
 	if err != nil {
 		return
 	}
-	s, err := preadStat(fd, g.buf[:])
-	known := func(r rank) bool { return r.pid == pid && r.start == s.start }
-	if err != nil || s.ppid != g.parent || slices.ContainsFunc(g.ranks, known) {
+	s, err := procstat.ReadAt(fd, g.buf[:])
+	known := func(r rank) bool { return r.pid == pid && r.start == s.Start }
+	if err != nil || s.Parent != g.parent || slices.ContainsFunc(g.ranks, known) {
 		unix.Close(fd)
 		return
 	}
-	g.ranks = append(g.ranks, rank{pid: pid, pgid: pgid, start: s.start, statFD: fd})
+	g.ranks = append(g.ranks, rank{pid: pid, pgid: pgid, start: s.Start, statFD: fd})
 }
 
 // FD is -1: processes are not born into a procgroup.
@@ -94,14 +95,14 @@ func (g *Group) signal(sig unix.Signal) error {
 func (g *Group) forgetReaped() {
 	kept := g.ranks[:0]
 	for _, r := range g.ranks {
-		s, err := preadStat(r.statFD, g.buf[:])
-		if gone(err) {
+		s, err := procstat.ReadAt(r.statFD, g.buf[:])
+		if procstat.Gone(err) {
 			g.ended += r.cpu
 			unix.Close(r.statFD)
 			continue
 		}
 		if err == nil {
-			r.cpu = s.cpu
+			r.cpu = s.CPU
 		}
 		kept = append(kept, r)
 	}
@@ -132,9 +133,8 @@ func (g *Group) WaitFrozen(deadline time.Time) error {
 
 // AnyStopped tells whether one of the processes is stopped by a signal.
 func AnyStopped(pids []int) bool {
-	var buf [statBytes]byte
 	for _, pid := range pids {
-		if s, err := readStat(pid, buf[:]); err == nil && s.stopped() && !s.over() {
+		if s, err := procstat.Read(pid); err == nil && stopped(s) && !s.Over() {
 			return true
 		}
 	}
@@ -146,8 +146,8 @@ func (g *Group) running() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range g.ranks {
-		s, err := preadStat(g.ranks[i].statFD, g.buf[:])
-		if err == nil && !s.stopped() {
+		s, err := procstat.ReadAt(g.ranks[i].statFD, g.buf[:])
+		if err == nil && !stopped(s) {
 			return g.ranks[i].pid
 		}
 	}

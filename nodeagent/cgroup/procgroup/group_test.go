@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"score/channels/procstat"
 	"score/nodeagent/cgroup"
 )
 
@@ -106,11 +107,11 @@ func count(t *testing.T, g *Group) int {
 }
 
 func state(pid int) byte {
-	s, err := readStat(pid, make([]byte, statBytes))
+	s, err := procstat.Read(pid)
 	if err != nil {
 		return 0
 	}
-	return s.state
+	return s.State
 }
 
 func TestFreezeAndThaw(t *testing.T) {
@@ -258,7 +259,7 @@ func TestCPUTimeOutlivesTheRank(t *testing.T) {
 	g, rank, steward := job(t, "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exec sleep 1000")
 	reaches(t, "some ticks are used", func() bool {
 		used, err := g.CPUTime()
-		return err == nil && used >= 3*tick
+		return err == nil && used >= 3*procstat.Tick
 	})
 	used, err := g.CPUTime()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
+	"score/channels/scm"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/steward/wire"
 	"score/scored/api"
@@ -198,19 +199,10 @@ func (s *Spares) receive() (*stewardpb.Spares, error) {
 
 // sort keeps the descriptors of a message.
 func (s *Spares) sort(control []byte, flags int) error {
-	messages, err := unix.ParseSocketControlMessage(control)
+	fds, err := scm.Rights(control)
+	s.fds = append(s.fds, fds...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errSpares, err)
-	}
-	for i := range messages {
-		fds, err := unix.ParseUnixRights(&messages[i])
-		if err != nil {
-			continue
-		}
-		for _, fd := range fds {
-			unix.CloseOnExec(fd)
-		}
-		s.fds = append(s.fds, fds...)
 	}
 	if flags&unix.MSG_CTRUNC != 0 {
 		return fmt.Errorf("%w: this process may not have so many open files", errSpares)
