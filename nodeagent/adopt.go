@@ -116,6 +116,7 @@ func (a *Agent) adopt(o *stewards.Orphan) error {
 		dir:     a.dirIn(order),
 		files:   a.filesIn(o),
 		settled: func() {},
+		start:   &scorev1.NodeStart{},
 		claimed: make(chan struct{}),
 		over:    make(chan struct{}),
 	}

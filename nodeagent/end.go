@@ -141,7 +141,7 @@ func (j *job) end(usage *scorev1.Usage, report bool) {
 		j.mu.Unlock()
 		return
 	}
-	j.done = &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: j.id, Usage: usage}}}
+	j.done = &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: j.id, Usage: usage, Start: j.start}}}
 	if report || j.killed {
 		j.tellLocked(j.done, true)
 	}

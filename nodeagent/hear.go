@@ -25,6 +25,7 @@ func (j *job) hear(message *stewardpb.FromSteward) {
 	case *stewardpb.FromSteward_RankExited:
 		j.hearExited(m.RankExited)
 	case *stewardpb.FromSteward_NodeDone:
+		j.started(m.NodeDone.GetStart())
 		j.finish(m.NodeDone.GetUsage())
 	case *stewardpb.FromSteward_Abort:
 		m.Abort.JobId = j.id
@@ -45,7 +46,8 @@ func (j *job) hear(message *stewardpb.FromSteward) {
 	case *stewardpb.FromSteward_Collective:
 		j.hearCollective(m.Collective)
 	case *stewardpb.FromSteward_RankStates:
-		m.RankStates.GangOn = j.on()
+		m.RankStates.GangOn, m.RankStates.JobId = j.on(), j.id
+		m.RankStates.Start = j.started(m.RankStates.GetStart())
 		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankStates{RankStates: m.RankStates}}, false)
 	case *stewardpb.FromSteward_Status, *stewardpb.FromSteward_Output, *stewardpb.FromSteward_Drained:
 		// The first answers Dial; the others have connections of their own.
@@ -53,7 +55,7 @@ func (j *job) hear(message *stewardpb.FromSteward) {
 }
 
 func (j *job) hearPrepared(m *scorev1.Prepared) {
-	m.JobId = j.id
+	m.JobId, m.Start = j.id, j.started(m.GetStart())
 	message := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: m}}
 	if m.GetExitCode() != 0 || m.GetError() != "" {
 		j.refused(message)
@@ -74,6 +76,7 @@ func (j *job) hearLaunched(m *scorev1.Launched) {
 	j.current(func(s *switcher.Switcher, id ctxswitch.JobID) { s.Launched(id) })
 	j.withChannels(func(c *dataplane.Job) { c.Launched(m.GetPids()) })
 	m.JobId, m.AtNanos = j.id, j.agent.clock.cluster(m.GetAtNanos())
+	m.Start = j.started(m.GetStart())
 	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: m}}, true)
 	j.settled()
 	j.agent.metrics.Add(metrics.Launches, 1)

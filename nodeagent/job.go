@@ -50,7 +50,8 @@ type job struct {
 	files     string                  // the name of its ranks' directories elsewhere, as dir
 	killed    bool
 	forgotten bool
-	readers   int // connections that relay its output
+	readers   int                // connections that relay its output
+	start     *scorev1.NodeStart // what is known of its start here, by the cluster's clock
 }
 
 // tell sends a message about the job to the leader. What is kept is sent again

@@ -10,6 +10,7 @@ import (
 	"score/ctxswitch"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/launch"
+	"score/nodeagent/realtime"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewards"
@@ -39,12 +40,14 @@ func (a *Agent) prepare(order *scorev1.Prepare) {
 		ctx:     ctx,
 		cancel:  cancel,
 		settled: a.pool.Launching(),
+		start:   &scorev1.NodeStart{},
 		claimed: make(chan struct{}),
 		over:    make(chan struct{}),
 	}
 	if len(order.GetPlaces()) > 1 {
 		j.exchange = newExchange(j)
 	}
+	j.start.OrderedNanos = a.clock.cluster(realtime.Now())
 	j.mark = fmt.Sprintf("%s=%s-%d", markVariable, a.bootID, j.id)
 	order.Spec.Env = append(order.Spec.Env, j.mark)
 	a.jobs.add(j)

@@ -112,7 +112,7 @@ func newSession(o *options.Options, speak voice, cluster *reached, signals <-cha
 	}
 	s := &session{
 		voice: speak, client: cluster.Client, own: cluster.own != nil,
-		display: shown, signals: signals,
+		display: shown, signals: signals, traceStart: o.TraceStart,
 	}
 	switch {
 	case o.Stdin.Kind == stdio.None || o.InputByNodes():

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"score/cmd/scrun/display"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+	"score/scored/client/phases"
 )
 
 // orderTimeout bounds the wait for the daemon's answer to a signal or a
@@ -39,6 +41,8 @@ type session struct {
 	display *display.Display
 	input   *os.File // carried to the ranks; nil: none
 	signals <-chan os.Signal
+	// traceStart tells how the start went when the job has ended.
+	traceStart bool
 
 	streams *attachments
 	shown   *shown
@@ -131,6 +135,9 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 				s.voice.print(sentence)
 			}
 		case how := <-ended:
+			if s.traceStart && how.verdict != nil {
+				s.tellStart(ctx)
+			}
 			return s.finish(how)
 		}
 	}
@@ -245,6 +252,23 @@ func (s *session) showRanks(ctx context.Context) string {
 		s.voice.print(line)
 	}
 	return fmt.Sprintf("^C again within %v ends the job", confirmTime)
+}
+
+// tellStart prints the phases of the job's start, all in one write.
+func (s *session) tellStart(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
+	defer cancel()
+	reply, err := s.confirms.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
+	if err != nil {
+		s.voice.warn("how the job's start went is not known: " + client.Sentence(err))
+		return
+	}
+	lines := phases.Lines(reply.Msg.GetJob())
+	if len(lines) == 0 {
+		s.voice.print("the job ended before it had places on nodes")
+		return
+	}
+	s.voice.print(strings.Join(lines, "\n"))
 }
 
 func (s *session) cancelJob(ctx context.Context) string {

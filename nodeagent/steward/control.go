@@ -154,7 +154,7 @@ func (s *steward) obey(m *stewardpb.ToSteward) {
 		s.answerSpawn(body.Spawn)
 	case *stewardpb.ToSteward_AskRankStates:
 		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankStates{
-			RankStates: &scorev1.RankStatesReply{Request: body.AskRankStates, Ranks: s.rankStates()}}})
+			RankStates: &scorev1.RankStatesReply{Request: body.AskRankStates, Ranks: s.rankStates(), Start: s.phases.message()}}})
 	case *stewardpb.ToSteward_Taken:
 		s.relay.post(func() { s.relay.kept.take(body.Taken) })
 	case *stewardpb.ToSteward_Forget:

@@ -163,7 +163,7 @@ func (s *steward) reportDone() {
 	if s.launchedAt == 0 { // never started: a reader may wait for output already
 		s.relay.post(s.relay.complete)
 	}
-	s.mail.done = &scorev1.NodeDone{JobId: s.job.id, Usage: s.usage()}
+	s.mail.done = &scorev1.NodeDone{JobId: s.job.id, Usage: s.usage(), Start: s.phases.message()}
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_NodeDone{NodeDone: s.mail.done}})
 }
 

@@ -139,7 +139,7 @@ func (s *steward) obeyPMI(effects []wire.Effect) {
 		case wire.Reply:
 			s.sendPMI(s.job.local[uint32(e.Rank)], e.Bytes)
 		case wire.Contact:
-			s.life.Spoke(s.job.local[uint32(e.Rank)])
+			s.spoke(s.job.local[uint32(e.Rank)])
 		case wire.Finalized:
 			s.life.Finalized(s.job.local[uint32(e.Rank)])
 		case wire.FenceReady:
@@ -234,11 +234,13 @@ func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 	for _, part := range m.GetData() {
 		all = append(all, part...)
 	}
-	if s.job.speaksPMIx() {
-		s.doPMIx(func(e *pmi.Engine) error { return e.FenceDone(m.GetSequence(), all) })
-		return
-	}
-	s.obeyPMI(s.job.pmi.FenceDone(m.GetSequence(), all))
+	s.exchanged(fence.Kind(m.GetKind()), func() {
+		if s.job.speaksPMIx() {
+			s.doPMIx(func(e *pmi.Engine) error { return e.FenceDone(m.GetSequence(), all) })
+			return
+		}
+		s.obeyPMI(s.job.pmi.FenceDone(m.GetSequence(), all))
+	})
 }
 
 func (s *steward) answerName(m *scorev1.NameReply) {

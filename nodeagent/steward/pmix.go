@@ -164,7 +164,7 @@ func (s *steward) obeyPMIx(effects []pmix.Effect) {
 			id, rank := e.Conn, e.Rank
 			after = append(after, func() { s.admitPMIx(id, rank) })
 		case pmix.Contact:
-			s.life.Spoke(s.job.local[uint32(e.Rank)])
+			s.spoke(s.job.local[uint32(e.Rank)])
 		case pmix.Finalized:
 			s.life.Finalized(s.job.local[uint32(e.Rank)])
 		case pmix.Event:

@@ -67,6 +67,10 @@ func (s *steward) prepared(err error) {
 		answer.Error = fmt.Sprintf("node %s: %v", j.node, err)
 	}
 	if s.life.Phase() == life.Preparing {
+		if err == nil {
+			s.phases.ready = monotonicNanos()
+		}
+		answer.Start = s.phases.message()
 		s.mail.prepared = answer
 		s.send(preparedMessage(answer))
 	}

@@ -12,7 +12,7 @@ func (s *steward) renew() {
 	clean := s.leftClean()
 	s.job, s.mail = nil, mail{}
 	s.spares.close()
-	s.launchedAt, s.pending = 0, 0
+	s.launchedAt, s.pending, s.phases = 0, 0, phases{}
 	s.stopForking.Store(false)
 	for _, p := range s.peers {
 		if p != s.control { // it was to be for the job that is over

@@ -17,12 +17,19 @@ func (s *steward) start() {
 	s.helpers.Add(1)
 	go func() {
 		defer s.helpers.Done()
-		s.forkAll(s.job)
-		s.loop.post(func() { s.startEnded() })
+		whole := s.forkAll(s.job)
+		at := monotonicNanos()
+		s.loop.post(func() {
+			if whole {
+				s.phases.forked = at
+			}
+			s.startEnded()
+		})
 	}()
 }
 
-func (s *steward) forkAll(j *job) {
+// forkAll tells whether there is a process for each rank.
+func (s *steward) forkAll(j *job) (whole bool) {
 	j.makeShared()
 	at := monotonicNanos()
 	for low := 0; low < len(j.ranks) && !s.stopForking.Load(); low += startBatch {
@@ -46,8 +53,9 @@ func (s *steward) forkAll(j *job) {
 			s.life.StartFailed(s.now(), life.Abort{
 				Rank: failed, ExitCode: launch.ExitCode(err), Message: fmt.Sprintf("node %s: %v", j.node, err)})
 		})
-		return
+		return false
 	}
+	return !s.stopForking.Load()
 }
 
 // handOver gives the steward's ends of a batch's streams to the loops, before
@@ -78,7 +86,7 @@ func (s *steward) startEnded() {
 }
 
 func (s *steward) reportLaunched() {
-	launched := &scorev1.Launched{JobId: s.job.id, AtNanos: s.launchedAt}
+	launched := &scorev1.Launched{JobId: s.job.id, AtNanos: s.launchedAt, Start: s.phases.message()}
 	for k := range s.job.ranks {
 		launched.Pids = append(launched.Pids, s.job.ranks[k].pid())
 	}

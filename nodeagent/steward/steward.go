@@ -41,6 +41,7 @@ type steward struct {
 	mail        mail
 	todo        []life.Order // being carried out
 	launchedAt  int64        // CLOCK_MONOTONIC of the first fork, in nanoseconds
+	phases      phases       // of the job's start
 	stopForking atomic.Bool
 	pending     uint64 // signals that came before the ranks, by number
 

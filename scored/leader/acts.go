@@ -24,6 +24,7 @@ func (b *brain) start(j *job) {
 	places := placesOf(allocation)
 	j.state, j.row, j.founder = starting, allocation.Row, allocation.Gang
 	j.attempts++
+	j.allocated, j.ready = b.now, 0
 	j.parts = j.parts[:0:0]
 	for _, p := range places {
 		j.parts = append(j.parts, &part{Place: b.placeOn(p)})
@@ -91,7 +92,7 @@ func (b *brain) universe(j *job) uint32 {
 // that the job has its places is committed, and whoever leads next asks the
 // nodes whether they have started it (DESIGN.md, "Never run twice").
 func (b *brain) run(j *job) {
-	j.state, j.deadline = running, 0
+	j.state, j.deadline, j.ready = running, 0, b.now
 	b.gang.SetIdle(gang.JobID(j.id), false)
 	b.planDirty = true
 	b.stats.Launches++
@@ -205,7 +206,9 @@ func (b *brain) conclude(j *job, v *scorev1.Verdict) {
 	}
 	j.state, j.verdict, j.ended, j.deadline, j.again = done, v, b.now, 0, ""
 	b.forgetIdle(j)
-	b.propose(&statepb.Command{Command: &statepb.Command_End{End: &statepb.End{JobId: j.id, Verdict: v, Usage: j.usage()}}})
+	b.propose(&statepb.Command{Command: &statepb.Command_End{End: &statepb.End{
+		JobId: j.id, Verdict: v, Usage: j.usage(), Start: j.startTrace(),
+	}}})
 	b.gang.Remove(gang.JobID(j.id))
 	b.placeDirty, b.planDirty = true, true
 	b.dropNames(j.id)

@@ -87,6 +87,11 @@ func (b *brain) askRanks(j *job, answered func(*scorev1.AttachEvent_RankStates))
 
 // rankStates takes a node's answer.
 func (b *brain) rankStates(n *node, m *scorev1.RankStatesReply) {
+	if j := b.jobs[m.GetJobId()]; j != nil {
+		if p := j.part(n.name); p != nil {
+			p.started(m.GetStart())
+		}
+	}
 	b.answers(n, m.GetRequest(), func(a *ask) {
 		for _, rank := range m.GetRanks() {
 			rank.Node = n.name

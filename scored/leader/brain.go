@@ -126,7 +126,7 @@ func (b *brain) restoreJob(record *state.Job) {
 		id: record.ID, spec: record.Spec, listed: listedSpec(record.Spec), user: record.User,
 		parents: record.Parent, parent: b.jobs[record.Parent], preput: record.Preput,
 		charged: record.Usage,
-		state:   queued, submitted: record.Submitted, started: record.Started, attempts: record.Attempts,
+		state:   queued, submitted: record.Submitted, started: record.Started, attempts: record.Attempts, allocated: record.Allocated,
 		row: -1, codeRank: noRank,
 	}
 	j.memory = int64(min(record.MemoryPerNode, gang.MaxMemory))

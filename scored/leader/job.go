@@ -54,8 +54,9 @@ type part struct {
 	sent     bool // the order to prepare has been given by this leader
 	prepared bool
 	launched bool
-	done     bool // no process of it is left there
-	lost     bool // done because the node was: what is left there must end
+	done     bool               // no process of it is left there
+	lost     bool               // done because the node was: what is left there must end
+	start    *scorev1.NodeStart // what the node said of its start; nil: nothing
 	usage    *scorev1.Usage
 	rates    rates
 	cut      *scorev1.Cut // what the node said last of its ranks' sleep; nil: nothing, or they are awake
@@ -77,6 +78,8 @@ type job struct {
 
 	state     scorev1.JobState
 	submitted int64
+	allocated int64 // 0: it has no places
+	ready     int64 // when all nodes were, as far as this leader knows; 0: they are not
 	started   int64 // 0: no rank has been started
 	ended     int64
 	attempts  uint32

@@ -106,15 +106,18 @@ func (u users) ListJobs(ctx context.Context, r *connect.Request[scorev1.ListJobs
 
 // GetJob implements JobServiceHandler.
 func (u users) GetJob(ctx context.Context, r *connect.Request[scorev1.GetJobRequest]) (*connect.Response[scorev1.GetJobResponse], error) {
-	response, err := u.Leader.Job(ctx, r.Msg.GetJobId(), callerOf(ctx))
-	if err != nil {
-		return nil, err
-	}
+	// First, since the nodes' answers say how the start went, too.
 	ranks, err := u.Leader.RankStates(ctx, r.Msg.GetJobId(), callerOf(ctx))
 	if err != nil {
 		return nil, err
 	}
-	response.Ranks = ranks
+	response, err := u.Leader.Job(ctx, r.Msg.GetJobId(), callerOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if response.GetJob().GetState() != scorev1.JobState_JOB_STATE_DONE { // it may have ended meanwhile
+		response.Ranks = ranks
+	}
 	u.Switches.AddToJob(response)
 	return connect.NewResponse(response), nil
 }

@@ -38,7 +38,7 @@ func (s *State) apply(command *statepb.Command, now int64) error {
 	case *statepb.Command_Submit:
 		return s.submit(c.Submit, now)
 	case *statepb.Command_Allocate:
-		return s.allocate(c.Allocate)
+		return s.allocate(c.Allocate, now)
 	case *statepb.Command_MoveRow:
 		return s.moveRow(c.MoveRow)
 	case *statepb.Command_Requeue:
@@ -152,7 +152,7 @@ func (s *State) jobIn(id JobID, phases ...Phase) (*Job, error) {
 	return job, nil
 }
 
-func (s *State) allocate(c *statepb.Allocate) error {
+func (s *State) allocate(c *statepb.Allocate, now int64) error {
 	job, err := s.jobIn(c.GetJobId(), Queued)
 	if err != nil {
 		return err
@@ -166,6 +166,7 @@ func (s *State) allocate(c *statepb.Allocate) error {
 	}
 	next := *job
 	next.Phase, next.Row, next.Places, next.Gang = Allocated, c.GetRow(), places, c.GetGang()
+	next.Allocated = now
 	next.Attempts++
 	next.HeldCPUs = s.held(job, places, c.GetGang())
 	put(s, s.jobs, job.ID, &next)
@@ -234,7 +235,7 @@ func (s *State) requeue(c *statepb.Requeue) error {
 		return err
 	}
 	next := *job
-	next.Phase, next.Row, next.Places, next.Gang, next.HeldCPUs = Queued, -1, nil, 0, 0
+	next.Phase, next.Row, next.Places, next.Gang, next.HeldCPUs, next.Allocated = Queued, -1, nil, 0, 0, 0
 	put(s, s.jobs, job.ID, &next)
 	return nil
 }
@@ -260,7 +261,7 @@ func (s *State) end(c *statepb.End, now int64) error {
 	}
 	next := *job
 	next.Phase, next.Row, next.Ended = Done, -1, now
-	next.Verdict, next.Usage = c.GetVerdict(), atLeast(c.GetUsage(), job.Usage)
+	next.Verdict, next.Usage, next.Start = c.GetVerdict(), atLeast(c.GetUsage(), job.Usage), c.GetStart()
 	s.book(job, next.Usage, 1, now)
 	next.Spec = withoutEnvironment(job.Spec)
 	next.Preput, next.names = nil, nil

@@ -30,7 +30,7 @@ func jobFromProto(j *statepb.Job) *Job {
 		MemoryPerNode: j.GetMemoryPerNodeBytes(),
 		Phase:         j.GetPhase(), Submitted: j.GetSubmittedNanos(), Started: j.GetStartedNanos(), Ended: j.GetEndedNanos(),
 		Row: j.GetRow(), Gang: j.GetGang(), Attempts: j.GetAttempts(), Verdict: j.GetVerdict(), Usage: j.GetUsage(),
-		HeldCPUs: j.GetHeldCpus(),
+		HeldCPUs: j.GetHeldCpus(), Allocated: j.GetAllocatedNanos(), Start: j.GetStart(),
 	}
 	for i, p := range j.GetPlaces() {
 		place := Place{Node: p.GetNode(), Ranks: p.GetRanks(), CPUs: p.GetCpus()}
@@ -47,7 +47,7 @@ func (j *Job) proto() *statepb.Job {
 		Id: j.ID, Spec: j.Spec, User: j.User, ParentJob: j.Parent, MemoryPerNodeBytes: j.MemoryPerNode,
 		Phase: j.Phase, SubmittedNanos: j.Submitted, StartedNanos: j.Started, EndedNanos: j.Ended,
 		Row: j.Row, Gang: j.Gang, Attempts: j.Attempts, Verdict: j.Verdict, Usage: j.Usage,
-		HeldCpus: j.HeldCPUs,
+		HeldCpus: j.HeldCPUs, AllocatedNanos: j.Allocated, Start: j.Start,
 	}
 	for _, p := range j.Places {
 		record.Places = append(record.Places, &statepb.Place{Node: p.Node, Ranks: p.Ranks, Cpus: p.CPUs})

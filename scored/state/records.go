@@ -58,9 +58,12 @@ type Job struct {
 	Places   []Place // by rank of the first of them; kept after the end
 	Attempts uint32  // how often it was given places
 	HeldCPUs uint32  // for which its user is charged; 0: no places yet
+	// Allocated is when it was given its places; 0: it has had none.
+	Allocated int64
 
-	Verdict *scorev1.Verdict // set when Done
-	Usage   *scorev1.Usage   // what its user has been charged
+	Verdict *scorev1.Verdict    // set when Done
+	Usage   *scorev1.Usage      // what its user has been charged
+	Start   *scorev1.StartTrace // how its start went; set when Done, nil if it never had places
 
 	names []string // services it has published, in that order
 }

@@ -36,6 +36,7 @@ type jobData struct {
 	ParentJob      uint64       `json:"parent_job,omitempty"`
 	Verdict        *verdictData `json:"verdict,omitempty"`
 	Usage          usageData    `json:"usage"`
+	Start          *startData   `json:"start,omitempty"`
 }
 
 type placeData struct {
@@ -84,6 +85,7 @@ func newJobData(job *scorev1.Job) jobData {
 		SubmittedNanos: job.GetSubmittedNanos(), StartedNanos: job.GetStartedNanos(), EndedNanos: job.GetEndedNanos(),
 		Row: job.GetRow(), AlsoRows: nonNil(job.GetAlsoRows()), Places: []placeData{},
 		WaitingFor: job.GetWaitingFor(), Idle: newIdleData(job.GetIdle()), ParentJob: job.GetParentJob(), Usage: newUsageData(job.GetUsage()),
+		Start: newStartData(job),
 	}
 	for _, place := range job.GetPlaces() {
 		data.Places = append(data.Places, placeData{place.GetNode(), nonNil(place.GetRanks()), nonNil(place.GetCpus())})

@@ -12,6 +12,7 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/scored/client"
+	"score/scored/client/phases"
 )
 
 func jobShowCommand(c *caller) *cobra.Command {
@@ -24,7 +25,10 @@ there were, what one cost in the mean, and the time it lost to them; of its
 messages how many its ranks sent and received by their own count, how many
 frames from other nodes were refused (nobody had room, or the gang was not on
 there), and how many were sent once more. Ranks show their counts when they find
-nothing to do, and every 64 messages. Nodes report once a second.`,
+nothing to do, and every 64 messages. Nodes report once a second.
+
+Of the start of the job it shows when each phase was over on each node.
+` + phases.Explained,
 		ValidArgsFunction: c.completeJobs(0, 1, true),
 		Args:              needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
@@ -70,6 +74,9 @@ func printJob(out io.Writer, reply *scorev1.GetJobResponse) error {
 	}
 	if err := printShares(out, reply); err != nil {
 		return err
+	}
+	if lines := phases.Lines(reply.GetJob()); lines != nil {
+		fmt.Fprintf(out, "\n%s\n", strings.Join(lines, "\n"))
 	}
 	if err := printWaits(out, reply.GetJob().GetIdle().GetWaits()); err != nil || len(reply.GetRanks()) == 0 {
 		return err

@@ -119,6 +119,7 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 	o.addDigits(flags)
 	flags.BoolVar(&o.KillOnDeadlock, "kill-on-deadlock", false, "end the job when all ranks wait for messages, none is on its way, and nothing outside can wake them (exit code 124)")
 	flags.Var(newParsed(&o.MPI, "kind", parseMPI), "mpi", "process management: pmix, pmi (pmi2 or pmi1: both are served), none (default: found out from the program)")
+	flags.BoolVar(&o.TraceStart, "trace-start", false, "when the job has ended, tell when each phase of its start was over on each node ('scored job show --help' explains them)")
 	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell what happens")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "show no warnings")

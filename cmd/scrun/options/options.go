@@ -45,6 +45,8 @@ type Options struct {
 	Stdout     Stream
 	Stderr     Stream
 	Detach     bool
+	// TraceStart prints the phases of the job's start when it has ended.
+	TraceStart bool
 
 	Cluster string
 	Verbose bool
@@ -81,6 +83,8 @@ func (o *Options) complete() error {
 		return fmt.Errorf("-w names %d nodes, -N asks for %d", len(o.Hosts), o.Nodes)
 	case o.Exclusive && o.oversubscribeGiven && o.Oversubscribe:
 		return errors.New("--exclusive and --oversubscribe exclude each other")
+	case o.Detach && o.TraceStart:
+		return errors.New("--trace-start prints when the job has ended, and --detach does not wait for that; 'scored job show' tells the same")
 	}
 	return o.completeStreams()
 }

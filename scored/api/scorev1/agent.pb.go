@@ -1285,6 +1285,7 @@ type Prepared struct {
 	ExitCode      int32                  `protobuf:"varint,2,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"` // 0: ready; else 125, 126, 127
 	Error         string                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`                        // one sentence
 	Warning       string                 `protobuf:"bytes,4,opt,name=warning,proto3" json:"warning,omitempty"`
+	Start         *NodeStart             `protobuf:"bytes,50,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1347,11 +1348,19 @@ func (x *Prepared) GetWarning() string {
 	return ""
 }
 
+func (x *Prepared) GetStart() *NodeStart {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
 type Launched struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	AtNanos       int64                  `protobuf:"varint,2,opt,name=at_nanos,json=atNanos,proto3" json:"at_nanos,omitempty"` // cluster time of the first rank's start
 	Pids          []int32                `protobuf:"varint,3,rep,packed,name=pids,proto3" json:"pids,omitempty"`               // in the order of the place's ranks
+	Start         *NodeStart             `protobuf:"bytes,50,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1403,6 +1412,13 @@ func (x *Launched) GetAtNanos() int64 {
 func (x *Launched) GetPids() []int32 {
 	if x != nil {
 		return x.Pids
+	}
+	return nil
+}
+
+func (x *Launched) GetStart() *NodeStart {
+	if x != nil {
+		return x.Start
 	}
 	return nil
 }
@@ -1579,6 +1595,7 @@ type NodeDone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Usage         *Usage                 `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	Start         *NodeStart             `protobuf:"bytes,50,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1623,6 +1640,13 @@ func (x *NodeDone) GetJobId() uint64 {
 func (x *NodeDone) GetUsage() *Usage {
 	if x != nil {
 		return x.Usage
+	}
+	return nil
+}
+
+func (x *NodeDone) GetStart() *NodeStart {
+	if x != nil {
+		return x.Start
 	}
 	return nil
 }
@@ -1796,6 +1820,8 @@ type RankStatesReply struct {
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
 	Ranks         []*RankState           `protobuf:"bytes,2,rep,name=ranks,proto3" json:"ranks,omitempty"`
 	GangOn        bool                   `protobuf:"varint,3,opt,name=gang_on,json=gangOn,proto3" json:"gang_on,omitempty"`
+	JobId         uint64                 `protobuf:"varint,50,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Start         *NodeStart             `protobuf:"bytes,51,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1849,6 +1875,20 @@ func (x *RankStatesReply) GetGangOn() bool {
 		return x.GangOn
 	}
 	return false
+}
+
+func (x *RankStatesReply) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *RankStatesReply) GetStart() *NodeStart {
+	if x != nil {
+		return x.Start
+	}
+	return nil
 }
 
 type ChannelsReply struct {
@@ -3981,16 +4021,18 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\foffset_nanos\x18\x03 \x01(\x03R\voffsetNanos\x12\x1f\n" +
 	"\verror_nanos\x18\x04 \x01(\x03R\n" +
 	"errorNanos\x12(\n" +
-	"\x10round_trip_nanos\x18\x05 \x01(\x03R\x0eroundTripNanos\"n\n" +
+	"\x10round_trip_nanos\x18\x05 \x01(\x03R\x0eroundTripNanos\"\x99\x01\n" +
 	"\bPrepared\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1b\n" +
 	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x18\n" +
-	"\awarning\x18\x04 \x01(\tR\awarning\"P\n" +
+	"\awarning\x18\x04 \x01(\tR\awarning\x12)\n" +
+	"\x05start\x182 \x01(\v2\x13.score.v1.NodeStartR\x05start\"{\n" +
 	"\bLaunched\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
 	"\bat_nanos\x18\x02 \x01(\x03R\aatNanos\x12\x12\n" +
-	"\x04pids\x18\x03 \x03(\x05R\x04pids\"\xcb\x02\n" +
+	"\x04pids\x18\x03 \x03(\x05R\x04pids\x12)\n" +
+	"\x05start\x182 \x01(\v2\x13.score.v1.NodeStartR\x05start\"\xcb\x02\n" +
 	"\n" +
 	"RankExited\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
@@ -4007,10 +4049,11 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	" \x01(\bR\x04byUs\x12\"\n" +
 	"\rout_of_memory\x18\v \x01(\bR\voutOfMemory\"9\n" +
 	"\vRanksExited\x12*\n" +
-	"\x05exits\x18\x01 \x03(\v2\x14.score.v1.RankExitedR\x05exits\"H\n" +
+	"\x05exits\x18\x01 \x03(\v2\x14.score.v1.RankExitedR\x05exits\"s\n" +
 	"\bNodeDone\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"i\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\x12)\n" +
+	"\x05start\x182 \x01(\v2\x13.score.v1.NodeStartR\x05start\"i\n" +
 	"\x05Abort\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12\x1b\n" +
@@ -4020,11 +4063,13 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"4\n" +
 	"\aJobNote\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"o\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xb1\x01\n" +
 	"\x0fRankStatesReply\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12)\n" +
 	"\x05ranks\x18\x02 \x03(\v2\x13.score.v1.RankStateR\x05ranks\x12\x17\n" +
-	"\agang_on\x18\x03 \x01(\bR\x06gangOn\"]\n" +
+	"\agang_on\x18\x03 \x01(\bR\x06gangOn\x12\x15\n" +
+	"\x06job_id\x182 \x01(\x04R\x05jobId\x12)\n" +
+	"\x05start\x183 \x01(\v2\x13.score.v1.NodeStartR\x05start\"]\n" +
 	"\rChannelsReply\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x122\n" +
 	"\bchannels\x18\x02 \x03(\v2\x16.score.v1.ChannelStateR\bchannels\"\xd4\x02\n" +
@@ -4273,18 +4318,19 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*Plan_Row)(nil),                 // 51: score.v1.Plan.Row
 	(*Stdin)(nil),                    // 52: score.v1.Stdin
 	(*Output)(nil),                   // 53: score.v1.Output
-	(*Usage)(nil),                    // 54: score.v1.Usage
-	(*RankState)(nil),                // 55: score.v1.RankState
-	(*ChannelState)(nil),             // 56: score.v1.ChannelState
-	(*RankWait)(nil),                 // 57: score.v1.RankWait
-	(*JobSpec)(nil),                  // 58: score.v1.JobSpec
-	(*Identity)(nil),                 // 59: score.v1.Identity
-	(*NodePlace)(nil),                // 60: score.v1.NodePlace
-	(*Flushes)(nil),                  // 61: score.v1.Flushes
-	(*OutputMark)(nil),               // 62: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 63: score.v1.DumpJobRequest
-	(*ConfirmOutputResponse)(nil),    // 64: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 65: score.v1.DumpPart
+	(*NodeStart)(nil),                // 54: score.v1.NodeStart
+	(*Usage)(nil),                    // 55: score.v1.Usage
+	(*RankState)(nil),                // 56: score.v1.RankState
+	(*ChannelState)(nil),             // 57: score.v1.ChannelState
+	(*RankWait)(nil),                 // 58: score.v1.RankWait
+	(*JobSpec)(nil),                  // 59: score.v1.JobSpec
+	(*Identity)(nil),                 // 60: score.v1.Identity
+	(*NodePlace)(nil),                // 61: score.v1.NodePlace
+	(*Flushes)(nil),                  // 62: score.v1.Flushes
+	(*OutputMark)(nil),               // 63: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 64: score.v1.DumpJobRequest
+	(*ConfirmOutputResponse)(nil),    // 65: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 66: score.v1.DumpPart
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
 	6,  // 0: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
@@ -4307,58 +4353,62 @@ var file_score_v1_agent_proto_depIdxs = []int32{
 	24, // 17: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
 	25, // 18: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
 	27, // 19: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
-	17, // 20: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	54, // 21: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	55, // 22: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	56, // 23: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
-	57, // 24: score.v1.Cut.waits:type_name -> score.v1.RankWait
-	0,  // 25: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	29, // 26: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	46, // 27: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	47, // 28: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	48, // 29: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	49, // 30: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	33, // 31: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	34, // 32: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	35, // 33: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	36, // 34: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	37, // 35: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	38, // 36: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	39, // 37: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	40, // 38: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	42, // 39: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	43, // 40: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	44, // 41: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	45, // 42: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	41, // 43: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
-	32, // 44: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
-	58, // 45: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	59, // 46: score.v1.Prepare.user:type_name -> score.v1.Identity
-	60, // 47: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	50, // 48: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	51, // 49: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	60, // 50: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	61, // 51: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	54, // 52: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	12, // 53: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	1,  // 54: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
-	5,  // 55: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	62, // 56: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
-	8,  // 57: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	10, // 58: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	63, // 59: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	31, // 60: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	2,  // 61: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
-	7,  // 62: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	64, // 63: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	9,  // 64: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	11, // 65: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	65, // 66: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	60, // [60:67] is the sub-list for method output_type
-	53, // [53:60] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	54, // 20: score.v1.Prepared.start:type_name -> score.v1.NodeStart
+	54, // 21: score.v1.Launched.start:type_name -> score.v1.NodeStart
+	17, // 22: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	55, // 23: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	54, // 24: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
+	56, // 25: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	54, // 26: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
+	57, // 27: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	58, // 28: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	0,  // 29: score.v1.NameRequest.op:type_name -> score.v1.NameOp
+	29, // 30: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	46, // 31: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	47, // 32: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	48, // 33: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	49, // 34: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	33, // 35: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	34, // 36: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	35, // 37: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	36, // 38: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	37, // 39: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	38, // 40: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	39, // 41: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	40, // 42: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	42, // 43: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	43, // 44: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	44, // 45: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	45, // 46: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	41, // 47: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	32, // 48: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	59, // 49: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	60, // 50: score.v1.Prepare.user:type_name -> score.v1.Identity
+	61, // 51: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	50, // 52: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	51, // 53: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	61, // 54: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	62, // 55: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	55, // 56: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	12, // 57: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	1,  // 58: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
+	5,  // 59: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	63, // 60: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	8,  // 61: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	10, // 62: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	64, // 63: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	31, // 64: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	2,  // 65: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	7,  // 66: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	65, // 67: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	9,  // 68: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	11, // 69: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	66, // 70: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	64, // [64:71] is the sub-list for method output_type
+	57, // [57:64] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }

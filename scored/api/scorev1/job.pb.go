@@ -1054,6 +1054,7 @@ type Job struct {
 	WaitingFor     string                 `protobuf:"bytes,13,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"` // why it is queued, in a few words
 	ParentJob      uint64                 `protobuf:"varint,14,opt,name=parent_job,json=parentJob,proto3" json:"parent_job,omitempty"`   // of a spawned job
 	Idle           *Idleness              `protobuf:"bytes,30,opt,name=idle,proto3" json:"idle,omitempty"`                               // absent unless all its ranks sleep
+	Start          *StartTrace            `protobuf:"bytes,50,opt,name=start,proto3" json:"start,omitempty"`                             // absent before it has places
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1193,6 +1194,176 @@ func (x *Job) GetIdle() *Idleness {
 	return nil
 }
 
+func (x *Job) GetStart() *StartTrace {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+// StartTrace tells when each phase of a job's start was over. Its fields are instants; 0: the phase was not
+// reached, or nobody knows.
+type StartTrace struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	AllocatedNanos int64                  `protobuf:"varint,1,opt,name=allocated_nanos,json=allocatedNanos,proto3" json:"allocated_nanos,omitempty"` // the whole gang had its places
+	ReadyNanos     int64                  `protobuf:"varint,2,opt,name=ready_nanos,json=readyNanos,proto3" json:"ready_nanos,omitempty"`             // all its nodes were ready, and it went into the rotation plan
+	Nodes          []*NodeStart           `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`                                          // in the order of its places
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *StartTrace) Reset() {
+	*x = StartTrace{}
+	mi := &file_score_v1_job_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartTrace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartTrace) ProtoMessage() {}
+
+func (x *StartTrace) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_job_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
+func (*StartTrace) Descriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *StartTrace) GetAllocatedNanos() int64 {
+	if x != nil {
+		return x.AllocatedNanos
+	}
+	return 0
+}
+
+func (x *StartTrace) GetReadyNanos() int64 {
+	if x != nil {
+		return x.ReadyNanos
+	}
+	return 0
+}
+
+func (x *StartTrace) GetNodes() []*NodeStart {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+// NodeStart is a node's part of a StartTrace.
+type NodeStart struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	OrderedNanos   int64                  `protobuf:"varint,1,opt,name=ordered_nanos,json=orderedNanos,proto3" json:"ordered_nanos,omitempty"`       // the agent had the order to prepare the job
+	StagedNanos    int64                  `protobuf:"varint,2,opt,name=staged_nanos,json=stagedNanos,proto3" json:"staged_nanos,omitempty"`          // the files that were sent along were here; 0: there were none
+	ReadyNanos     int64                  `protobuf:"varint,3,opt,name=ready_nanos,json=readyNanos,proto3" json:"ready_nanos,omitempty"`             // the steward was ready to fork
+	ForkedNanos    int64                  `protobuf:"varint,4,opt,name=forked_nanos,json=forkedNanos,proto3" json:"forked_nanos,omitempty"`          // the last rank here was forked
+	InitNanos      int64                  `protobuf:"varint,5,opt,name=init_nanos,json=initNanos,proto3" json:"init_nanos,omitempty"`                // the last rank here made contact by a process management interface
+	ExchangedNanos int64                  `protobuf:"varint,6,opt,name=exchanged_nanos,json=exchangedNanos,proto3" json:"exchanged_nanos,omitempty"` // what all nodes gave to the first fence of all ranks was here
+	FenceNanos     int64                  `protobuf:"varint,7,opt,name=fence_nanos,json=fenceNanos,proto3" json:"fence_nanos,omitempty"`             // that fence was answered to all ranks here
+	Contacts       uint32                 `protobuf:"varint,8,opt,name=contacts,proto3" json:"contacts,omitempty"`                                   // ranks that made contact
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *NodeStart) Reset() {
+	*x = NodeStart{}
+	mi := &file_score_v1_job_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeStart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeStart) ProtoMessage() {}
+
+func (x *NodeStart) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_job_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeStart.ProtoReflect.Descriptor instead.
+func (*NodeStart) Descriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *NodeStart) GetOrderedNanos() int64 {
+	if x != nil {
+		return x.OrderedNanos
+	}
+	return 0
+}
+
+func (x *NodeStart) GetStagedNanos() int64 {
+	if x != nil {
+		return x.StagedNanos
+	}
+	return 0
+}
+
+func (x *NodeStart) GetReadyNanos() int64 {
+	if x != nil {
+		return x.ReadyNanos
+	}
+	return 0
+}
+
+func (x *NodeStart) GetForkedNanos() int64 {
+	if x != nil {
+		return x.ForkedNanos
+	}
+	return 0
+}
+
+func (x *NodeStart) GetInitNanos() int64 {
+	if x != nil {
+		return x.InitNanos
+	}
+	return 0
+}
+
+func (x *NodeStart) GetExchangedNanos() int64 {
+	if x != nil {
+		return x.ExchangedNanos
+	}
+	return 0
+}
+
+func (x *NodeStart) GetFenceNanos() int64 {
+	if x != nil {
+		return x.FenceNanos
+	}
+	return 0
+}
+
+func (x *NodeStart) GetContacts() uint32 {
+	if x != nil {
+		return x.Contacts
+	}
+	return 0
+}
+
 // Idleness tells of a running job that all its ranks sleep until a message comes, and that none is on its
 // way. Its slices are other jobs' meanwhile.
 type Idleness struct {
@@ -1210,7 +1381,7 @@ type Idleness struct {
 
 func (x *Idleness) Reset() {
 	*x = Idleness{}
-	mi := &file_score_v1_job_proto_msgTypes[8]
+	mi := &file_score_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1393,7 @@ func (x *Idleness) String() string {
 func (*Idleness) ProtoMessage() {}
 
 func (x *Idleness) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[8]
+	mi := &file_score_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1406,7 @@ func (x *Idleness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Idleness.ProtoReflect.Descriptor instead.
 func (*Idleness) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Idleness) GetSinceNanos() int64 {
@@ -1303,7 +1474,7 @@ type RankWait struct {
 
 func (x *RankWait) Reset() {
 	*x = RankWait{}
-	mi := &file_score_v1_job_proto_msgTypes[9]
+	mi := &file_score_v1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1315,7 +1486,7 @@ func (x *RankWait) String() string {
 func (*RankWait) ProtoMessage() {}
 
 func (x *RankWait) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[9]
+	mi := &file_score_v1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1328,7 +1499,7 @@ func (x *RankWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankWait.ProtoReflect.Descriptor instead.
 func (*RankWait) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RankWait) GetRank() uint32 {
@@ -1451,7 +1622,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x0ereceived_bytes\x18\x05 \x01(\x04R\rreceivedBytes\x12\x12\n" +
 	"\x04full\x18\x06 \x01(\x04R\x04full\x12\x16\n" +
 	"\x06nacked\x18\a \x01(\x04R\x06nacked\x12\x16\n" +
-	"\x06resent\x18\b \x01(\x04R\x06resent\"\x95\x04\n" +
+	"\x06resent\x18\b \x01(\x04R\x06resent\"\xc1\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -1471,7 +1642,26 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"waitingFor\x12\x1d\n" +
 	"\n" +
 	"parent_job\x18\x0e \x01(\x04R\tparentJob\x12&\n" +
-	"\x04idle\x18\x1e \x01(\v2\x12.score.v1.IdlenessR\x04idle\"\xe0\x01\n" +
+	"\x04idle\x18\x1e \x01(\v2\x12.score.v1.IdlenessR\x04idle\x12*\n" +
+	"\x05start\x182 \x01(\v2\x14.score.v1.StartTraceR\x05start\"\x81\x01\n" +
+	"\n" +
+	"StartTrace\x12'\n" +
+	"\x0fallocated_nanos\x18\x01 \x01(\x03R\x0eallocatedNanos\x12\x1f\n" +
+	"\vready_nanos\x18\x02 \x01(\x03R\n" +
+	"readyNanos\x12)\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x13.score.v1.NodeStartR\x05nodes\"\x9c\x02\n" +
+	"\tNodeStart\x12#\n" +
+	"\rordered_nanos\x18\x01 \x01(\x03R\forderedNanos\x12!\n" +
+	"\fstaged_nanos\x18\x02 \x01(\x03R\vstagedNanos\x12\x1f\n" +
+	"\vready_nanos\x18\x03 \x01(\x03R\n" +
+	"readyNanos\x12!\n" +
+	"\fforked_nanos\x18\x04 \x01(\x03R\vforkedNanos\x12\x1d\n" +
+	"\n" +
+	"init_nanos\x18\x05 \x01(\x03R\tinitNanos\x12'\n" +
+	"\x0fexchanged_nanos\x18\x06 \x01(\x03R\x0eexchangedNanos\x12\x1f\n" +
+	"\vfence_nanos\x18\a \x01(\x03R\n" +
+	"fenceNanos\x12\x1a\n" +
+	"\bcontacts\x18\b \x01(\rR\bcontacts\"\xe0\x01\n" +
 	"\bIdleness\x12\x1f\n" +
 	"\vsince_nanos\x18\x01 \x01(\x03R\n" +
 	"sinceNanos\x12)\n" +
@@ -1537,7 +1727,7 @@ func file_score_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_score_v1_job_proto_goTypes = []any{
 	(JobState)(0),         // 0: score.v1.JobState
 	(StdinMode)(0),        // 1: score.v1.StdinMode
@@ -1552,8 +1742,10 @@ var file_score_v1_job_proto_goTypes = []any{
 	(*Usage)(nil),         // 10: score.v1.Usage
 	(*Messages)(nil),      // 11: score.v1.Messages
 	(*Job)(nil),           // 12: score.v1.Job
-	(*Idleness)(nil),      // 13: score.v1.Idleness
-	(*RankWait)(nil),      // 14: score.v1.RankWait
+	(*StartTrace)(nil),    // 13: score.v1.StartTrace
+	(*NodeStart)(nil),     // 14: score.v1.NodeStart
+	(*Idleness)(nil),      // 15: score.v1.Idleness
+	(*RankWait)(nil),      // 16: score.v1.RankWait
 }
 var file_score_v1_job_proto_depIdxs = []int32{
 	5,  // 0: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
@@ -1568,13 +1760,15 @@ var file_score_v1_job_proto_depIdxs = []int32{
 	8,  // 9: score.v1.Job.places:type_name -> score.v1.NodePlace
 	9,  // 10: score.v1.Job.verdict:type_name -> score.v1.Verdict
 	10, // 11: score.v1.Job.usage:type_name -> score.v1.Usage
-	13, // 12: score.v1.Job.idle:type_name -> score.v1.Idleness
-	14, // 13: score.v1.Idleness.waits:type_name -> score.v1.RankWait
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	15, // 12: score.v1.Job.idle:type_name -> score.v1.Idleness
+	13, // 13: score.v1.Job.start:type_name -> score.v1.StartTrace
+	14, // 14: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
+	16, // 15: score.v1.Idleness.waits:type_name -> score.v1.RankWait
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_job_proto_init() }
@@ -1588,7 +1782,7 @@ func file_score_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_job_proto_rawDesc), len(file_score_v1_job_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   10,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -882,6 +882,7 @@ type End struct {
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Verdict       *scorev1.Verdict       `protobuf:"bytes,2,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	Usage         *scorev1.Usage         `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
+	Start         *scorev1.StartTrace    `protobuf:"bytes,50,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -933,6 +934,13 @@ func (x *End) GetVerdict() *scorev1.Verdict {
 func (x *End) GetUsage() *scorev1.Usage {
 	if x != nil {
 		return x.Usage
+	}
+	return nil
+}
+
+func (x *End) GetStart() *scorev1.StartTrace {
+	if x != nil {
+		return x.Start
 	}
 	return nil
 }
@@ -1908,7 +1916,9 @@ type Job struct {
 	Attempts           uint32                 `protobuf:"varint,15,opt,name=attempts,proto3" json:"attempts,omitempty"` // how often it was given places
 	Gang               uint64                 `protobuf:"varint,16,opt,name=gang,proto3" json:"gang,omitempty"`
 	MemoryPerNodeBytes uint64                 `protobuf:"varint,17,opt,name=memory_per_node_bytes,json=memoryPerNodeBytes,proto3" json:"memory_per_node_bytes,omitempty"`
-	HeldCpus           uint32                 `protobuf:"varint,31,opt,name=held_cpus,json=heldCpus,proto3" json:"held_cpus,omitempty"` // for which its user is charged
+	HeldCpus           uint32                 `protobuf:"varint,31,opt,name=held_cpus,json=heldCpus,proto3" json:"held_cpus,omitempty"`                   // for which its user is charged
+	AllocatedNanos     int64                  `protobuf:"varint,50,opt,name=allocated_nanos,json=allocatedNanos,proto3" json:"allocated_nanos,omitempty"` // when it was given its places; 0: it has none
+	Start              *scorev1.StartTrace    `protobuf:"bytes,51,opt,name=start,proto3" json:"start,omitempty"`                                          // when it is done
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2067,6 +2077,20 @@ func (x *Job) GetHeldCpus() uint32 {
 		return x.HeldCpus
 	}
 	return 0
+}
+
+func (x *Job) GetAllocatedNanos() int64 {
+	if x != nil {
+		return x.AllocatedNanos
+	}
+	return 0
+}
+
+func (x *Job) GetStart() *scorev1.StartTrace {
+	if x != nil {
+		return x.Start
+	}
+	return nil
 }
 
 type Name struct {
@@ -2443,11 +2467,12 @@ const file_state_proto_rawDesc = "" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"I\n" +
 	"\vMarkRunning\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12#\n" +
-	"\rstarted_nanos\x18\x02 \x01(\x03R\fstartedNanos\"p\n" +
+	"\rstarted_nanos\x18\x02 \x01(\x03R\fstartedNanos\"\x9c\x01\n" +
 	"\x03End\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12+\n" +
 	"\averdict\x18\x02 \x01(\v2\x11.score.v1.VerdictR\averdict\x12%\n" +
-	"\x05usage\x18\x03 \x01(\v2\x0f.score.v1.UsageR\x05usage\"=\n" +
+	"\x05usage\x18\x03 \x01(\v2\x0f.score.v1.UsageR\x05usage\x12*\n" +
+	"\x05start\x182 \x01(\v2\x14.score.v1.StartTraceR\x05start\"=\n" +
 	"\vSetSettings\x12.\n" +
 	"\bsettings\x18\x01 \x01(\v2\x12.score.v1.SettingsR\bsettings\"f\n" +
 	"\vPublishName\x12\x15\n" +
@@ -2510,7 +2535,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04cpus\x18\x03 \x03(\rR\x04cpus\".\n" +
 	"\x04Pair\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xf4\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xc9\x05\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -2532,7 +2557,9 @@ const file_state_proto_rawDesc = "" +
 	"\battempts\x18\x0f \x01(\rR\battempts\x12\x12\n" +
 	"\x04gang\x18\x10 \x01(\x04R\x04gang\x121\n" +
 	"\x15memory_per_node_bytes\x18\x11 \x01(\x04R\x12memoryPerNodeBytes\x12\x1b\n" +
-	"\theld_cpus\x18\x1f \x01(\rR\bheldCpus\"q\n" +
+	"\theld_cpus\x18\x1f \x01(\rR\bheldCpus\x12'\n" +
+	"\x0fallocated_nanos\x182 \x01(\x03R\x0eallocatedNanos\x12*\n" +
+	"\x05start\x183 \x01(\v2\x14.score.v1.StartTraceR\x05start\"q\n" +
 	"\x04Name\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x12\n" +
@@ -2625,9 +2652,10 @@ var file_state_proto_goTypes = []any{
 	(*scorev1.Identity)(nil),   // 32: score.v1.Identity
 	(*scorev1.Verdict)(nil),    // 33: score.v1.Verdict
 	(*scorev1.Usage)(nil),      // 34: score.v1.Usage
-	(*scorev1.Settings)(nil),   // 35: score.v1.Settings
-	(scorev1.Role)(0),          // 36: score.v1.Role
-	(*scorev1.UserLimits)(nil), // 37: score.v1.UserLimits
+	(*scorev1.StartTrace)(nil), // 35: score.v1.StartTrace
+	(*scorev1.Settings)(nil),   // 36: score.v1.Settings
+	(scorev1.Role)(0),          // 37: score.v1.Role
+	(*scorev1.UserLimits)(nil), // 38: score.v1.UserLimits
 }
 var file_state_proto_depIdxs = []int32{
 	2,  // 0: score.state.Entry.commands:type_name -> score.state.Command
@@ -2656,35 +2684,37 @@ var file_state_proto_depIdxs = []int32{
 	25, // 23: score.state.Allocate.places:type_name -> score.state.Place
 	33, // 24: score.state.End.verdict:type_name -> score.v1.Verdict
 	34, // 25: score.state.End.usage:type_name -> score.v1.Usage
-	35, // 26: score.state.SetSettings.settings:type_name -> score.v1.Settings
-	19, // 27: score.state.AddToken.token:type_name -> score.state.Token
-	20, // 28: score.state.Admit.certificate:type_name -> score.state.Certificate
-	20, // 29: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
-	36, // 30: score.state.SetUser.role:type_name -> score.v1.Role
-	37, // 31: score.state.SetUser.limits:type_name -> score.v1.UserLimits
-	23, // 32: score.state.Charge.jobs:type_name -> score.state.JobUsage
-	34, // 33: score.state.JobUsage.usage:type_name -> score.v1.Usage
-	31, // 34: score.state.Job.spec:type_name -> score.v1.JobSpec
-	32, // 35: score.state.Job.user:type_name -> score.v1.Identity
-	0,  // 36: score.state.Job.phase:type_name -> score.state.Phase
-	25, // 37: score.state.Job.places:type_name -> score.state.Place
-	33, // 38: score.state.Job.verdict:type_name -> score.v1.Verdict
-	34, // 39: score.state.Job.usage:type_name -> score.v1.Usage
-	26, // 40: score.state.Job.preput:type_name -> score.state.Pair
-	36, // 41: score.state.User.role:type_name -> score.v1.Role
-	37, // 42: score.state.User.limits:type_name -> score.v1.UserLimits
-	35, // 43: score.state.Snapshot.settings:type_name -> score.v1.Settings
-	24, // 44: score.state.Snapshot.nodes:type_name -> score.state.Node
-	27, // 45: score.state.Snapshot.jobs:type_name -> score.state.Job
-	28, // 46: score.state.Snapshot.names:type_name -> score.state.Name
-	19, // 47: score.state.Snapshot.tokens:type_name -> score.state.Token
-	20, // 48: score.state.Snapshot.certificates:type_name -> score.state.Certificate
-	29, // 49: score.state.Snapshot.users:type_name -> score.state.User
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	35, // 26: score.state.End.start:type_name -> score.v1.StartTrace
+	36, // 27: score.state.SetSettings.settings:type_name -> score.v1.Settings
+	19, // 28: score.state.AddToken.token:type_name -> score.state.Token
+	20, // 29: score.state.Admit.certificate:type_name -> score.state.Certificate
+	20, // 30: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
+	37, // 31: score.state.SetUser.role:type_name -> score.v1.Role
+	38, // 32: score.state.SetUser.limits:type_name -> score.v1.UserLimits
+	23, // 33: score.state.Charge.jobs:type_name -> score.state.JobUsage
+	34, // 34: score.state.JobUsage.usage:type_name -> score.v1.Usage
+	31, // 35: score.state.Job.spec:type_name -> score.v1.JobSpec
+	32, // 36: score.state.Job.user:type_name -> score.v1.Identity
+	0,  // 37: score.state.Job.phase:type_name -> score.state.Phase
+	25, // 38: score.state.Job.places:type_name -> score.state.Place
+	33, // 39: score.state.Job.verdict:type_name -> score.v1.Verdict
+	34, // 40: score.state.Job.usage:type_name -> score.v1.Usage
+	26, // 41: score.state.Job.preput:type_name -> score.state.Pair
+	35, // 42: score.state.Job.start:type_name -> score.v1.StartTrace
+	37, // 43: score.state.User.role:type_name -> score.v1.Role
+	38, // 44: score.state.User.limits:type_name -> score.v1.UserLimits
+	36, // 45: score.state.Snapshot.settings:type_name -> score.v1.Settings
+	24, // 46: score.state.Snapshot.nodes:type_name -> score.state.Node
+	27, // 47: score.state.Snapshot.jobs:type_name -> score.state.Job
+	28, // 48: score.state.Snapshot.names:type_name -> score.state.Name
+	19, // 49: score.state.Snapshot.tokens:type_name -> score.state.Token
+	20, // 50: score.state.Snapshot.certificates:type_name -> score.state.Certificate
+	29, // 51: score.state.Snapshot.users:type_name -> score.state.User
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
