@@ -286,5 +286,6 @@ func (l *Link) ping(sequence uint64) *scorev1.AgentMessage {
 		ErrorNanos:     errorBound,
 		RoundTripNanos: roundTrip,
 		AgentNanos:     l.options.Now(),
+		WallNanos:      time.Now().UnixNano(),
 	}}}
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // Nodes lists the nodes by name.
-func (l *Leader) Nodes(ctx context.Context) ([]*scorev1.Node, error) {
-	return consult(ctx, l, func(b *brain, answer func([]*scorev1.Node, error)) {
-		views := b.nodeViews()
-		b.call(func(err error) { answer(views, err) })
+func (l *Leader) Nodes(ctx context.Context) (*scorev1.ListNodesResponse, error) {
+	return consult(ctx, l, func(b *brain, answer func(*scorev1.ListNodesResponse, error)) {
+		list := &scorev1.ListNodesResponse{Nodes: b.nodeViews(), NowNanos: b.now}
+		b.call(func(err error) { answer(list, err) })
 	})
 }
 

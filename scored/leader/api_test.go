@@ -286,7 +286,8 @@ func TestViews(t *testing.T) {
 		if err != nil || stats.NodesUp != 1 || stats.Submitted != 4 || stats.Jobs[running] != 1 {
 			t.Errorf("stats %+v, %v", stats, err)
 		}
-		nodes, err := l.Nodes(t.Context())
+		list, err := l.Nodes(t.Context())
+		nodes := list.GetNodes()
 		if err != nil || nodes[0].GetJobs() != 3 || !nodes[0].GetUp() {
 			t.Errorf("nodes %v, %v", nodes, err)
 		}
@@ -385,7 +386,8 @@ func TestDefaultMemory(t *testing.T) {
 				break
 			}
 		}
-		nodes, _ := l.Nodes(t.Context())
+		list, _ := l.Nodes(t.Context())
+		nodes := list.GetNodes()
 		if nodes[0].GetMemoryUsedBytes() != 512<<20 {
 			t.Errorf("node %v", nodes[0])
 		}

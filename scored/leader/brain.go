@@ -108,6 +108,7 @@ func (b *brain) restoreNode(record *state.Node) {
 	n := &node{
 		name: record.Name, address: record.Address, cpus: record.CPUs, memory: record.MemoryBytes,
 		version: record.Version, bootID: record.BootID, notes: record.Notes, sharesCPUs: record.SharesCPUs, channels: record.Channels,
+		drain: record.Drain, since: b.now,
 	}
 	b.nodes[n.name] = n
 	if err := b.gang.AddNode(n.column()); err != nil {
@@ -115,7 +116,7 @@ func (b *brain) restoreNode(record *state.Node) {
 		return
 	}
 	n.inMatrix = true
-	b.drain(n, true)
+	b.open(n)
 	b.setNodeDeadline(n, NodeGrace)
 }
 

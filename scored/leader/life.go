@@ -32,6 +32,8 @@ type (
 		part   *part
 		reason string // such as "node n2 was lost"
 	}
+	// evHandBack: a drained node wants to be rid of it.
+	evHandBack struct{ reason string }
 	// evLate: the deadline of its state has passed.
 	evLate struct{}
 )
@@ -43,6 +45,7 @@ func (evExited) isEvent()   {}
 func (evNodeDone) isEvent() {}
 func (evStop) isEvent()     {}
 func (evPartLost) isEvent() {}
+func (evHandBack) isEvent() {}
 func (evLate) isEvent()     {}
 
 // step is the whole life of a job: every edge of the picture in DESIGN.md. An

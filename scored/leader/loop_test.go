@@ -343,7 +343,8 @@ func TestSilentAgentIsCutOff(t *testing.T) {
 			time.Sleep(linkSilence - time.Second)
 			tell(t, l, "n1", link, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{OffsetNanos: 42}}})
 		}
-		nodes, err := l.Nodes(t.Context())
+		list, err := l.Nodes(t.Context())
+		nodes := list.GetNodes()
 		if err != nil || !nodes[0].GetUp() || nodes[0].GetClockOffsetNanos() != 42 {
 			t.Fatalf("nodes %v, %v", nodes, err)
 		}
@@ -353,7 +354,7 @@ func TestSilentAgentIsCutOff(t *testing.T) {
 		default:
 			t.Error("a silent agent keeps its stream")
 		}
-		if nodes, _ := l.Nodes(t.Context()); nodes[0].GetUp() {
+		if list, _ := l.Nodes(t.Context()); list.GetNodes()[0].GetUp() {
 			t.Error("a silent node is up")
 		}
 	})

@@ -48,11 +48,13 @@ type node struct {
 	channels   uint32 // that jobs of one row may have
 
 	link     Link  // nil while there is no stream
-	heard    int64 // when it last sent anything
+	heard    int64 // when it last sent anything; 0: nothing to this leader
+	since    int64 // when it came, or its stream was lost
 	inMatrix bool  // known to the gang machine
 	planned  bool  // its last plan held a job
 	deadline int64 // NodeGrace, then nodeMemory, after the stream was lost
 
+	drain *state.Drain  // nil: it may have new jobs
 	clock *scorev1.Ping // what it last told about its clock, or nil
 }
 
@@ -68,17 +70,6 @@ func (b *brain) sortedJobs() []*job {
 	return slices.SortedFunc(maps.Values(b.jobs), func(x, y *job) int { return cmp.Compare(x.id, y.id) })
 }
 
-// drain says whether the matrix may give the node new gangs.
-func (b *brain) drain(n *node, drained bool) {
-	if !n.inMatrix {
-		return
-	}
-	if err := b.gang.SetDrain(gang.NodeID(n.name), drained); err != nil {
-		b.log("a node could not be drained: "+err.Error(), zap.String("node", n.name))
-	}
-	b.placeDirty = true
-}
-
 // hello begins an agent's stream, or gives the sentence why not.
 func (b *brain) hello(h *scorev1.Hello, link Link) (refusal string) {
 	if refusal := b.refuse(h); refusal != "" {
@@ -92,7 +83,7 @@ func (b *brain) hello(h *scorev1.Hello, link Link) (refusal string) {
 	old := n.link
 	before := *n
 	n.take(h)
-	n.link, n.heard, n.deadline = link, b.now, 0
+	n.link, n.heard, n.since, n.deadline = link, b.now, b.now, 0
 	b.cutLost(n) // the agent tells it again
 	b.closeLink(old, "")
 	if !n.sameAs(&before) {
@@ -101,9 +92,10 @@ func (b *brain) hello(h *scorev1.Hello, link Link) (refusal string) {
 	if n.column() != before.column() || !n.inMatrix {
 		b.replaceColumn(n, before.inMatrix)
 	}
-	b.drain(n, false)
+	b.open(n)
 	b.log("node connected", zap.String("node", n.name), zap.String("address", n.address), zap.Uint32("cpus", n.cpus))
 	b.welcome(n, h.GetJobs())
+	b.handBack(n) // what the leader that drained it did not come to
 	return ""
 }
 
@@ -233,8 +225,8 @@ func (b *brain) linkLost(name string, link Link) {
 	if n == nil || n.link != link {
 		return // a newer stream has taken its place
 	}
-	n.link = nil
-	b.drain(n, true)
+	n.link, n.since = nil, b.now
+	b.open(n)
 	b.setNodeDeadline(n, NodeGrace)
 	b.cutLost(n)
 	b.log("node disconnected", zap.String("node", n.name))
@@ -250,9 +242,13 @@ func (b *brain) setNodeDeadline(n *node, d time.Duration) {
 func (b *brain) nodeLate(n *node) {
 	if n.inMatrix {
 		b.log("node lost", zap.String("node", n.name))
+		n.since = b.now
 		b.loseNode(n, lostReason(n.name))
 		b.setNodeDeadline(n, nodeMemory)
 		return
+	}
+	if n.drain != nil {
+		return // it stays drained until an administrator says otherwise
 	}
 	for _, j := range b.jobs {
 		if j.active() && j.part(n.name) != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"score/scored/api/scorev1"
+	"score/scored/state"
 )
 
 var update = flag.Bool("update", false, "write what happens into the scripts of testdata")
@@ -25,6 +26,7 @@ var update = flag.Bool("update", false, "write what happens into the scripts of 
 //	submit TASKS [KEY=VALUE...] a user submits a job; keys as in the code below
 //	say NODE MESSAGE JOB [...]  an agent says prepared, launched, exited, done ...
 //	cancel|signal|attach|detach ...
+//	drain|resume|remove NODE, states
 //	wait DURATION, restart (another leader takes over), settings, names
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -144,6 +146,20 @@ func (s *scripted) run(words []string) {
 		for _, n := range s.b.nodeViews() {
 			s.note("%s: %d/%d channels", n.GetName(), n.GetChannelsUsed(), n.GetChannels())
 		}
+	case "states":
+		for _, n := range s.b.nodeViews() {
+			s.note("%s: %s since %v jobs %v", n.GetName(), strings.TrimPrefix(n.GetState().String(), "NODE_STATE_"), time.Duration(n.GetSinceNanos()), n.GetJobIds())
+		}
+	case "drain": // node, "requeue" or "wait", reason
+		d := &state.Drain{By: "root", Requeue: words[2] == "requeue", Reason: strings.Join(words[3:], " ")}
+		s.b.drainNode(words[1], d, func(_ *scorev1.Node, err error) { s.noteRefusal(err) })
+		s.settle()
+	case "resume":
+		s.b.resumeNode(words[1], func(_ *scorev1.Node, err error) { s.noteRefusal(err) })
+		s.settle()
+	case "remove":
+		s.b.removeNode(words[1], func(_ int, err error) { s.noteRefusal(err) })
+		s.settle()
 	case "known":
 		ids := []uint64{}
 		for _, j := range s.b.sortedJobs() {
@@ -161,6 +177,12 @@ func (s *scripted) run(words []string) {
 		s.settle()
 	default:
 		s.t.Fatalf("unknown line %v", words)
+	}
+}
+
+func (s *scripted) noteRefusal(err error) {
+	if err != nil {
+		s.note("refused: %v", err)
 	}
 }
 

@@ -112,6 +112,11 @@ func (b *brain) explain(j *job) *scorev1.ExplainJobResponse {
 		return &scorev1.ExplainJobResponse{Lines: []string{"the job is done"}}
 	}
 	lines := []string{e.String()}
+	if j.state == queued {
+		if closed := b.closedTo(j); closed != "" {
+			lines = append(lines, closed)
+		}
+	}
 	if j.state == starting {
 		late := j.namesOf(func(p *part) bool { return !p.prepared })
 		lines = append(lines, "it is being prepared on "+strings.Join(late, ", "))
@@ -123,31 +128,6 @@ func (b *brain) explain(j *job) *scorev1.ExplainJobResponse {
 	return &scorev1.ExplainJobResponse{
 		Lines: lines, Resource: b.waitingFor(j), JobsBefore: uint32(e.Before), EarliestStartNanos: e.StartBy,
 	}
-}
-
-func (b *brain) nodeViews() []*scorev1.Node {
-	jobs, memory := make(map[string]uint32), make(map[string]uint64)
-	for _, j := range b.jobs {
-		for _, p := range j.parts {
-			if j.active() {
-				jobs[p.Node]++
-				memory[p.Node] += uint64(j.request.MemPerNode)
-			}
-		}
-	}
-	views := make([]*scorev1.Node, 0, len(b.nodes))
-	channels := b.gang.UsedChannels()
-	for _, n := range b.sortedNodes() {
-		views = append(views, &scorev1.Node{
-			Name: n.name, Address: n.address, Cpus: n.cpus, MemoryBytes: n.memory,
-			Up: n.link != nil, Version: n.version, Jobs: jobs[n.name], MemoryUsedBytes: memory[n.name],
-			ClockOffsetNanos: n.clock.GetOffsetNanos(), ClockErrorNanos: n.clock.GetErrorNanos(),
-			RoundTripNanos: n.clock.GetRoundTripNanos(),
-			Notes:          n.notes, SharesCpus: n.sharesCPUs,
-			Channels: n.channels, ChannelsUsed: uint32(channels[gang.NodeID(n.name)]),
-		})
-	}
-	return views
 }
 
 // matrixView shows the rows, what runs in each and which is on.

@@ -304,6 +304,11 @@ func commandText(command *statepb.Command) string {
 		return "RegisterNode " + c.RegisterNode.GetNode().GetName()
 	case *statepb.Command_NodeGone:
 		return "NodeGone " + c.NodeGone.GetNode()
+	case *statepb.Command_DrainNode:
+		if d := c.DrainNode.GetDrain(); d != nil {
+			return fmt.Sprintf("DrainNode %s by %s requeue %v %q", c.DrainNode.GetNode(), d.GetBy(), d.GetRequeue(), d.GetReason())
+		}
+		return "DrainNode " + c.DrainNode.GetNode() + " no more"
 	case *statepb.Command_Submit:
 		return fmt.Sprint("Submit ", c.Submit.GetJobId())
 	case *statepb.Command_Allocate:

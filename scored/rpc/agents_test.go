@@ -82,7 +82,8 @@ func TestRefusedAgentIsToldWhyAndNotToComeAgain(t *testing.T) {
 			}
 		})
 	}
-	nodes, err := c.leader.Nodes(t.Context())
+	list, err := c.leader.Nodes(t.Context())
+	nodes := list.GetNodes()
 	if err != nil || len(nodes) != 1 || !nodes[0].GetUp() {
 		t.Errorf("nodes %v, %v", nodes, err)
 	}
@@ -93,7 +94,8 @@ func TestNodeIsDownWhenItsStreamEnds(t *testing.T) {
 	a := c.join("n1", nil)
 	a.leave()
 	for begin := time.Now(); ; {
-		nodes, err := c.leader.Nodes(t.Context())
+		list, err := c.leader.Nodes(t.Context())
+		nodes := list.GetNodes()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -175,7 +175,7 @@ func (u users) ListNodes(ctx context.Context, _ *connect.Request[scorev1.ListNod
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&scorev1.ListNodesResponse{Nodes: nodes}), nil
+	return connect.NewResponse(nodes), nil
 }
 
 // GetSettings implements ClusterServiceHandler.

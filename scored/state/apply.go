@@ -35,6 +35,8 @@ func (s *State) apply(command *statepb.Command, now int64) error {
 		return s.registerNode(c.RegisterNode)
 	case *statepb.Command_NodeGone:
 		return s.nodeGone(c.NodeGone)
+	case *statepb.Command_DrainNode:
+		return s.drainNode(c.DrainNode, now)
 	case *statepb.Command_Submit:
 		return s.submit(c.Submit, now)
 	case *statepb.Command_Allocate:
@@ -42,7 +44,7 @@ func (s *State) apply(command *statepb.Command, now int64) error {
 	case *statepb.Command_MoveRow:
 		return s.moveRow(c.MoveRow)
 	case *statepb.Command_Requeue:
-		return s.requeue(c.Requeue)
+		return s.requeue(c.Requeue, now)
 	case *statepb.Command_MarkRunning:
 		return s.markRunning(c.MarkRunning)
 	case *statepb.Command_End:
@@ -102,7 +104,25 @@ func (s *State) registerNode(c *statepb.RegisterNode) error {
 	if s.nodes[n.GetName()] == nil && len(s.nodes) >= MaxNodes {
 		return fmt.Errorf("%w: %d nodes", ErrTooMany, MaxNodes)
 	}
-	put(s, s.nodes, n.GetName(), nodeFromProto(n))
+	next := nodeFromProto(n)
+	if known := s.nodes[next.Name]; known != nil {
+		next.Drain = known.Drain // an administrator's word, which the agent does not know
+	}
+	put(s, s.nodes, next.Name, next)
+	return nil
+}
+
+func (s *State) drainNode(c *statepb.DrainNode, now int64) error {
+	node := s.nodes[c.GetNode()]
+	if node == nil {
+		return fmt.Errorf("%w: %q", ErrUnknownNode, c.GetNode())
+	}
+	next := *node
+	next.Drain = drainFromProto(c.GetDrain())
+	if next.Drain != nil {
+		next.Drain.Since = now
+	}
+	put(s, s.nodes, node.Name, &next)
 	return nil
 }
 
@@ -229,13 +249,28 @@ func (s *State) moveRow(c *statepb.MoveRow) error {
 	return nil
 }
 
-func (s *State) requeue(c *statepb.Requeue) error {
-	job, err := s.jobIn(c.GetJobId(), Allocated)
+// requeue charges what the attempt has used; the next one is charged beyond it.
+func (s *State) requeue(c *statepb.Requeue, now int64) error {
+	job, err := s.jobIn(c.GetJobId(), Allocated, Running)
 	if err != nil {
 		return err
 	}
+	if job.Phase == Running && !c.GetRestart() {
+		return fmt.Errorf("%w: job %d has run", ErrPhase, job.ID)
+	}
 	next := *job
-	next.Phase, next.Row, next.Places, next.Gang, next.HeldCPUs, next.Allocated = Queued, -1, nil, 0, 0, 0
+	next.Usage = atLeast(c.GetUsage(), job.Usage)
+	s.book(job, next.Usage, 0, now)
+	next.Earlier = next.Usage
+	next.Phase, next.Started = Queued, 0
+	next.Row, next.Places, next.Gang, next.HeldCPUs, next.Allocated = -1, nil, 0, 0, 0
+	if c.GetRestart() {
+		next.Restarts++
+	}
+	for _, service := range job.names {
+		put(s, s.names, nameKey{job.User.GetUid(), service}, nil)
+	}
+	next.names = nil
 	put(s, s.jobs, job.ID, &next)
 	return nil
 }

@@ -25,13 +25,13 @@ func drawCommand(t *rapid.T, s *State) *statepb.Command {
 	case 0:
 		return node(name, rapid.Uint32Range(0, 4).Draw(t, "cpus"))
 	case 1:
-		return nodeGone(name)
+		return rapid.SampledFrom([]*statepb.Command{nodeGone(name), drain(name, "disk"), resumed(name)}).Draw(t, "gone or drained")
 	case 2, 3:
 		return submit(s.NextJob()+rapid.Uint64Range(0, 1).Draw(t, "skip"), rapid.Uint32Range(0, 3).Draw(t, "tasks"))
 	case 4, 5:
 		return drawAllocate(t, s, id)
 	case 6:
-		return rapid.SampledFrom([]*statepb.Command{moveRow(id, 1), requeue(id)}).Draw(t, "row or queue")
+		return rapid.SampledFrom([]*statepb.Command{moveRow(id, 1), requeue(id), restart(id, rapid.Int64Range(-1, 1<<50).Draw(t, "used"))}).Draw(t, "row or queue")
 	case 7:
 		return markRunning(id)
 	case 8:

@@ -6,6 +6,7 @@ func nodeFromProto(n *statepb.Node) *Node {
 	return &Node{
 		Name: n.GetName(), Address: n.GetAddress(), CPUs: n.GetCpus(), MemoryBytes: n.GetMemoryBytes(),
 		Version: n.GetVersion(), BootID: n.GetBootId(), Notes: n.GetNotes(), SharesCPUs: n.GetSharesCpus(), Channels: n.GetChannels(),
+		Drain: drainFromProto(n.GetDrain()),
 	}
 }
 
@@ -13,7 +14,22 @@ func (n *Node) proto() *statepb.Node {
 	return &statepb.Node{
 		Name: n.Name, Address: n.Address, Cpus: n.CPUs, MemoryBytes: n.MemoryBytes,
 		Version: n.Version, BootId: n.BootID, Notes: n.Notes, SharesCpus: n.SharesCPUs, Channels: n.Channels,
+		Drain: n.Drain.proto(),
 	}
+}
+
+func drainFromProto(d *statepb.Drain) *Drain {
+	if d == nil {
+		return nil
+	}
+	return &Drain{Reason: d.GetReason(), By: d.GetBy(), Since: d.GetSinceNanos(), Requeue: d.GetRequeue()}
+}
+
+func (d *Drain) proto() *statepb.Drain {
+	if d == nil {
+		return nil
+	}
+	return &statepb.Drain{Reason: d.Reason, By: d.By, SinceNanos: d.Since, Requeue: d.Requeue}
 }
 
 func pairsFromProto(from []*statepb.Pair) []Pair {
@@ -31,6 +47,7 @@ func jobFromProto(j *statepb.Job) *Job {
 		Phase:         j.GetPhase(), Submitted: j.GetSubmittedNanos(), Started: j.GetStartedNanos(), Ended: j.GetEndedNanos(),
 		Row: j.GetRow(), Gang: j.GetGang(), Attempts: j.GetAttempts(), Verdict: j.GetVerdict(), Usage: j.GetUsage(),
 		HeldCPUs: j.GetHeldCpus(), Allocated: j.GetAllocatedNanos(), Start: j.GetStart(),
+		Restarts: j.GetRestarts(), Earlier: j.GetEarlier(),
 	}
 	for i, p := range j.GetPlaces() {
 		place := Place{Node: p.GetNode(), Ranks: p.GetRanks(), CPUs: p.GetCpus()}
@@ -48,6 +65,7 @@ func (j *Job) proto() *statepb.Job {
 		Phase: j.Phase, SubmittedNanos: j.Submitted, StartedNanos: j.Started, EndedNanos: j.Ended,
 		Row: j.Row, Gang: j.Gang, Attempts: j.Attempts, Verdict: j.Verdict, Usage: j.Usage,
 		HeldCpus: j.HeldCPUs, AllocatedNanos: j.Allocated, Start: j.Start,
+		Restarts: j.Restarts, Earlier: j.Earlier,
 	}
 	for _, p := range j.Places {
 		record.Places = append(record.Places, &statepb.Place{Node: p.Node, Ranks: p.Ranks, Cpus: p.CPUs})

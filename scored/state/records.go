@@ -60,9 +60,12 @@ type Job struct {
 	HeldCPUs uint32  // for which its user is charged; 0: no places yet
 	// Allocated is when it was given its places; 0: it has had none.
 	Allocated int64
+	// Restarts is how often it was begun anew after its ranks may have run.
+	Restarts uint32
 
 	Verdict *scorev1.Verdict    // set when Done
 	Usage   *scorev1.Usage      // what its user has been charged
+	Earlier *scorev1.Usage      // what the attempts before this one have used; nil: nothing
 	Start   *scorev1.StartTrace // how its start went; set when Done, nil if it never had places
 
 	names []string // services it has published, in that order
@@ -79,6 +82,16 @@ type Node struct {
 	Notes       []string
 	SharesCPUs  bool
 	Channels    uint32 // that jobs of one row may have
+	Drain       *Drain // nil: it may have new jobs
+}
+
+// Drain says why a node takes no new jobs. It must not be changed.
+type Drain struct {
+	Reason string
+	By     string // user
+	Since  int64  // cluster nanoseconds
+	// Requeue: its jobs that may be started again are.
+	Requeue bool
 }
 
 // Name says where a service of a user's jobs is.

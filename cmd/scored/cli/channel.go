@@ -68,12 +68,10 @@ func knownNode(command *cobra.Command, daemon *client.Client, name string) error
 	if err != nil {
 		return err
 	}
-	for _, node := range nodes {
-		if node.GetName() == name {
-			return nil
-		}
+	if nodeIn(nodes, name) == nil {
+		return unknownNode(name)
 	}
-	return unknownNode(name)
+	return nil
 }
 
 // listChannels asks, and tells of nodes that do not answer.

@@ -80,8 +80,10 @@ func exampleUsers(name string) ([]*scorev1.User, error) {
 
 func exampleNodes() []*scorev1.Node {
 	return []*scorev1.Node{
-		{Name: "n1", Address: "127.0.0.1:7421", Cpus: 8, MemoryBytes: 16 << 30, MemoryUsedBytes: 3 << 29, Jobs: 2, Up: true, Version: "v1", ClockErrorNanos: 8_300, RoundTripNanos: 120_000},
-		{Name: "n2", Address: "127.0.0.1:7422", Cpus: 1, MemoryBytes: 1000 << 20, Version: "v1", SharesCpus: true, Channels: 16, ChannelsUsed: 12, Notes: []string{"no cgroups: not root"}},
+		{Name: "n1", Address: "127.0.0.1:7421", Cpus: 8, MemoryBytes: 16 << 30, MemoryUsedBytes: 3 << 29, Jobs: 2, JobIds: []uint64{3, 8}, Up: true, Version: "v1",
+			State: scorev1.NodeState_NODE_STATE_DRAINING, SinceNanos: at(8), HeardNanos: at(19), DrainReason: "new\tdisk", DrainedBy: "ann", DrainedNanos: at(8), DrainRequeue: true,
+			Certificate: "agent n1 of cluster lab", CertificateExpiresNanos: at(86400), ClockOffsetNanos: 7, WallOffsetNanos: -1_200_000, ClockErrorNanos: 8_300, RoundTripNanos: 120_000},
+		{Name: "n2", Address: "127.0.0.1:7422", Cpus: 1, MemoryBytes: 1000 << 20, Version: "v1", State: scorev1.NodeState_NODE_STATE_LOST, SinceNanos: at(2), SharesCpus: true, Channels: 16, ChannelsUsed: 12, Notes: []string{"no cgroups: not root"}},
 	}
 }
 
@@ -150,6 +152,25 @@ func example(t *testing.T) clienttest.Daemon {
 		},
 		Wait:  find,
 		Nodes: exampleNodes,
+		Now:   at(19) + 400e6,
+		DrainNode: func(r *scorev1.DrainNodeRequest) (*scorev1.Node, error) {
+			if first := r.GetNode() == "n1"; r.GetNode() == "n9" || first != r.GetRequeue() || first != (r.GetReason() == "disk") {
+				return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("there is no node %s", r.GetNode()))
+			}
+			return exampleNodes()[0], nil
+		},
+		ResumeNode: func(name string) error {
+			if name != "n1" {
+				return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("node %s is not drained", name))
+			}
+			return nil
+		},
+		RemoveNode: func(name string) (uint32, error) {
+			if name != "n2" {
+				return 0, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("node %s has jobs", name))
+			}
+			return 2, nil
+		},
 		History: func(r *scorev1.GetHistoryRequest) (*scorev1.GetHistoryResponse, error) {
 			if r.GetUser() == "ann" && (r.GetLimit() != 3 || r.GetSinceNanos() != at(0)-at(0)%(24*3600*1e9)) {
 				t.Errorf("GetHistory(%v)", r)
@@ -273,34 +294,42 @@ func TestActions(t *testing.T) {
 		code int
 		errs string
 	}{
-		"job cancel 3 4":            {},
-		"job cancel 9 3 8":          {1, "scored: there is no job 9; there is no job 8\n"},
-		"job cancel":                {1, "scored: name the jobs to end\n"},
-		"job cancel x":              {1, "scored: \"x\" is no job's number; 'scored job list' shows them\n"},
-		"job cancel 0":              {1, "scored: \"0\" is no job's number; 'scored job list' shows them\n"},
-		"job signal USR1 3":         {},
-		"job signal sigusr1 3 4":    {},
-		"job signal 10 3":           {},
-		"job signal 99 3":           {1, "scored: there is no signal 99\n"},
-		"job signal HELLO 3":        {1, "scored: there is no signal \"HELLO\": give a name (USR1) or a number\n"},
-		"job signal USR1":           {1, "scored: name the jobs after the signal\n"},
-		"job wait 2":                {139, ""},
-		"job wait 3":                {0, ""},
-		"job wait 3 2 4":            {139, ""},
-		"job wait 9":                {125, "scored: there is no job 9\n"},
-		"job attach 9":              {125, "scored: there is no job 9\n"},
-		"job attach 3 4":            {1, "scored: name one job only\n"},
-		"job show 9":                {1, "scored: there is no job 9\n"},
-		"node show n9":              {1, "scored: there is no node \"n9\"; 'scored node list' shows them\n"},
-		"config set slice 10ms":     {},
-		"config set slice":          {1, "scored: name a setting and its new value, as in: scored config set slice 10ms\n"},
-		"config set slice fast":     {1, "scored: slice \"fast\": write a time with its unit, as in 10ms or 1s\n"},
-		"config set slice -1s":      {1, "scored: unknown shorthand flag: '1' in -1s\n"},
-		"config set slice 0s":       {1, "scored: slice \"0s\": write a time with its unit, as in 10ms or 1s\n"},
-		"config set max_rows 0":     {1, "scored: max_rows \"0\": it must be at least 1\n"},
-		"config set memory_per_cpu": {1, "scored: name a setting and its new value, as in: scored config set slice 10ms\n"},
-		"config set color blue":     {1, "scored: there is no setting \"color\": it is slice, max_rows, memory_per_cpu, usage_half_life, fair_share\n"},
-		"config get color":          {1, "scored: there is no setting \"color\": it is slice, max_rows, memory_per_cpu, usage_half_life, fair_share\n"},
+		"job cancel 3 4":         {},
+		"job cancel 9 3 8":       {1, "scored: there is no job 9; there is no job 8\n"},
+		"job cancel":             {1, "scored: name the jobs to end\n"},
+		"job cancel x":           {1, "scored: \"x\" is no job's number; 'scored job list' shows them\n"},
+		"job cancel 0":           {1, "scored: \"0\" is no job's number; 'scored job list' shows them\n"},
+		"job signal USR1 3":      {},
+		"job signal sigusr1 3 4": {},
+		"job signal 10 3":        {},
+		"job signal 99 3":        {1, "scored: there is no signal 99\n"},
+		"job signal HELLO 3":     {1, "scored: there is no signal \"HELLO\": give a name (USR1) or a number\n"},
+		"job signal USR1":        {1, "scored: name the jobs after the signal\n"},
+		"job wait 2":             {139, ""},
+		"job wait 3":             {0, ""},
+		"job wait 3 2 4":         {139, ""},
+		"job wait 9":             {125, "scored: there is no job 9\n"},
+		"job attach 9":           {125, "scored: there is no job 9\n"},
+		"job attach 3 4":         {1, "scored: name one job only\n"},
+		"job show 9":             {1, "scored: there is no job 9\n"},
+		"node show n9":           {1, "scored: there is no node \"n9\"; 'scored node list' shows them\n"},
+		"node drain n2":          {},
+		"node drain n1 --requeue --timeout 1ms --reason disk": {1, "scored: waiting for jobs: n1: 3 8\nscored: the nodes are drained, and still have jobs: n1: 3 8\n"},
+		"node drain n9":                  {1, "scored: there is no node n9\n"},
+		"node drain n2 --wait --requeue": {1, "scored: if any flags in the group [requeue wait] are set none of the others can be; [requeue wait] were all set\n"},
+		"node drain":                     {1, "scored: name the nodes to drain\n"},
+		"node resume n1 n2":              {1, "scored: node n2 is not drained\n"},
+		"node remove n2":                 {0, "scored: node n2 was removed; its 2 certificates were revoked\n"},
+		"node remove n1":                 {1, "scored: node n1 has jobs\n"},
+		"config set slice 10ms":          {},
+		"config set slice":               {1, "scored: name a setting and its new value, as in: scored config set slice 10ms\n"},
+		"config set slice fast":          {1, "scored: slice \"fast\": write a time with its unit, as in 10ms or 1s\n"},
+		"config set slice -1s":           {1, "scored: unknown shorthand flag: '1' in -1s\n"},
+		"config set slice 0s":            {1, "scored: slice \"0s\": write a time with its unit, as in 10ms or 1s\n"},
+		"config set max_rows 0":          {1, "scored: max_rows \"0\": it must be at least 1\n"},
+		"config set memory_per_cpu":      {1, "scored: name a setting and its new value, as in: scored config set slice 10ms\n"},
+		"config set color blue":          {1, "scored: there is no setting \"color\": it is slice, max_rows, memory_per_cpu, usage_half_life, fair_share\n"},
+		"config get color":               {1, "scored: there is no setting \"color\": it is slice, max_rows, memory_per_cpu, usage_half_life, fair_share\n"},
 		"user set ann role=operator share=200 jobs=none memory=2G time=12h": {},
 		"user set ann":                  {1, "scored: name a user and what to set, as in: scored user set ann share=200 cpus=64\n"},
 		"user set ann colour=blue":      {1, "scored: a user has no \"colour\": it is role, share, jobs, running, cpus, memory, time\n"},

@@ -68,15 +68,25 @@ func (c *caller) completeNodes(command *cobra.Command, _ []string, _ string) ([]
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer daemon.Close()
-	nodes, err := listNodes(command, daemon)
+	list, err := listNodes(command, daemon)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names := make([]cobra.Completion, 0, len(nodes))
-	for _, node := range nodes {
-		names = append(names, node.GetName())
+	names := make([]cobra.Completion, 0, len(list.GetNodes()))
+	for _, node := range list.GetNodes() {
+		names = append(names, cobra.CompletionWithDesc(node.GetName(), nodeWord(node)))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeNodeNames offers the nodes as arguments, of which most can be given; 0: any number.
+func (c *caller) completeNodeNames(most int) cobra.CompletionFunc {
+	return func(command *cobra.Command, arguments []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if most > 0 && len(arguments) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return c.completeNodes(command, arguments, text)
+	}
 }
 
 // completeUsers offers the names of users, then what can be set of one; whatever

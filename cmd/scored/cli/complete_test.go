@@ -43,9 +43,15 @@ func TestJobNumbersAreCompleted(t *testing.T) {
 }
 
 func TestNodesAreCompleted(t *testing.T) {
-	code, out, _ := complete(clienttest.Serve(t, example(t)), "channel list --node")
-	if code != 0 || !strings.HasPrefix(out, "n1\nn2\n") {
-		t.Errorf("code %d, %q", code, out)
+	socket := clienttest.Serve(t, example(t))
+	for _, line := range []string{"channel list --node", "node drain", "node show"} {
+		code, out, _ := complete(socket, line)
+		if code != 0 || !strings.HasPrefix(out, "n1\tdraining\nn2\tlost\n") {
+			t.Errorf("%s: code %d, %q", line, code, out)
+		}
+	}
+	if _, out, _ := complete(socket, "node show n1"); strings.Contains(out, "n2") {
+		t.Errorf("a second node is offered: %q", out)
 	}
 }
 

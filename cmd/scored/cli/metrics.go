@@ -76,14 +76,14 @@ func askOverview(command *cobra.Command, daemon *client.Client) (*overviewData, 
 		return nil, err
 	}
 	overview := &overviewData{
-		Schema: schema, Cluster: version.Msg.GetCluster(), Nodes: len(nodes),
+		Schema: schema, Cluster: version.Msg.GetCluster(), Nodes: len(nodes.GetNodes()),
 		JobsRunning: version.Msg.GetJobsRunning(), JobsQueued: version.Msg.GetJobsQueued(),
 		Rows: len(matrix.Msg.GetRows()), PlanVersion: matrix.Msg.GetPlanVersion(),
 		SliceNanos: settings.Msg.GetSettings().GetSliceNanos(),
 		ToRunning:  newStepsData(switches.Msg.GetToRunning()), Skew: newStepsData(switches.Msg.GetSkew()),
 		MissedBoundaries: switches.Msg.GetMissedBoundaries(), LateFreezes: switches.Msg.GetLateFreezes(),
 	}
-	for _, node := range nodes {
+	for _, node := range nodes.GetNodes() {
 		if node.GetUp() {
 			overview.NodesUp++
 		}

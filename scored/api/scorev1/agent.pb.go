@@ -1210,6 +1210,7 @@ type Ping struct {
 	OffsetNanos    int64                  `protobuf:"varint,3,opt,name=offset_nanos,json=offsetNanos,proto3" json:"offset_nanos,omitempty"` // its present estimate
 	ErrorNanos     int64                  `protobuf:"varint,4,opt,name=error_nanos,json=errorNanos,proto3" json:"error_nanos,omitempty"`
 	RoundTripNanos int64                  `protobuf:"varint,5,opt,name=round_trip_nanos,json=roundTripNanos,proto3" json:"round_trip_nanos,omitempty"`
+	WallNanos      int64                  `protobuf:"varint,60,opt,name=wall_nanos,json=wallNanos,proto3" json:"wall_nanos,omitempty"` // the system's clock of the node, at agent_nanos
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1275,6 +1276,13 @@ func (x *Ping) GetErrorNanos() int64 {
 func (x *Ping) GetRoundTripNanos() int64 {
 	if x != nil {
 		return x.RoundTripNanos
+	}
+	return 0
+}
+
+func (x *Ping) GetWallNanos() int64 {
+	if x != nil {
+		return x.WallNanos
 	}
 	return 0
 }
@@ -4013,7 +4021,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\aboot_id\x18\t \x01(\tR\x06bootId\x12\x12\n" +
 	"\x04jobs\x18\n" +
 	" \x03(\x04R\x04jobs\x12\x1a\n" +
-	"\bchannels\x18\v \x01(\rR\bchannels\"\xb1\x01\n" +
+	"\bchannels\x18\v \x01(\rR\bchannels\"\xd0\x01\n" +
 	"\x04Ping\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vagent_nanos\x18\x02 \x01(\x03R\n" +
@@ -4021,7 +4029,9 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\foffset_nanos\x18\x03 \x01(\x03R\voffsetNanos\x12\x1f\n" +
 	"\verror_nanos\x18\x04 \x01(\x03R\n" +
 	"errorNanos\x12(\n" +
-	"\x10round_trip_nanos\x18\x05 \x01(\x03R\x0eroundTripNanos\"\x99\x01\n" +
+	"\x10round_trip_nanos\x18\x05 \x01(\x03R\x0eroundTripNanos\x12\x1d\n" +
+	"\n" +
+	"wall_nanos\x18< \x01(\x03R\twallNanos\"\x99\x01\n" +
 	"\bPrepared\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1b\n" +
 	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x14\n" +

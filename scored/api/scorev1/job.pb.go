@@ -405,6 +405,7 @@ type JobSpec struct {
 	NodeList           []string               `protobuf:"bytes,24,rep,name=node_list,json=nodeList,proto3" json:"node_list,omitempty"` // nodes that must take part
 	Appnum             uint32                 `protobuf:"varint,25,opt,name=appnum,proto3" json:"appnum,omitempty"`
 	ChannelsPerTask    uint32                 `protobuf:"varint,26,opt,name=channels_per_task,json=channelsPerTask,proto3" json:"channels_per_task,omitempty"` // of PM, that each rank may open; 0: none
+	Requeue            bool                   `protobuf:"varint,60,opt,name=requeue,proto3" json:"requeue,omitempty"`                                          // start it again when a node of it is lost or handed back
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -626,6 +627,13 @@ func (x *JobSpec) GetChannelsPerTask() uint32 {
 		return x.ChannelsPerTask
 	}
 	return 0
+}
+
+func (x *JobSpec) GetRequeue() bool {
+	if x != nil {
+		return x.Requeue
+	}
+	return false
 }
 
 // Identity is who submitted, as the kernel told the daemon (SO_PEERCRED).
@@ -1055,6 +1063,7 @@ type Job struct {
 	ParentJob      uint64                 `protobuf:"varint,14,opt,name=parent_job,json=parentJob,proto3" json:"parent_job,omitempty"`   // of a spawned job
 	Idle           *Idleness              `protobuf:"bytes,30,opt,name=idle,proto3" json:"idle,omitempty"`                               // absent unless all its ranks sleep
 	Start          *StartTrace            `protobuf:"bytes,50,opt,name=start,proto3" json:"start,omitempty"`                             // absent before it has places
+	Restarts       uint32                 `protobuf:"varint,60,opt,name=restarts,proto3" json:"restarts,omitempty"`                      // how often it was begun anew since a node was lost or handed it back
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1199,6 +1208,13 @@ func (x *Job) GetStart() *StartTrace {
 		return x.Start
 	}
 	return nil
+}
+
+func (x *Job) GetRestarts() uint32 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
 }
 
 // StartTrace tells when each phase of a job's start was over. Its fields are instants; 0: the phase was not
@@ -1559,7 +1575,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\rResourceLimit\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\rR\bresource\x12\x12\n" +
 	"\x04soft\x18\x02 \x01(\x04R\x04soft\x12\x12\n" +
-	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\x97\a\n" +
+	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\xb1\a\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
@@ -1588,7 +1604,8 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x05label\x18\x17 \x01(\bR\x05label\x12\x1b\n" +
 	"\tnode_list\x18\x18 \x03(\tR\bnodeList\x12\x16\n" +
 	"\x06appnum\x18\x19 \x01(\rR\x06appnum\x12*\n" +
-	"\x11channels_per_task\x18\x1a \x01(\rR\x0fchannelsPerTask\"Z\n" +
+	"\x11channels_per_task\x18\x1a \x01(\rR\x0fchannelsPerTask\x12\x18\n" +
+	"\arequeue\x18< \x01(\bR\arequeue\"Z\n" +
 	"\bIdentity\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03gid\x18\x02 \x01(\rR\x03gid\x12\x16\n" +
@@ -1622,7 +1639,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x0ereceived_bytes\x18\x05 \x01(\x04R\rreceivedBytes\x12\x12\n" +
 	"\x04full\x18\x06 \x01(\x04R\x04full\x12\x16\n" +
 	"\x06nacked\x18\a \x01(\x04R\x06nacked\x12\x16\n" +
-	"\x06resent\x18\b \x01(\x04R\x06resent\"\xc1\x04\n" +
+	"\x06resent\x18\b \x01(\x04R\x06resent\"\xdd\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -1643,7 +1660,8 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\n" +
 	"parent_job\x18\x0e \x01(\x04R\tparentJob\x12&\n" +
 	"\x04idle\x18\x1e \x01(\v2\x12.score.v1.IdlenessR\x04idle\x12*\n" +
-	"\x05start\x182 \x01(\v2\x14.score.v1.StartTraceR\x05start\"\x81\x01\n" +
+	"\x05start\x182 \x01(\v2\x14.score.v1.StartTraceR\x05start\x12\x1a\n" +
+	"\brestarts\x18< \x01(\rR\brestarts\"\x81\x01\n" +
 	"\n" +
 	"StartTrace\x12'\n" +
 	"\x0fallocated_nanos\x18\x01 \x01(\x03R\x0eallocatedNanos\x12\x1f\n" +

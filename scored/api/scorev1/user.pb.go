@@ -24,6 +24,64 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type NodeState int32
+
+const (
+	NodeState_NODE_STATE_UNSPECIFIED NodeState = 0
+	NodeState_NODE_STATE_UP          NodeState = 1
+	NodeState_NODE_STATE_DRAINING    NodeState = 2 // takes no new jobs, and has some
+	NodeState_NODE_STATE_DRAINED     NodeState = 3 // takes no new jobs, and has none
+	NodeState_NODE_STATE_SILENT      NodeState = 4 // not heard of; its jobs go on for now
+	NodeState_NODE_STATE_LOST        NodeState = 5 // given up, with its jobs
+)
+
+// Enum value maps for NodeState.
+var (
+	NodeState_name = map[int32]string{
+		0: "NODE_STATE_UNSPECIFIED",
+		1: "NODE_STATE_UP",
+		2: "NODE_STATE_DRAINING",
+		3: "NODE_STATE_DRAINED",
+		4: "NODE_STATE_SILENT",
+		5: "NODE_STATE_LOST",
+	}
+	NodeState_value = map[string]int32{
+		"NODE_STATE_UNSPECIFIED": 0,
+		"NODE_STATE_UP":          1,
+		"NODE_STATE_DRAINING":    2,
+		"NODE_STATE_DRAINED":     3,
+		"NODE_STATE_SILENT":      4,
+		"NODE_STATE_LOST":        5,
+	}
+)
+
+func (x NodeState) Enum() *NodeState {
+	p := new(NodeState)
+	*p = x
+	return p
+}
+
+func (x NodeState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NodeState) Descriptor() protoreflect.EnumDescriptor {
+	return file_score_v1_user_proto_enumTypes[0].Descriptor()
+}
+
+func (NodeState) Type() protoreflect.EnumType {
+	return &file_score_v1_user_proto_enumTypes[0]
+}
+
+func (x NodeState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NodeState.Descriptor instead.
+func (NodeState) EnumDescriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{0}
+}
+
 // Role is what a user may do beside using one's own jobs.
 type Role int32
 
@@ -61,11 +119,11 @@ func (x Role) String() string {
 }
 
 func (Role) Descriptor() protoreflect.EnumDescriptor {
-	return file_score_v1_user_proto_enumTypes[0].Descriptor()
+	return file_score_v1_user_proto_enumTypes[1].Descriptor()
 }
 
 func (Role) Type() protoreflect.EnumType {
-	return &file_score_v1_user_proto_enumTypes[0]
+	return &file_score_v1_user_proto_enumTypes[1]
 }
 
 func (x Role) Number() protoreflect.EnumNumber {
@@ -74,7 +132,7 @@ func (x Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Role.Descriptor instead.
 func (Role) EnumDescriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{1}
 }
 
 type SubmitRequest struct {
@@ -2196,24 +2254,35 @@ func (x *DumpHead) GetMoving() bool {
 }
 
 type Node struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Address          string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	Cpus             uint32                 `protobuf:"varint,3,opt,name=cpus,proto3" json:"cpus,omitempty"`
-	MemoryBytes      uint64                 `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	Up               bool                   `protobuf:"varint,5,opt,name=up,proto3" json:"up,omitempty"`
-	Version          string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
-	Jobs             uint32                 `protobuf:"varint,7,opt,name=jobs,proto3" json:"jobs,omitempty"`
-	MemoryUsedBytes  uint64                 `protobuf:"varint,8,opt,name=memory_used_bytes,json=memoryUsedBytes,proto3" json:"memory_used_bytes,omitempty"` // promised to jobs
-	ClockOffsetNanos int64                  `protobuf:"varint,9,opt,name=clock_offset_nanos,json=clockOffsetNanos,proto3" json:"clock_offset_nanos,omitempty"`
-	ClockErrorNanos  int64                  `protobuf:"varint,10,opt,name=clock_error_nanos,json=clockErrorNanos,proto3" json:"clock_error_nanos,omitempty"`
-	RoundTripNanos   int64                  `protobuf:"varint,11,opt,name=round_trip_nanos,json=roundTripNanos,proto3" json:"round_trip_nanos,omitempty"`
-	Notes            []string               `protobuf:"bytes,12,rep,name=notes,proto3" json:"notes,omitempty"`                                    // what the node lacks (cgroups, real time ...)
-	SharesCpus       bool                   `protobuf:"varint,13,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"`       // with another node of the same machine
-	Channels         uint32                 `protobuf:"varint,14,opt,name=channels,proto3" json:"channels,omitempty"`                             // that jobs of one row may have
-	ChannelsUsed     uint32                 `protobuf:"varint,15,opt,name=channels_used,json=channelsUsed,proto3" json:"channels_used,omitempty"` // the most given to jobs in one row, guests included
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	state                   protoimpl.MessageState `protogen:"open.v1"`
+	Name                    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Address                 string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Cpus                    uint32                 `protobuf:"varint,3,opt,name=cpus,proto3" json:"cpus,omitempty"`
+	MemoryBytes             uint64                 `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	Up                      bool                   `protobuf:"varint,5,opt,name=up,proto3" json:"up,omitempty"`
+	Version                 string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
+	Jobs                    uint32                 `protobuf:"varint,7,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	MemoryUsedBytes         uint64                 `protobuf:"varint,8,opt,name=memory_used_bytes,json=memoryUsedBytes,proto3" json:"memory_used_bytes,omitempty"` // promised to jobs
+	ClockOffsetNanos        int64                  `protobuf:"varint,9,opt,name=clock_offset_nanos,json=clockOffsetNanos,proto3" json:"clock_offset_nanos,omitempty"`
+	ClockErrorNanos         int64                  `protobuf:"varint,10,opt,name=clock_error_nanos,json=clockErrorNanos,proto3" json:"clock_error_nanos,omitempty"`
+	RoundTripNanos          int64                  `protobuf:"varint,11,opt,name=round_trip_nanos,json=roundTripNanos,proto3" json:"round_trip_nanos,omitempty"`
+	Notes                   []string               `protobuf:"bytes,12,rep,name=notes,proto3" json:"notes,omitempty"`                                    // what the node lacks (cgroups, real time ...)
+	SharesCpus              bool                   `protobuf:"varint,13,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"`       // with another node of the same machine
+	Channels                uint32                 `protobuf:"varint,14,opt,name=channels,proto3" json:"channels,omitempty"`                             // that jobs of one row may have
+	ChannelsUsed            uint32                 `protobuf:"varint,15,opt,name=channels_used,json=channelsUsed,proto3" json:"channels_used,omitempty"` // the most given to jobs in one row, guests included
+	State                   NodeState              `protobuf:"varint,60,opt,name=state,proto3,enum=score.v1.NodeState" json:"state,omitempty"`
+	SinceNanos              int64                  `protobuf:"varint,61,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"`   // when the state began, as far as the leader knows; 0: it does not
+	DrainReason             string                 `protobuf:"bytes,62,opt,name=drain_reason,json=drainReason,proto3" json:"drain_reason,omitempty"` // of a drained node, also while it is silent or lost
+	DrainedBy               string                 `protobuf:"bytes,63,opt,name=drained_by,json=drainedBy,proto3" json:"drained_by,omitempty"`       // user; empty: it is not drained
+	DrainedNanos            int64                  `protobuf:"varint,64,opt,name=drained_nanos,json=drainedNanos,proto3" json:"drained_nanos,omitempty"`
+	DrainRequeue            bool                   `protobuf:"varint,65,opt,name=drain_requeue,json=drainRequeue,proto3" json:"drain_requeue,omitempty"`
+	HeardNanos              int64                  `protobuf:"varint,66,opt,name=heard_nanos,json=heardNanos,proto3" json:"heard_nanos,omitempty"` // last sign of life; 0: none to this leader
+	Certificate             string                 `protobuf:"bytes,67,opt,name=certificate,proto3" json:"certificate,omitempty"`                  // whose it is; empty: the node shows the cluster's key only
+	CertificateExpiresNanos int64                  `protobuf:"varint,68,opt,name=certificate_expires_nanos,json=certificateExpiresNanos,proto3" json:"certificate_expires_nanos,omitempty"`
+	WallOffsetNanos         int64                  `protobuf:"varint,70,opt,name=wall_offset_nanos,json=wallOffsetNanos,proto3" json:"wall_offset_nanos,omitempty"` // of the node's system clock to the cluster's; 0 while it is not known
+	JobIds                  []uint64               `protobuf:"varint,69,rep,packed,name=job_ids,json=jobIds,proto3" json:"job_ids,omitempty"`                       // that have a place there, ascending
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
@@ -2351,6 +2420,363 @@ func (x *Node) GetChannelsUsed() uint32 {
 	return 0
 }
 
+func (x *Node) GetState() NodeState {
+	if x != nil {
+		return x.State
+	}
+	return NodeState_NODE_STATE_UNSPECIFIED
+}
+
+func (x *Node) GetSinceNanos() int64 {
+	if x != nil {
+		return x.SinceNanos
+	}
+	return 0
+}
+
+func (x *Node) GetDrainReason() string {
+	if x != nil {
+		return x.DrainReason
+	}
+	return ""
+}
+
+func (x *Node) GetDrainedBy() string {
+	if x != nil {
+		return x.DrainedBy
+	}
+	return ""
+}
+
+func (x *Node) GetDrainedNanos() int64 {
+	if x != nil {
+		return x.DrainedNanos
+	}
+	return 0
+}
+
+func (x *Node) GetDrainRequeue() bool {
+	if x != nil {
+		return x.DrainRequeue
+	}
+	return false
+}
+
+func (x *Node) GetHeardNanos() int64 {
+	if x != nil {
+		return x.HeardNanos
+	}
+	return 0
+}
+
+func (x *Node) GetCertificate() string {
+	if x != nil {
+		return x.Certificate
+	}
+	return ""
+}
+
+func (x *Node) GetCertificateExpiresNanos() int64 {
+	if x != nil {
+		return x.CertificateExpiresNanos
+	}
+	return 0
+}
+
+func (x *Node) GetWallOffsetNanos() int64 {
+	if x != nil {
+		return x.WallOffsetNanos
+	}
+	return 0
+}
+
+func (x *Node) GetJobIds() []uint64 {
+	if x != nil {
+		return x.JobIds
+	}
+	return nil
+}
+
+type DrainNodeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Requeue       bool                   `protobuf:"varint,3,opt,name=requeue,proto3" json:"requeue,omitempty"` // jobs submitted with requeue are put back into the queue
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainNodeRequest) Reset() {
+	*x = DrainNodeRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainNodeRequest) ProtoMessage() {}
+
+func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
+func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *DrainNodeRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *DrainNodeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DrainNodeRequest) GetRequeue() bool {
+	if x != nil {
+		return x.Requeue
+	}
+	return false
+}
+
+type DrainNodeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainNodeResponse) Reset() {
+	*x = DrainNodeResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainNodeResponse) ProtoMessage() {}
+
+func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
+func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *DrainNodeResponse) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+type ResumeNodeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeNodeRequest) Reset() {
+	*x = ResumeNodeRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeNodeRequest) ProtoMessage() {}
+
+func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeNodeRequest.ProtoReflect.Descriptor instead.
+func (*ResumeNodeRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ResumeNodeRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+type ResumeNodeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeNodeResponse) Reset() {
+	*x = ResumeNodeResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeNodeResponse) ProtoMessage() {}
+
+func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeNodeResponse.ProtoReflect.Descriptor instead.
+func (*ResumeNodeResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ResumeNodeResponse) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+type RemoveNodeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveNodeRequest) Reset() {
+	*x = RemoveNodeRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveNodeRequest) ProtoMessage() {}
+
+func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveNodeRequest.ProtoReflect.Descriptor instead.
+func (*RemoveNodeRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *RemoveNodeRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+type RemoveNodeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Revoked       uint32                 `protobuf:"varint,1,opt,name=revoked,proto3" json:"revoked,omitempty"` // certificates
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveNodeResponse) Reset() {
+	*x = RemoveNodeResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveNodeResponse) ProtoMessage() {}
+
+func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveNodeResponse.ProtoReflect.Descriptor instead.
+func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *RemoveNodeResponse) GetRevoked() uint32 {
+	if x != nil {
+		return x.Revoked
+	}
+	return 0
+}
+
 type ListNodesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2359,7 +2785,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2797,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,19 +2810,20 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
 }
 
 type ListNodesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Nodes         []*Node                `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	NowNanos      int64                  `protobuf:"varint,60,opt,name=now_nanos,json=nowNanos,proto3" json:"now_nanos,omitempty"` // the leader's clock
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2408,7 +2835,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2421,7 +2848,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -2429,6 +2856,13 @@ func (x *ListNodesResponse) GetNodes() []*Node {
 		return x.Nodes
 	}
 	return nil
+}
+
+func (x *ListNodesResponse) GetNowNanos() int64 {
+	if x != nil {
+		return x.NowNanos
+	}
+	return 0
 }
 
 type Settings struct {
@@ -2444,7 +2878,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2890,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2903,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Settings) GetSliceNanos() int64 {
@@ -2515,7 +2949,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2527,7 +2961,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2540,7 +2974,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
 }
 
 type GetSettingsResponse struct {
@@ -2552,7 +2986,7 @@ type GetSettingsResponse struct {
 
 func (x *GetSettingsResponse) Reset() {
 	*x = GetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2564,7 +2998,7 @@ func (x *GetSettingsResponse) String() string {
 func (*GetSettingsResponse) ProtoMessage() {}
 
 func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2577,7 +3011,7 @@ func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GetSettingsResponse) GetSettings() *Settings {
@@ -2597,7 +3031,7 @@ type SetSettingsRequest struct {
 
 func (x *SetSettingsRequest) Reset() {
 	*x = SetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2609,7 +3043,7 @@ func (x *SetSettingsRequest) String() string {
 func (*SetSettingsRequest) ProtoMessage() {}
 
 func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2622,7 +3056,7 @@ func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*SetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetSettingsRequest) GetSettings() *Settings {
@@ -2648,7 +3082,7 @@ type SetSettingsResponse struct {
 
 func (x *SetSettingsResponse) Reset() {
 	*x = SetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2660,7 +3094,7 @@ func (x *SetSettingsResponse) String() string {
 func (*SetSettingsResponse) ProtoMessage() {}
 
 func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2673,7 +3107,7 @@ func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*SetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SetSettingsResponse) GetSettings() *Settings {
@@ -2699,7 +3133,7 @@ type StepTimes struct {
 
 func (x *StepTimes) Reset() {
 	*x = StepTimes{}
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2711,7 +3145,7 @@ func (x *StepTimes) String() string {
 func (*StepTimes) ProtoMessage() {}
 
 func (x *StepTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2724,7 +3158,7 @@ func (x *StepTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTimes.ProtoReflect.Descriptor instead.
 func (*StepTimes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StepTimes) GetStep() string {
@@ -2788,7 +3222,7 @@ type Flushes struct {
 
 func (x *Flushes) Reset() {
 	*x = Flushes{}
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2800,7 +3234,7 @@ func (x *Flushes) String() string {
 func (*Flushes) ProtoMessage() {}
 
 func (x *Flushes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2813,7 +3247,7 @@ func (x *Flushes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flushes.ProtoReflect.Descriptor instead.
 func (*Flushes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Flushes) GetClean() uint64 {
@@ -2848,7 +3282,7 @@ type SwitchMetricsRequest struct {
 
 func (x *SwitchMetricsRequest) Reset() {
 	*x = SwitchMetricsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2860,7 +3294,7 @@ func (x *SwitchMetricsRequest) String() string {
 func (*SwitchMetricsRequest) ProtoMessage() {}
 
 func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2873,7 +3307,7 @@ func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsRequest.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SwitchMetricsRequest) GetJobId() uint64 {
@@ -2911,7 +3345,7 @@ type SwitchMetricsResponse struct {
 
 func (x *SwitchMetricsResponse) Reset() {
 	*x = SwitchMetricsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2923,7 +3357,7 @@ func (x *SwitchMetricsResponse) String() string {
 func (*SwitchMetricsResponse) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2936,7 +3370,7 @@ func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SwitchMetricsResponse) GetGroups() []*SwitchMetricsResponse_Group {
@@ -2992,7 +3426,7 @@ type MatrixRow struct {
 
 func (x *MatrixRow) Reset() {
 	*x = MatrixRow{}
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3004,7 +3438,7 @@ func (x *MatrixRow) String() string {
 func (*MatrixRow) ProtoMessage() {}
 
 func (x *MatrixRow) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3017,7 +3451,7 @@ func (x *MatrixRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow.ProtoReflect.Descriptor instead.
 func (*MatrixRow) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *MatrixRow) GetIndex() uint32 {
@@ -3049,7 +3483,7 @@ type GetMatrixRequest struct {
 
 func (x *GetMatrixRequest) Reset() {
 	*x = GetMatrixRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3061,7 +3495,7 @@ func (x *GetMatrixRequest) String() string {
 func (*GetMatrixRequest) ProtoMessage() {}
 
 func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3074,7 +3508,7 @@ func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixRequest.ProtoReflect.Descriptor instead.
 func (*GetMatrixRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
 }
 
 type GetMatrixResponse struct {
@@ -3089,7 +3523,7 @@ type GetMatrixResponse struct {
 
 func (x *GetMatrixResponse) Reset() {
 	*x = GetMatrixResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3101,7 +3535,7 @@ func (x *GetMatrixResponse) String() string {
 func (*GetMatrixResponse) ProtoMessage() {}
 
 func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3114,7 +3548,7 @@ func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixResponse.ProtoReflect.Descriptor instead.
 func (*GetMatrixResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *GetMatrixResponse) GetPlanVersion() uint64 {
@@ -3153,7 +3587,7 @@ type GetTopRequest struct {
 
 func (x *GetTopRequest) Reset() {
 	*x = GetTopRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3165,7 +3599,7 @@ func (x *GetTopRequest) String() string {
 func (*GetTopRequest) ProtoMessage() {}
 
 func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3178,7 +3612,7 @@ func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopRequest.ProtoReflect.Descriptor instead.
 func (*GetTopRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
 }
 
 type GetTopResponse struct {
@@ -3199,7 +3633,7 @@ type GetTopResponse struct {
 
 func (x *GetTopResponse) Reset() {
 	*x = GetTopResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3211,7 +3645,7 @@ func (x *GetTopResponse) String() string {
 func (*GetTopResponse) ProtoMessage() {}
 
 func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3224,7 +3658,7 @@ func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopResponse.ProtoReflect.Descriptor instead.
 func (*GetTopResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GetTopResponse) GetNowNanos() int64 {
@@ -3321,7 +3755,7 @@ type TopJob struct {
 
 func (x *TopJob) Reset() {
 	*x = TopJob{}
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3767,7 @@ func (x *TopJob) String() string {
 func (*TopJob) ProtoMessage() {}
 
 func (x *TopJob) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3780,7 @@ func (x *TopJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopJob.ProtoReflect.Descriptor instead.
 func (*TopJob) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TopJob) GetJobId() uint64 {
@@ -3462,7 +3896,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3474,7 +3908,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3487,7 +3921,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
 }
 
 type GetVersionResponse struct {
@@ -3502,7 +3936,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3514,7 +3948,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3527,7 +3961,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *GetVersionResponse) GetVersion() string {
@@ -3568,7 +4002,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3580,7 +4014,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3593,7 +4027,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -3620,7 +4054,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3632,7 +4066,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3645,7 +4079,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CreateTokenResponse) GetToken() string {
@@ -3674,7 +4108,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3686,7 +4120,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3699,7 +4133,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *JoinToken) GetId() string {
@@ -3738,7 +4172,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3750,7 +4184,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3763,7 +4197,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
 }
 
 type ListTokensResponse struct {
@@ -3775,7 +4209,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3787,7 +4221,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3800,7 +4234,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ListTokensResponse) GetTokens() []*JoinToken {
@@ -3819,7 +4253,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3831,7 +4265,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3844,7 +4278,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -3862,7 +4296,7 @@ type RemoveTokenResponse struct {
 
 func (x *RemoveTokenResponse) Reset() {
 	*x = RemoveTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3874,7 +4308,7 @@ func (x *RemoveTokenResponse) String() string {
 func (*RemoveTokenResponse) ProtoMessage() {}
 
 func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3887,7 +4321,7 @@ func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenResponse.ProtoReflect.Descriptor instead.
 func (*RemoveTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
 }
 
 type DaemonCertificate struct {
@@ -3903,7 +4337,7 @@ type DaemonCertificate struct {
 
 func (x *DaemonCertificate) Reset() {
 	*x = DaemonCertificate{}
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3915,7 +4349,7 @@ func (x *DaemonCertificate) String() string {
 func (*DaemonCertificate) ProtoMessage() {}
 
 func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3928,7 +4362,7 @@ func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaemonCertificate.ProtoReflect.Descriptor instead.
 func (*DaemonCertificate) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *DaemonCertificate) GetSerial() []byte {
@@ -3974,7 +4408,7 @@ type ListCertificatesRequest struct {
 
 func (x *ListCertificatesRequest) Reset() {
 	*x = ListCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3986,7 +4420,7 @@ func (x *ListCertificatesRequest) String() string {
 func (*ListCertificatesRequest) ProtoMessage() {}
 
 func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3999,7 +4433,7 @@ func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*ListCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
 }
 
 type ListCertificatesResponse struct {
@@ -4011,7 +4445,7 @@ type ListCertificatesResponse struct {
 
 func (x *ListCertificatesResponse) Reset() {
 	*x = ListCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4023,7 +4457,7 @@ func (x *ListCertificatesResponse) String() string {
 func (*ListCertificatesResponse) ProtoMessage() {}
 
 func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4036,7 +4470,7 @@ func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*ListCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ListCertificatesResponse) GetCertificates() []*DaemonCertificate {
@@ -4056,7 +4490,7 @@ type RevokeCertificatesRequest struct {
 
 func (x *RevokeCertificatesRequest) Reset() {
 	*x = RevokeCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4068,7 +4502,7 @@ func (x *RevokeCertificatesRequest) String() string {
 func (*RevokeCertificatesRequest) ProtoMessage() {}
 
 func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4081,7 +4515,7 @@ func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *RevokeCertificatesRequest) GetRole() string {
@@ -4107,7 +4541,7 @@ type RevokeCertificatesResponse struct {
 
 func (x *RevokeCertificatesResponse) Reset() {
 	*x = RevokeCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4553,7 @@ func (x *RevokeCertificatesResponse) String() string {
 func (*RevokeCertificatesResponse) ProtoMessage() {}
 
 func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4566,7 @@ func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *RevokeCertificatesResponse) GetRevoked() uint32 {
@@ -4156,7 +4590,7 @@ type UserLimits struct {
 
 func (x *UserLimits) Reset() {
 	*x = UserLimits{}
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4168,7 +4602,7 @@ func (x *UserLimits) String() string {
 func (*UserLimits) ProtoMessage() {}
 
 func (x *UserLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4181,7 +4615,7 @@ func (x *UserLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserLimits.ProtoReflect.Descriptor instead.
 func (*UserLimits) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *UserLimits) GetJobs() uint32 {
@@ -4241,7 +4675,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4253,7 +4687,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4266,7 +4700,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *User) GetUid() uint32 {
@@ -4369,7 +4803,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4381,7 +4815,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4394,7 +4828,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListUsersRequest) GetUser() string {
@@ -4413,7 +4847,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4425,7 +4859,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4438,7 +4872,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -4459,7 +4893,7 @@ type SetUserRequest struct {
 
 func (x *SetUserRequest) Reset() {
 	*x = SetUserRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4471,7 +4905,7 @@ func (x *SetUserRequest) String() string {
 func (*SetUserRequest) ProtoMessage() {}
 
 func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4484,7 +4918,7 @@ func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserRequest.ProtoReflect.Descriptor instead.
 func (*SetUserRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *SetUserRequest) GetUser() string {
@@ -4517,7 +4951,7 @@ type SetUserResponse struct {
 
 func (x *SetUserResponse) Reset() {
 	*x = SetUserResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4529,7 +4963,7 @@ func (x *SetUserResponse) String() string {
 func (*SetUserResponse) ProtoMessage() {}
 
 func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4542,7 +4976,7 @@ func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserResponse.ProtoReflect.Descriptor instead.
 func (*SetUserResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *SetUserResponse) GetUser() *User {
@@ -4563,7 +4997,7 @@ type GetHistoryRequest struct {
 
 func (x *GetHistoryRequest) Reset() {
 	*x = GetHistoryRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4575,7 +5009,7 @@ func (x *GetHistoryRequest) String() string {
 func (*GetHistoryRequest) ProtoMessage() {}
 
 func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4588,7 +5022,7 @@ func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *GetHistoryRequest) GetUser() string {
@@ -4621,7 +5055,7 @@ type GetHistoryResponse struct {
 
 func (x *GetHistoryResponse) Reset() {
 	*x = GetHistoryResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4633,7 +5067,7 @@ func (x *GetHistoryResponse) String() string {
 func (*GetHistoryResponse) ProtoMessage() {}
 
 func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4646,7 +5080,7 @@ func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *GetHistoryResponse) GetJobs() []*Job {
@@ -4669,7 +5103,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4681,7 +5115,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4743,7 +5177,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4755,7 +5189,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4802,7 +5236,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4814,7 +5248,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4856,7 +5290,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4868,7 +5302,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4881,7 +5315,7 @@ func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse_Group.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse_Group) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{42, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{48, 0}
 }
 
 func (x *SwitchMetricsResponse_Group) GetNode() string {
@@ -4924,7 +5358,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4936,7 +5370,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4949,7 +5383,7 @@ func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow_Cell.ProtoReflect.Descriptor instead.
 func (*MatrixRow_Cell) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{43, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{49, 0}
 }
 
 func (x *MatrixRow_Cell) GetNode() string {
@@ -5151,7 +5585,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\achannel\x18\x02 \x01(\rR\achannel\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x17\n" +
 	"\agang_on\x18\x04 \x01(\bR\x06gangOn\x12\x16\n" +
-	"\x06moving\x18\x05 \x01(\bR\x06moving\"\xd1\x03\n" +
+	"\x06moving\x18\x05 \x01(\bR\x06moving\"\xed\x06\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -5169,10 +5603,39 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\vshares_cpus\x18\r \x01(\bR\n" +
 	"sharesCpus\x12\x1a\n" +
 	"\bchannels\x18\x0e \x01(\rR\bchannels\x12#\n" +
-	"\rchannels_used\x18\x0f \x01(\rR\fchannelsUsed\"\x12\n" +
-	"\x10ListNodesRequest\"9\n" +
+	"\rchannels_used\x18\x0f \x01(\rR\fchannelsUsed\x12)\n" +
+	"\x05state\x18< \x01(\x0e2\x13.score.v1.NodeStateR\x05state\x12\x1f\n" +
+	"\vsince_nanos\x18= \x01(\x03R\n" +
+	"sinceNanos\x12!\n" +
+	"\fdrain_reason\x18> \x01(\tR\vdrainReason\x12\x1d\n" +
+	"\n" +
+	"drained_by\x18? \x01(\tR\tdrainedBy\x12#\n" +
+	"\rdrained_nanos\x18@ \x01(\x03R\fdrainedNanos\x12#\n" +
+	"\rdrain_requeue\x18A \x01(\bR\fdrainRequeue\x12\x1f\n" +
+	"\vheard_nanos\x18B \x01(\x03R\n" +
+	"heardNanos\x12 \n" +
+	"\vcertificate\x18C \x01(\tR\vcertificate\x12:\n" +
+	"\x19certificate_expires_nanos\x18D \x01(\x03R\x17certificateExpiresNanos\x12*\n" +
+	"\x11wall_offset_nanos\x18F \x01(\x03R\x0fwallOffsetNanos\x12\x17\n" +
+	"\ajob_ids\x18E \x03(\x04R\x06jobIds\"X\n" +
+	"\x10DrainNodeRequest\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
+	"\arequeue\x18\x03 \x01(\bR\arequeue\"7\n" +
+	"\x11DrainNodeResponse\x12\"\n" +
+	"\x04node\x18\x01 \x01(\v2\x0e.score.v1.NodeR\x04node\"'\n" +
+	"\x11ResumeNodeRequest\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\"8\n" +
+	"\x12ResumeNodeResponse\x12\"\n" +
+	"\x04node\x18\x01 \x01(\v2\x0e.score.v1.NodeR\x04node\"'\n" +
+	"\x11RemoveNodeRequest\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\".\n" +
+	"\x12RemoveNodeResponse\x12\x18\n" +
+	"\arevoked\x18\x01 \x01(\rR\arevoked\"\x12\n" +
+	"\x10ListNodesRequest\"V\n" +
 	"\x11ListNodesResponse\x12$\n" +
-	"\x05nodes\x18\x01 \x03(\v2\x0e.score.v1.NodeR\x05nodes\"\x80\x02\n" +
+	"\x05nodes\x18\x01 \x03(\v2\x0e.score.v1.NodeR\x05nodes\x12\x1b\n" +
+	"\tnow_nanos\x18< \x01(\x03R\bnowNanos\"\x80\x02\n" +
 	"\bSettings\x12\x1f\n" +
 	"\vslice_nanos\x18\x01 \x01(\x03R\n" +
 	"sliceNanos\x12\x19\n" +
@@ -5350,7 +5813,14 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"sinceNanos\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\"7\n" +
 	"\x12GetHistoryResponse\x12!\n" +
-	"\x04jobs\x18\x01 \x03(\v2\r.score.v1.JobR\x04jobs*N\n" +
+	"\x04jobs\x18\x01 \x03(\v2\r.score.v1.JobR\x04jobs*\x97\x01\n" +
+	"\tNodeState\x12\x1a\n" +
+	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rNODE_STATE_UP\x10\x01\x12\x17\n" +
+	"\x13NODE_STATE_DRAINING\x10\x02\x12\x16\n" +
+	"\x12NODE_STATE_DRAINED\x10\x03\x12\x15\n" +
+	"\x11NODE_STATE_SILENT\x10\x04\x12\x13\n" +
+	"\x0fNODE_STATE_LOST\x10\x05*N\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x11\n" +
@@ -5372,9 +5842,15 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\fListChannels\x12\x1d.score.v1.ListChannelsRequest\x1a\x1e.score.v1.ListChannelsResponse\x129\n" +
 	"\aDumpJob\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01\x12G\n" +
 	"\n" +
-	"GetHistory\x12\x1b.score.v1.GetHistoryRequest\x1a\x1c.score.v1.GetHistoryResponse2\xaf\b\n" +
+	"GetHistory\x12\x1b.score.v1.GetHistoryRequest\x1a\x1c.score.v1.GetHistoryResponse2\x87\n" +
+	"\n" +
 	"\x0eClusterService\x12D\n" +
-	"\tListNodes\x12\x1a.score.v1.ListNodesRequest\x1a\x1b.score.v1.ListNodesResponse\x12J\n" +
+	"\tListNodes\x12\x1a.score.v1.ListNodesRequest\x1a\x1b.score.v1.ListNodesResponse\x12D\n" +
+	"\tDrainNode\x12\x1a.score.v1.DrainNodeRequest\x1a\x1b.score.v1.DrainNodeResponse\x12G\n" +
+	"\n" +
+	"ResumeNode\x12\x1b.score.v1.ResumeNodeRequest\x1a\x1c.score.v1.ResumeNodeResponse\x12G\n" +
+	"\n" +
+	"RemoveNode\x12\x1b.score.v1.RemoveNodeRequest\x1a\x1c.score.v1.RemoveNodeResponse\x12J\n" +
 	"\vGetSettings\x12\x1c.score.v1.GetSettingsRequest\x1a\x1d.score.v1.GetSettingsResponse\x12J\n" +
 	"\vSetSettings\x12\x1c.score.v1.SetSettingsRequest\x1a\x1d.score.v1.SetSettingsResponse\x12P\n" +
 	"\rSwitchMetrics\x12\x1e.score.v1.SwitchMetricsRequest\x1a\x1f.score.v1.SwitchMetricsResponse\x12D\n" +
@@ -5403,205 +5879,221 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 	return file_score_v1_user_proto_rawDescData
 }
 
-var file_score_v1_user_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
+var file_score_v1_user_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 82)
 var file_score_v1_user_proto_goTypes = []any{
-	(Role)(0),                           // 0: score.v1.Role
-	(*SubmitRequest)(nil),               // 1: score.v1.SubmitRequest
-	(*SubmitResponse)(nil),              // 2: score.v1.SubmitResponse
-	(*AttachRequest)(nil),               // 3: score.v1.AttachRequest
-	(*ConfirmOutputRequest)(nil),        // 4: score.v1.ConfirmOutputRequest
-	(*ConfirmOutputResponse)(nil),       // 5: score.v1.ConfirmOutputResponse
-	(*OutputMark)(nil),                  // 6: score.v1.OutputMark
-	(*Stdin)(nil),                       // 7: score.v1.Stdin
-	(*AttachEvent)(nil),                 // 8: score.v1.AttachEvent
-	(*Output)(nil),                      // 9: score.v1.Output
-	(*RankState)(nil),                   // 10: score.v1.RankState
-	(*ListJobsRequest)(nil),             // 11: score.v1.ListJobsRequest
-	(*ListJobsResponse)(nil),            // 12: score.v1.ListJobsResponse
-	(*GetJobRequest)(nil),               // 13: score.v1.GetJobRequest
-	(*GetJobResponse)(nil),              // 14: score.v1.GetJobResponse
-	(*NodeShare)(nil),                   // 15: score.v1.NodeShare
-	(*ExplainJobRequest)(nil),           // 16: score.v1.ExplainJobRequest
-	(*ExplainJobResponse)(nil),          // 17: score.v1.ExplainJobResponse
-	(*CancelJobRequest)(nil),            // 18: score.v1.CancelJobRequest
-	(*CancelJobResponse)(nil),           // 19: score.v1.CancelJobResponse
-	(*SignalJobRequest)(nil),            // 20: score.v1.SignalJobRequest
-	(*SignalJobResponse)(nil),           // 21: score.v1.SignalJobResponse
-	(*WaitJobRequest)(nil),              // 22: score.v1.WaitJobRequest
-	(*WaitJobResponse)(nil),             // 23: score.v1.WaitJobResponse
-	(*ChannelState)(nil),                // 24: score.v1.ChannelState
-	(*PortCounts)(nil),                  // 25: score.v1.PortCounts
-	(*ChannelPeer)(nil),                 // 26: score.v1.ChannelPeer
-	(*ListChannelsRequest)(nil),         // 27: score.v1.ListChannelsRequest
-	(*ListChannelsResponse)(nil),        // 28: score.v1.ListChannelsResponse
-	(*DumpJobRequest)(nil),              // 29: score.v1.DumpJobRequest
-	(*DumpPart)(nil),                    // 30: score.v1.DumpPart
-	(*DumpHead)(nil),                    // 31: score.v1.DumpHead
-	(*Node)(nil),                        // 32: score.v1.Node
-	(*ListNodesRequest)(nil),            // 33: score.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),           // 34: score.v1.ListNodesResponse
-	(*Settings)(nil),                    // 35: score.v1.Settings
-	(*GetSettingsRequest)(nil),          // 36: score.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),         // 37: score.v1.GetSettingsResponse
-	(*SetSettingsRequest)(nil),          // 38: score.v1.SetSettingsRequest
-	(*SetSettingsResponse)(nil),         // 39: score.v1.SetSettingsResponse
-	(*StepTimes)(nil),                   // 40: score.v1.StepTimes
-	(*Flushes)(nil),                     // 41: score.v1.Flushes
-	(*SwitchMetricsRequest)(nil),        // 42: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 43: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 44: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 45: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 46: score.v1.GetMatrixResponse
-	(*GetTopRequest)(nil),               // 47: score.v1.GetTopRequest
-	(*GetTopResponse)(nil),              // 48: score.v1.GetTopResponse
-	(*TopJob)(nil),                      // 49: score.v1.TopJob
-	(*GetVersionRequest)(nil),           // 50: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 51: score.v1.GetVersionResponse
-	(*CreateTokenRequest)(nil),          // 52: score.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),         // 53: score.v1.CreateTokenResponse
-	(*JoinToken)(nil),                   // 54: score.v1.JoinToken
-	(*ListTokensRequest)(nil),           // 55: score.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 56: score.v1.ListTokensResponse
-	(*RemoveTokenRequest)(nil),          // 57: score.v1.RemoveTokenRequest
-	(*RemoveTokenResponse)(nil),         // 58: score.v1.RemoveTokenResponse
-	(*DaemonCertificate)(nil),           // 59: score.v1.DaemonCertificate
-	(*ListCertificatesRequest)(nil),     // 60: score.v1.ListCertificatesRequest
-	(*ListCertificatesResponse)(nil),    // 61: score.v1.ListCertificatesResponse
-	(*RevokeCertificatesRequest)(nil),   // 62: score.v1.RevokeCertificatesRequest
-	(*RevokeCertificatesResponse)(nil),  // 63: score.v1.RevokeCertificatesResponse
-	(*UserLimits)(nil),                  // 64: score.v1.UserLimits
-	(*User)(nil),                        // 65: score.v1.User
-	(*ListUsersRequest)(nil),            // 66: score.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),           // 67: score.v1.ListUsersResponse
-	(*SetUserRequest)(nil),              // 68: score.v1.SetUserRequest
-	(*SetUserResponse)(nil),             // 69: score.v1.SetUserResponse
-	(*GetHistoryRequest)(nil),           // 70: score.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil),          // 71: score.v1.GetHistoryResponse
-	(*AttachRequest_Open)(nil),          // 72: score.v1.AttachRequest.Open
-	(*AttachEvent_StateChange)(nil),     // 73: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 74: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 75: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 76: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 77: score.v1.JobSpec
-	(*Verdict)(nil),                     // 78: score.v1.Verdict
-	(*Job)(nil),                         // 79: score.v1.Job
-	(*Usage)(nil),                       // 80: score.v1.Usage
-	(JobState)(0),                       // 81: score.v1.JobState
-	(*NodePlace)(nil),                   // 82: score.v1.NodePlace
+	(NodeState)(0),                      // 0: score.v1.NodeState
+	(Role)(0),                           // 1: score.v1.Role
+	(*SubmitRequest)(nil),               // 2: score.v1.SubmitRequest
+	(*SubmitResponse)(nil),              // 3: score.v1.SubmitResponse
+	(*AttachRequest)(nil),               // 4: score.v1.AttachRequest
+	(*ConfirmOutputRequest)(nil),        // 5: score.v1.ConfirmOutputRequest
+	(*ConfirmOutputResponse)(nil),       // 6: score.v1.ConfirmOutputResponse
+	(*OutputMark)(nil),                  // 7: score.v1.OutputMark
+	(*Stdin)(nil),                       // 8: score.v1.Stdin
+	(*AttachEvent)(nil),                 // 9: score.v1.AttachEvent
+	(*Output)(nil),                      // 10: score.v1.Output
+	(*RankState)(nil),                   // 11: score.v1.RankState
+	(*ListJobsRequest)(nil),             // 12: score.v1.ListJobsRequest
+	(*ListJobsResponse)(nil),            // 13: score.v1.ListJobsResponse
+	(*GetJobRequest)(nil),               // 14: score.v1.GetJobRequest
+	(*GetJobResponse)(nil),              // 15: score.v1.GetJobResponse
+	(*NodeShare)(nil),                   // 16: score.v1.NodeShare
+	(*ExplainJobRequest)(nil),           // 17: score.v1.ExplainJobRequest
+	(*ExplainJobResponse)(nil),          // 18: score.v1.ExplainJobResponse
+	(*CancelJobRequest)(nil),            // 19: score.v1.CancelJobRequest
+	(*CancelJobResponse)(nil),           // 20: score.v1.CancelJobResponse
+	(*SignalJobRequest)(nil),            // 21: score.v1.SignalJobRequest
+	(*SignalJobResponse)(nil),           // 22: score.v1.SignalJobResponse
+	(*WaitJobRequest)(nil),              // 23: score.v1.WaitJobRequest
+	(*WaitJobResponse)(nil),             // 24: score.v1.WaitJobResponse
+	(*ChannelState)(nil),                // 25: score.v1.ChannelState
+	(*PortCounts)(nil),                  // 26: score.v1.PortCounts
+	(*ChannelPeer)(nil),                 // 27: score.v1.ChannelPeer
+	(*ListChannelsRequest)(nil),         // 28: score.v1.ListChannelsRequest
+	(*ListChannelsResponse)(nil),        // 29: score.v1.ListChannelsResponse
+	(*DumpJobRequest)(nil),              // 30: score.v1.DumpJobRequest
+	(*DumpPart)(nil),                    // 31: score.v1.DumpPart
+	(*DumpHead)(nil),                    // 32: score.v1.DumpHead
+	(*Node)(nil),                        // 33: score.v1.Node
+	(*DrainNodeRequest)(nil),            // 34: score.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),           // 35: score.v1.DrainNodeResponse
+	(*ResumeNodeRequest)(nil),           // 36: score.v1.ResumeNodeRequest
+	(*ResumeNodeResponse)(nil),          // 37: score.v1.ResumeNodeResponse
+	(*RemoveNodeRequest)(nil),           // 38: score.v1.RemoveNodeRequest
+	(*RemoveNodeResponse)(nil),          // 39: score.v1.RemoveNodeResponse
+	(*ListNodesRequest)(nil),            // 40: score.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),           // 41: score.v1.ListNodesResponse
+	(*Settings)(nil),                    // 42: score.v1.Settings
+	(*GetSettingsRequest)(nil),          // 43: score.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),         // 44: score.v1.GetSettingsResponse
+	(*SetSettingsRequest)(nil),          // 45: score.v1.SetSettingsRequest
+	(*SetSettingsResponse)(nil),         // 46: score.v1.SetSettingsResponse
+	(*StepTimes)(nil),                   // 47: score.v1.StepTimes
+	(*Flushes)(nil),                     // 48: score.v1.Flushes
+	(*SwitchMetricsRequest)(nil),        // 49: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 50: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 51: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 52: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 53: score.v1.GetMatrixResponse
+	(*GetTopRequest)(nil),               // 54: score.v1.GetTopRequest
+	(*GetTopResponse)(nil),              // 55: score.v1.GetTopResponse
+	(*TopJob)(nil),                      // 56: score.v1.TopJob
+	(*GetVersionRequest)(nil),           // 57: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 58: score.v1.GetVersionResponse
+	(*CreateTokenRequest)(nil),          // 59: score.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),         // 60: score.v1.CreateTokenResponse
+	(*JoinToken)(nil),                   // 61: score.v1.JoinToken
+	(*ListTokensRequest)(nil),           // 62: score.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 63: score.v1.ListTokensResponse
+	(*RemoveTokenRequest)(nil),          // 64: score.v1.RemoveTokenRequest
+	(*RemoveTokenResponse)(nil),         // 65: score.v1.RemoveTokenResponse
+	(*DaemonCertificate)(nil),           // 66: score.v1.DaemonCertificate
+	(*ListCertificatesRequest)(nil),     // 67: score.v1.ListCertificatesRequest
+	(*ListCertificatesResponse)(nil),    // 68: score.v1.ListCertificatesResponse
+	(*RevokeCertificatesRequest)(nil),   // 69: score.v1.RevokeCertificatesRequest
+	(*RevokeCertificatesResponse)(nil),  // 70: score.v1.RevokeCertificatesResponse
+	(*UserLimits)(nil),                  // 71: score.v1.UserLimits
+	(*User)(nil),                        // 72: score.v1.User
+	(*ListUsersRequest)(nil),            // 73: score.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),           // 74: score.v1.ListUsersResponse
+	(*SetUserRequest)(nil),              // 75: score.v1.SetUserRequest
+	(*SetUserResponse)(nil),             // 76: score.v1.SetUserResponse
+	(*GetHistoryRequest)(nil),           // 77: score.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),          // 78: score.v1.GetHistoryResponse
+	(*AttachRequest_Open)(nil),          // 79: score.v1.AttachRequest.Open
+	(*AttachEvent_StateChange)(nil),     // 80: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 81: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 82: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 83: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 84: score.v1.JobSpec
+	(*Verdict)(nil),                     // 85: score.v1.Verdict
+	(*Job)(nil),                         // 86: score.v1.Job
+	(*Usage)(nil),                       // 87: score.v1.Usage
+	(JobState)(0),                       // 88: score.v1.JobState
+	(*NodePlace)(nil),                   // 89: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	77, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	72, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
-	7,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
-	6,  // 3: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	73, // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
-	9,  // 5: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	74, // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	78, // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	6,  // 8: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	79, // 9: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	79, // 10: score.v1.GetJobResponse.job:type_name -> score.v1.Job
-	10, // 11: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	15, // 12: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	80, // 13: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	40, // 14: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	40, // 15: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	41, // 16: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	79, // 17: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	25, // 18: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	26, // 19: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	24, // 20: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	31, // 21: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
-	32, // 22: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	35, // 23: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	35, // 24: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	35, // 25: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	75, // 26: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	40, // 27: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	40, // 28: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	76, // 29: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	44, // 30: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	46, // 31: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	49, // 32: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	40, // 33: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	40, // 34: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	81, // 35: score.v1.TopJob.state:type_name -> score.v1.JobState
-	80, // 36: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	40, // 37: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	40, // 38: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	54, // 39: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	54, // 40: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	59, // 41: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
-	0,  // 42: score.v1.User.role:type_name -> score.v1.Role
-	64, // 43: score.v1.User.limits:type_name -> score.v1.UserLimits
-	65, // 44: score.v1.ListUsersResponse.users:type_name -> score.v1.User
-	65, // 45: score.v1.SetUserRequest.values:type_name -> score.v1.User
-	65, // 46: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	79, // 47: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
-	6,  // 48: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	81, // 49: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	82, // 50: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	10, // 51: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	40, // 52: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	41, // 53: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	1,  // 54: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	3,  // 55: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	4,  // 56: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	11, // 57: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	13, // 58: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	16, // 59: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	18, // 60: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	20, // 61: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	22, // 62: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	27, // 63: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	29, // 64: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	70, // 65: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	33, // 66: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	36, // 67: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	38, // 68: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	42, // 69: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	45, // 70: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	47, // 71: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	50, // 72: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	52, // 73: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	55, // 74: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	57, // 75: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	60, // 76: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	62, // 77: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	66, // 78: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	68, // 79: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	2,  // 80: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	8,  // 81: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	5,  // 82: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	12, // 83: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	14, // 84: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	17, // 85: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	19, // 86: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	21, // 87: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	23, // 88: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	28, // 89: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	30, // 90: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	71, // 91: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	34, // 92: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	37, // 93: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	39, // 94: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	43, // 95: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	46, // 96: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	48, // 97: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	51, // 98: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	53, // 99: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	56, // 100: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	58, // 101: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	61, // 102: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	63, // 103: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	67, // 104: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	69, // 105: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	80, // [80:106] is the sub-list for method output_type
-	54, // [54:80] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	84, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	79, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	8,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
+	7,  // 3: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
+	80, // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	10, // 5: score.v1.AttachEvent.output:type_name -> score.v1.Output
+	81, // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	85, // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	7,  // 8: score.v1.Output.mark:type_name -> score.v1.OutputMark
+	86, // 9: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	86, // 10: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	11, // 11: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
+	16, // 12: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
+	87, // 13: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	47, // 14: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	47, // 15: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	48, // 16: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	86, // 17: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	26, // 18: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	27, // 19: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	25, // 20: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	32, // 21: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	0,  // 22: score.v1.Node.state:type_name -> score.v1.NodeState
+	33, // 23: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
+	33, // 24: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
+	33, // 25: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	42, // 26: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	42, // 27: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	42, // 28: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	82, // 29: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	47, // 30: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	47, // 31: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	83, // 32: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	51, // 33: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	53, // 34: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	56, // 35: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	47, // 36: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	47, // 37: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	88, // 38: score.v1.TopJob.state:type_name -> score.v1.JobState
+	87, // 39: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	47, // 40: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	47, // 41: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	61, // 42: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	61, // 43: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	66, // 44: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	1,  // 45: score.v1.User.role:type_name -> score.v1.Role
+	71, // 46: score.v1.User.limits:type_name -> score.v1.UserLimits
+	72, // 47: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	72, // 48: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	72, // 49: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	86, // 50: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	7,  // 51: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	88, // 52: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	89, // 53: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	11, // 54: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	47, // 55: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	48, // 56: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	2,  // 57: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	4,  // 58: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	5,  // 59: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	12, // 60: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	14, // 61: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	17, // 62: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	19, // 63: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	21, // 64: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	23, // 65: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	28, // 66: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	30, // 67: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	77, // 68: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	40, // 69: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	34, // 70: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	36, // 71: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	38, // 72: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	43, // 73: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	45, // 74: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	49, // 75: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	52, // 76: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	54, // 77: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	57, // 78: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	59, // 79: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	62, // 80: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	64, // 81: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	67, // 82: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	69, // 83: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	73, // 84: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	75, // 85: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	3,  // 86: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	9,  // 87: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	6,  // 88: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	13, // 89: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	15, // 90: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	18, // 91: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	20, // 92: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	22, // 93: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	24, // 94: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	29, // 95: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	31, // 96: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	78, // 97: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	41, // 98: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	35, // 99: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	37, // 100: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	39, // 101: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	44, // 102: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	46, // 103: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	50, // 104: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	53, // 105: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	55, // 106: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	58, // 107: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	60, // 108: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	63, // 109: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	65, // 110: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	68, // 111: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	70, // 112: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	74, // 113: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	76, // 114: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	86, // [86:115] is the sub-list for method output_type
+	57, // [57:86] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -5629,14 +6121,14 @@ func file_score_v1_user_proto_init() {
 		(*DumpPart_Data)(nil),
 		(*DumpPart_Trouble)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[34].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[40].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   76,
+			NumEnums:      2,
+			NumMessages:   82,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

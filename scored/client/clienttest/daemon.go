@@ -36,7 +36,13 @@ type Daemon struct {
 
 	History func(*scorev1.GetHistoryRequest) (*scorev1.GetHistoryResponse, error)
 
-	Nodes    func() []*scorev1.Node
+	// Nodes are told as of the instant Now of the cluster's clock.
+	Nodes      func() []*scorev1.Node
+	Now        int64
+	DrainNode  func(*scorev1.DrainNodeRequest) (*scorev1.Node, error)
+	ResumeNode func(name string) error
+	RemoveNode func(name string) (revoked uint32, err error)
+
 	Users    func(name string) ([]*scorev1.User, error)
 	SetUser  func(*scorev1.SetUserRequest) error
 	Settings func() *scorev1.Settings
@@ -228,7 +234,30 @@ func (n nodes) ListNodes(ctx context.Context, r *connect.Request[scorev1.ListNod
 	if n.daemon.Nodes == nil {
 		return n.UnimplementedClusterServiceHandler.ListNodes(ctx, r)
 	}
-	return reply(&scorev1.ListNodesResponse{Nodes: n.daemon.Nodes()}, nil)
+	return reply(&scorev1.ListNodesResponse{Nodes: n.daemon.Nodes(), NowNanos: n.daemon.Now}, nil)
+}
+
+func (n nodes) DrainNode(ctx context.Context, r *connect.Request[scorev1.DrainNodeRequest]) (*connect.Response[scorev1.DrainNodeResponse], error) {
+	if n.daemon.DrainNode == nil {
+		return n.UnimplementedClusterServiceHandler.DrainNode(ctx, r)
+	}
+	node, err := n.daemon.DrainNode(r.Msg)
+	return reply(&scorev1.DrainNodeResponse{Node: node}, err)
+}
+
+func (n nodes) ResumeNode(ctx context.Context, r *connect.Request[scorev1.ResumeNodeRequest]) (*connect.Response[scorev1.ResumeNodeResponse], error) {
+	if n.daemon.ResumeNode == nil {
+		return n.UnimplementedClusterServiceHandler.ResumeNode(ctx, r)
+	}
+	return reply(&scorev1.ResumeNodeResponse{}, n.daemon.ResumeNode(r.Msg.GetNode()))
+}
+
+func (n nodes) RemoveNode(ctx context.Context, r *connect.Request[scorev1.RemoveNodeRequest]) (*connect.Response[scorev1.RemoveNodeResponse], error) {
+	if n.daemon.RemoveNode == nil {
+		return n.UnimplementedClusterServiceHandler.RemoveNode(ctx, r)
+	}
+	revoked, err := n.daemon.RemoveNode(r.Msg.GetNode())
+	return reply(&scorev1.RemoveNodeResponse{Revoked: revoked}, err)
 }
 
 func (n nodes) ListUsers(ctx context.Context, r *connect.Request[scorev1.ListUsersRequest]) (*connect.Response[scorev1.ListUsersResponse], error) {

@@ -163,6 +163,7 @@ type Command struct {
 	//	*Command_RevokeCertificates
 	//	*Command_SetUser
 	//	*Command_Charge
+	//	*Command_DrainNode
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -367,6 +368,15 @@ func (x *Command) GetCharge() *Charge {
 	return nil
 }
 
+func (x *Command) GetDrainNode() *DrainNode {
+	if x != nil {
+		if x, ok := x.Command.(*Command_DrainNode); ok {
+			return x.DrainNode
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -443,6 +453,10 @@ type Command_Charge struct {
 	Charge *Charge `protobuf:"bytes,32,opt,name=charge,proto3,oneof"`
 }
 
+type Command_DrainNode struct {
+	DrainNode *DrainNode `protobuf:"bytes,60,opt,name=drain_node,json=drainNode,proto3,oneof"`
+}
+
 func (*Command_RegisterNode) isCommand_Command() {}
 
 func (*Command_NodeGone) isCommand_Command() {}
@@ -478,6 +492,8 @@ func (*Command_RevokeCertificates) isCommand_Command() {}
 func (*Command_SetUser) isCommand_Command() {}
 
 func (*Command_Charge) isCommand_Command() {}
+
+func (*Command_DrainNode) isCommand_Command() {}
 
 // RegisterNode adds a node, or replaces what was known of it.
 type RegisterNode struct {
@@ -569,6 +585,127 @@ func (x *NodeGone) GetNode() string {
 	return ""
 }
 
+// DrainNode says that a node takes no new jobs, or, without a drain, that it does again.
+type DrainNode struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Drain         *Drain                 `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainNode) Reset() {
+	*x = DrainNode{}
+	mi := &file_state_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainNode) ProtoMessage() {}
+
+func (x *DrainNode) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainNode.ProtoReflect.Descriptor instead.
+func (*DrainNode) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *DrainNode) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *DrainNode) GetDrain() *Drain {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
+type Drain struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`                                    // user
+	SinceNanos    int64                  `protobuf:"varint,3,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"` // of the entry, when it is applied
+	Requeue       bool                   `protobuf:"varint,4,opt,name=requeue,proto3" json:"requeue,omitempty"`                         // jobs that may be started again are
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Drain) Reset() {
+	*x = Drain{}
+	mi := &file_state_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Drain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Drain) ProtoMessage() {}
+
+func (x *Drain) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Drain.ProtoReflect.Descriptor instead.
+func (*Drain) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Drain) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Drain) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Drain) GetSinceNanos() int64 {
+	if x != nil {
+		return x.SinceNanos
+	}
+	return 0
+}
+
+func (x *Drain) GetRequeue() bool {
+	if x != nil {
+		return x.Requeue
+	}
+	return false
+}
+
 // Submit puts a job into the queue. Its id must be the next one.
 type Submit struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -586,7 +723,7 @@ type Submit struct {
 
 func (x *Submit) Reset() {
 	*x = Submit{}
-	mi := &file_state_proto_msgTypes[4]
+	mi := &file_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +735,7 @@ func (x *Submit) String() string {
 func (*Submit) ProtoMessage() {}
 
 func (x *Submit) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[4]
+	mi := &file_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +748,7 @@ func (x *Submit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submit.ProtoReflect.Descriptor instead.
 func (*Submit) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{4}
+	return file_state_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Submit) GetJobId() uint64 {
@@ -669,7 +806,7 @@ type Allocate struct {
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_state_proto_msgTypes[5]
+	mi := &file_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -681,7 +818,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[5]
+	mi := &file_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -694,7 +831,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{5}
+	return file_state_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Allocate) GetJobId() uint64 {
@@ -736,7 +873,7 @@ type MoveRow struct {
 
 func (x *MoveRow) Reset() {
 	*x = MoveRow{}
-	mi := &file_state_proto_msgTypes[6]
+	mi := &file_state_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +885,7 @@ func (x *MoveRow) String() string {
 func (*MoveRow) ProtoMessage() {}
 
 func (x *MoveRow) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[6]
+	mi := &file_state_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +898,7 @@ func (x *MoveRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveRow.ProtoReflect.Descriptor instead.
 func (*MoveRow) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{6}
+	return file_state_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MoveRow) GetJobId() uint64 {
@@ -778,17 +915,19 @@ func (x *MoveRow) GetRow() int32 {
 	return 0
 }
 
-// Requeue takes the places of a job of which nothing has run.
+// Requeue takes the places of a job, of which no process is left.
 type Requeue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Restart       bool                   `protobuf:"varint,60,opt,name=restart,proto3" json:"restart,omitempty"` // its ranks may have run: it is begun anew
+	Usage         *scorev1.Usage         `protobuf:"bytes,61,opt,name=usage,proto3" json:"usage,omitempty"`      // of all its attempts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Requeue) Reset() {
 	*x = Requeue{}
-	mi := &file_state_proto_msgTypes[7]
+	mi := &file_state_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +939,7 @@ func (x *Requeue) String() string {
 func (*Requeue) ProtoMessage() {}
 
 func (x *Requeue) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[7]
+	mi := &file_state_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +952,7 @@ func (x *Requeue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requeue.ProtoReflect.Descriptor instead.
 func (*Requeue) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{7}
+	return file_state_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Requeue) GetJobId() uint64 {
@@ -821,6 +960,20 @@ func (x *Requeue) GetJobId() uint64 {
 		return x.JobId
 	}
 	return 0
+}
+
+func (x *Requeue) GetRestart() bool {
+	if x != nil {
+		return x.Restart
+	}
+	return false
+}
+
+func (x *Requeue) GetUsage() *scorev1.Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
 }
 
 // MarkRunning tells that a job has entered the rotation plan.
@@ -834,7 +987,7 @@ type MarkRunning struct {
 
 func (x *MarkRunning) Reset() {
 	*x = MarkRunning{}
-	mi := &file_state_proto_msgTypes[8]
+	mi := &file_state_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -846,7 +999,7 @@ func (x *MarkRunning) String() string {
 func (*MarkRunning) ProtoMessage() {}
 
 func (x *MarkRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[8]
+	mi := &file_state_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -859,7 +1012,7 @@ func (x *MarkRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkRunning.ProtoReflect.Descriptor instead.
 func (*MarkRunning) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{8}
+	return file_state_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *MarkRunning) GetJobId() uint64 {
@@ -889,7 +1042,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_state_proto_msgTypes[9]
+	mi := &file_state_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1054,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[9]
+	mi := &file_state_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1067,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{9}
+	return file_state_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *End) GetJobId() uint64 {
@@ -954,7 +1107,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_state_proto_msgTypes[10]
+	mi := &file_state_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -966,7 +1119,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[10]
+	mi := &file_state_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -979,7 +1132,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{10}
+	return file_state_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SetSettings) GetSettings() *scorev1.Settings {
@@ -1002,7 +1155,7 @@ type PublishName struct {
 
 func (x *PublishName) Reset() {
 	*x = PublishName{}
-	mi := &file_state_proto_msgTypes[11]
+	mi := &file_state_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1167,7 @@ func (x *PublishName) String() string {
 func (*PublishName) ProtoMessage() {}
 
 func (x *PublishName) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[11]
+	mi := &file_state_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1180,7 @@ func (x *PublishName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishName.ProtoReflect.Descriptor instead.
 func (*PublishName) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{11}
+	return file_state_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PublishName) GetJobId() uint64 {
@@ -1068,7 +1221,7 @@ type UnpublishName struct {
 
 func (x *UnpublishName) Reset() {
 	*x = UnpublishName{}
-	mi := &file_state_proto_msgTypes[12]
+	mi := &file_state_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1080,7 +1233,7 @@ func (x *UnpublishName) String() string {
 func (*UnpublishName) ProtoMessage() {}
 
 func (x *UnpublishName) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[12]
+	mi := &file_state_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1093,7 +1246,7 @@ func (x *UnpublishName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpublishName.ProtoReflect.Descriptor instead.
 func (*UnpublishName) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{12}
+	return file_state_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UnpublishName) GetJobId() uint64 {
@@ -1120,7 +1273,7 @@ type AddToken struct {
 
 func (x *AddToken) Reset() {
 	*x = AddToken{}
-	mi := &file_state_proto_msgTypes[13]
+	mi := &file_state_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1285,7 @@ func (x *AddToken) String() string {
 func (*AddToken) ProtoMessage() {}
 
 func (x *AddToken) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[13]
+	mi := &file_state_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1298,7 @@ func (x *AddToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToken.ProtoReflect.Descriptor instead.
 func (*AddToken) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{13}
+	return file_state_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AddToken) GetToken() *Token {
@@ -1164,7 +1317,7 @@ type RemoveToken struct {
 
 func (x *RemoveToken) Reset() {
 	*x = RemoveToken{}
-	mi := &file_state_proto_msgTypes[14]
+	mi := &file_state_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1329,7 @@ func (x *RemoveToken) String() string {
 func (*RemoveToken) ProtoMessage() {}
 
 func (x *RemoveToken) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[14]
+	mi := &file_state_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1342,7 @@ func (x *RemoveToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveToken.ProtoReflect.Descriptor instead.
 func (*RemoveToken) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{14}
+	return file_state_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RemoveToken) GetId() string {
@@ -1210,7 +1363,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_state_proto_msgTypes[15]
+	mi := &file_state_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1375,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[15]
+	mi := &file_state_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1388,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{15}
+	return file_state_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Admit) GetTokenId() string {
@@ -1262,7 +1415,7 @@ type RenewCertificate struct {
 
 func (x *RenewCertificate) Reset() {
 	*x = RenewCertificate{}
-	mi := &file_state_proto_msgTypes[16]
+	mi := &file_state_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1274,7 +1427,7 @@ func (x *RenewCertificate) String() string {
 func (*RenewCertificate) ProtoMessage() {}
 
 func (x *RenewCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[16]
+	mi := &file_state_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +1440,7 @@ func (x *RenewCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewCertificate.ProtoReflect.Descriptor instead.
 func (*RenewCertificate) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{16}
+	return file_state_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RenewCertificate) GetCertificate() *Certificate {
@@ -1308,7 +1461,7 @@ type RevokeCertificates struct {
 
 func (x *RevokeCertificates) Reset() {
 	*x = RevokeCertificates{}
-	mi := &file_state_proto_msgTypes[17]
+	mi := &file_state_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1473,7 @@ func (x *RevokeCertificates) String() string {
 func (*RevokeCertificates) ProtoMessage() {}
 
 func (x *RevokeCertificates) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[17]
+	mi := &file_state_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1486,7 @@ func (x *RevokeCertificates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificates.ProtoReflect.Descriptor instead.
 func (*RevokeCertificates) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{17}
+	return file_state_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RevokeCertificates) GetRole() string {
@@ -1363,7 +1516,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_state_proto_msgTypes[18]
+	mi := &file_state_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1375,7 +1528,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[18]
+	mi := &file_state_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1388,7 +1541,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{18}
+	return file_state_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Token) GetId() string {
@@ -1439,7 +1592,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_state_proto_msgTypes[19]
+	mi := &file_state_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1451,7 +1604,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[19]
+	mi := &file_state_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1464,7 +1617,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{19}
+	return file_state_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Certificate) GetSerial() []byte {
@@ -1516,7 +1669,7 @@ type SetUser struct {
 
 func (x *SetUser) Reset() {
 	*x = SetUser{}
-	mi := &file_state_proto_msgTypes[20]
+	mi := &file_state_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1681,7 @@ func (x *SetUser) String() string {
 func (*SetUser) ProtoMessage() {}
 
 func (x *SetUser) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[20]
+	mi := &file_state_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1694,7 @@ func (x *SetUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUser.ProtoReflect.Descriptor instead.
 func (*SetUser) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{20}
+	return file_state_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SetUser) GetUid() uint32 {
@@ -1590,7 +1743,7 @@ type Charge struct {
 
 func (x *Charge) Reset() {
 	*x = Charge{}
-	mi := &file_state_proto_msgTypes[21]
+	mi := &file_state_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +1755,7 @@ func (x *Charge) String() string {
 func (*Charge) ProtoMessage() {}
 
 func (x *Charge) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[21]
+	mi := &file_state_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +1768,7 @@ func (x *Charge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Charge.ProtoReflect.Descriptor instead.
 func (*Charge) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{21}
+	return file_state_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Charge) GetJobs() []*JobUsage {
@@ -1635,7 +1788,7 @@ type JobUsage struct {
 
 func (x *JobUsage) Reset() {
 	*x = JobUsage{}
-	mi := &file_state_proto_msgTypes[22]
+	mi := &file_state_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1800,7 @@ func (x *JobUsage) String() string {
 func (*JobUsage) ProtoMessage() {}
 
 func (x *JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[22]
+	mi := &file_state_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1813,7 @@ func (x *JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobUsage.ProtoReflect.Descriptor instead.
 func (*JobUsage) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{22}
+	return file_state_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *JobUsage) GetJobId() uint64 {
@@ -1688,13 +1841,14 @@ type Node struct {
 	Notes         []string               `protobuf:"bytes,7,rep,name=notes,proto3" json:"notes,omitempty"`
 	SharesCpus    bool                   `protobuf:"varint,8,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"`
 	Channels      uint32                 `protobuf:"varint,9,opt,name=channels,proto3" json:"channels,omitempty"`
+	Drain         *Drain                 `protobuf:"bytes,60,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_state_proto_msgTypes[23]
+	mi := &file_state_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1706,7 +1860,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[23]
+	mi := &file_state_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1719,7 +1873,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{23}
+	return file_state_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Node) GetName() string {
@@ -1785,6 +1939,13 @@ func (x *Node) GetChannels() uint32 {
 	return 0
 }
 
+func (x *Node) GetDrain() *Drain {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
 type Place struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
@@ -1796,7 +1957,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_state_proto_msgTypes[24]
+	mi := &file_state_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1808,7 +1969,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[24]
+	mi := &file_state_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1821,7 +1982,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{24}
+	return file_state_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Place) GetNode() string {
@@ -1855,7 +2016,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_state_proto_msgTypes[25]
+	mi := &file_state_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +2028,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[25]
+	mi := &file_state_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +2041,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{25}
+	return file_state_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Pair) GetKey() string {
@@ -1919,13 +2080,15 @@ type Job struct {
 	HeldCpus           uint32                 `protobuf:"varint,31,opt,name=held_cpus,json=heldCpus,proto3" json:"held_cpus,omitempty"`                   // for which its user is charged
 	AllocatedNanos     int64                  `protobuf:"varint,50,opt,name=allocated_nanos,json=allocatedNanos,proto3" json:"allocated_nanos,omitempty"` // when it was given its places; 0: it has none
 	Start              *scorev1.StartTrace    `protobuf:"bytes,51,opt,name=start,proto3" json:"start,omitempty"`                                          // when it is done
+	Restarts           uint32                 `protobuf:"varint,60,opt,name=restarts,proto3" json:"restarts,omitempty"`                                   // how often it was begun anew after its ranks may have run
+	Earlier            *scorev1.Usage         `protobuf:"bytes,61,opt,name=earlier,proto3" json:"earlier,omitempty"`                                      // what the attempts before this one have used
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_state_proto_msgTypes[26]
+	mi := &file_state_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2100,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[26]
+	mi := &file_state_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2113,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{26}
+	return file_state_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Job) GetId() uint64 {
@@ -2093,6 +2256,20 @@ func (x *Job) GetStart() *scorev1.StartTrace {
 	return nil
 }
 
+func (x *Job) GetRestarts() uint32 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
+func (x *Job) GetEarlier() *scorev1.Usage {
+	if x != nil {
+		return x.Earlier
+	}
+	return nil
+}
+
 type Name struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uid           uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
@@ -2106,7 +2283,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_state_proto_msgTypes[27]
+	mi := &file_state_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2118,7 +2295,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[27]
+	mi := &file_state_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2131,7 +2308,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{27}
+	return file_state_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Name) GetUid() uint32 {
@@ -2188,7 +2365,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_state_proto_msgTypes[28]
+	mi := &file_state_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2377,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[28]
+	mi := &file_state_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2390,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{28}
+	return file_state_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *User) GetUid() uint32 {
@@ -2307,7 +2484,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_state_proto_msgTypes[29]
+	mi := &file_state_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2319,7 +2496,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[29]
+	mi := &file_state_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2332,7 +2509,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{29}
+	return file_state_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Snapshot) GetFormat() uint32 {
@@ -2421,7 +2598,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
 	"\n" +
 	"time_nanos\x18\x02 \x01(\x03R\ttimeNanos\x120\n" +
-	"\bcommands\x18\x03 \x03(\v2\x14.score.state.CommandR\bcommands\"\xa2\b\n" +
+	"\bcommands\x18\x03 \x03(\v2\x14.score.state.CommandR\bcommands\"\xdb\b\n" +
 	"\aCommand\x12@\n" +
 	"\rregister_node\x18\x01 \x01(\v2\x19.score.state.RegisterNodeH\x00R\fregisterNode\x124\n" +
 	"\tnode_gone\x18\x02 \x01(\v2\x15.score.state.NodeGoneH\x00R\bnodeGone\x12-\n" +
@@ -2441,12 +2618,23 @@ const file_state_proto_rawDesc = "" +
 	"\x11renew_certificate\x18\x17 \x01(\v2\x1d.score.state.RenewCertificateH\x00R\x10renewCertificate\x12R\n" +
 	"\x13revoke_certificates\x18\x18 \x01(\v2\x1f.score.state.RevokeCertificatesH\x00R\x12revokeCertificates\x121\n" +
 	"\bset_user\x18\x1f \x01(\v2\x14.score.state.SetUserH\x00R\asetUser\x12-\n" +
-	"\x06charge\x18  \x01(\v2\x13.score.state.ChargeH\x00R\x06chargeB\t\n" +
+	"\x06charge\x18  \x01(\v2\x13.score.state.ChargeH\x00R\x06charge\x127\n" +
+	"\n" +
+	"drain_node\x18< \x01(\v2\x16.score.state.DrainNodeH\x00R\tdrainNodeB\t\n" +
 	"\acommand\"5\n" +
 	"\fRegisterNode\x12%\n" +
 	"\x04node\x18\x01 \x01(\v2\x11.score.state.NodeR\x04node\"\x1e\n" +
 	"\bNodeGone\x12\x12\n" +
-	"\x04node\x18\x01 \x01(\tR\x04node\"\xeb\x01\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\"I\n" +
+	"\tDrainNode\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12(\n" +
+	"\x05drain\x18\x02 \x01(\v2\x12.score.state.DrainR\x05drain\"j\n" +
+	"\x05Drain\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x1f\n" +
+	"\vsince_nanos\x18\x03 \x01(\x03R\n" +
+	"sinceNanos\x12\x18\n" +
+	"\arequeue\x18\x04 \x01(\bR\arequeue\"\xeb\x01\n" +
 	"\x06Submit\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -2462,9 +2650,11 @@ const file_state_proto_rawDesc = "" +
 	"\x04gang\x18\x04 \x01(\x04R\x04gang\"2\n" +
 	"\aMoveRow\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x10\n" +
-	"\x03row\x18\x02 \x01(\x05R\x03row\" \n" +
+	"\x03row\x18\x02 \x01(\x05R\x03row\"a\n" +
 	"\aRequeue\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"I\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
+	"\arestart\x18< \x01(\bR\arestart\x12%\n" +
+	"\x05usage\x18= \x01(\v2\x0f.score.v1.UsageR\x05usage\"I\n" +
 	"\vMarkRunning\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12#\n" +
 	"\rstarted_nanos\x18\x02 \x01(\x03R\fstartedNanos\"\x9c\x01\n" +
@@ -2517,7 +2707,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04jobs\x18\x01 \x03(\v2\x15.score.state.JobUsageR\x04jobs\"H\n" +
 	"\bJobUsage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xf1\x01\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\x9b\x02\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -2528,14 +2718,15 @@ const file_state_proto_rawDesc = "" +
 	"\x05notes\x18\a \x03(\tR\x05notes\x12\x1f\n" +
 	"\vshares_cpus\x18\b \x01(\bR\n" +
 	"sharesCpus\x12\x1a\n" +
-	"\bchannels\x18\t \x01(\rR\bchannels\"E\n" +
+	"\bchannels\x18\t \x01(\rR\bchannels\x12(\n" +
+	"\x05drain\x18< \x01(\v2\x12.score.state.DrainR\x05drain\"E\n" +
 	"\x05Place\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
 	"\x05ranks\x18\x02 \x03(\rR\x05ranks\x12\x12\n" +
 	"\x04cpus\x18\x03 \x03(\rR\x04cpus\".\n" +
 	"\x04Pair\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xc9\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x90\x06\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -2559,7 +2750,9 @@ const file_state_proto_rawDesc = "" +
 	"\x15memory_per_node_bytes\x18\x11 \x01(\x04R\x12memoryPerNodeBytes\x12\x1b\n" +
 	"\theld_cpus\x18\x1f \x01(\rR\bheldCpus\x12'\n" +
 	"\x0fallocated_nanos\x182 \x01(\x03R\x0eallocatedNanos\x12*\n" +
-	"\x05start\x183 \x01(\v2\x14.score.v1.StartTraceR\x05start\"q\n" +
+	"\x05start\x183 \x01(\v2\x14.score.v1.StartTraceR\x05start\x12\x1a\n" +
+	"\brestarts\x18< \x01(\rR\brestarts\x12)\n" +
+	"\aearlier\x18= \x01(\v2\x0f.score.v1.UsageR\aearlier\"q\n" +
 	"\x04Name\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x12\n" +
@@ -2615,106 +2808,113 @@ func file_state_proto_rawDescGZIP() []byte {
 }
 
 var file_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_state_proto_goTypes = []any{
 	(Phase)(0),                 // 0: score.state.Phase
 	(*Entry)(nil),              // 1: score.state.Entry
 	(*Command)(nil),            // 2: score.state.Command
 	(*RegisterNode)(nil),       // 3: score.state.RegisterNode
 	(*NodeGone)(nil),           // 4: score.state.NodeGone
-	(*Submit)(nil),             // 5: score.state.Submit
-	(*Allocate)(nil),           // 6: score.state.Allocate
-	(*MoveRow)(nil),            // 7: score.state.MoveRow
-	(*Requeue)(nil),            // 8: score.state.Requeue
-	(*MarkRunning)(nil),        // 9: score.state.MarkRunning
-	(*End)(nil),                // 10: score.state.End
-	(*SetSettings)(nil),        // 11: score.state.SetSettings
-	(*PublishName)(nil),        // 12: score.state.PublishName
-	(*UnpublishName)(nil),      // 13: score.state.UnpublishName
-	(*AddToken)(nil),           // 14: score.state.AddToken
-	(*RemoveToken)(nil),        // 15: score.state.RemoveToken
-	(*Admit)(nil),              // 16: score.state.Admit
-	(*RenewCertificate)(nil),   // 17: score.state.RenewCertificate
-	(*RevokeCertificates)(nil), // 18: score.state.RevokeCertificates
-	(*Token)(nil),              // 19: score.state.Token
-	(*Certificate)(nil),        // 20: score.state.Certificate
-	(*SetUser)(nil),            // 21: score.state.SetUser
-	(*Charge)(nil),             // 22: score.state.Charge
-	(*JobUsage)(nil),           // 23: score.state.JobUsage
-	(*Node)(nil),               // 24: score.state.Node
-	(*Place)(nil),              // 25: score.state.Place
-	(*Pair)(nil),               // 26: score.state.Pair
-	(*Job)(nil),                // 27: score.state.Job
-	(*Name)(nil),               // 28: score.state.Name
-	(*User)(nil),               // 29: score.state.User
-	(*Snapshot)(nil),           // 30: score.state.Snapshot
-	(*scorev1.JobSpec)(nil),    // 31: score.v1.JobSpec
-	(*scorev1.Identity)(nil),   // 32: score.v1.Identity
-	(*scorev1.Verdict)(nil),    // 33: score.v1.Verdict
-	(*scorev1.Usage)(nil),      // 34: score.v1.Usage
-	(*scorev1.StartTrace)(nil), // 35: score.v1.StartTrace
-	(*scorev1.Settings)(nil),   // 36: score.v1.Settings
-	(scorev1.Role)(0),          // 37: score.v1.Role
-	(*scorev1.UserLimits)(nil), // 38: score.v1.UserLimits
+	(*DrainNode)(nil),          // 5: score.state.DrainNode
+	(*Drain)(nil),              // 6: score.state.Drain
+	(*Submit)(nil),             // 7: score.state.Submit
+	(*Allocate)(nil),           // 8: score.state.Allocate
+	(*MoveRow)(nil),            // 9: score.state.MoveRow
+	(*Requeue)(nil),            // 10: score.state.Requeue
+	(*MarkRunning)(nil),        // 11: score.state.MarkRunning
+	(*End)(nil),                // 12: score.state.End
+	(*SetSettings)(nil),        // 13: score.state.SetSettings
+	(*PublishName)(nil),        // 14: score.state.PublishName
+	(*UnpublishName)(nil),      // 15: score.state.UnpublishName
+	(*AddToken)(nil),           // 16: score.state.AddToken
+	(*RemoveToken)(nil),        // 17: score.state.RemoveToken
+	(*Admit)(nil),              // 18: score.state.Admit
+	(*RenewCertificate)(nil),   // 19: score.state.RenewCertificate
+	(*RevokeCertificates)(nil), // 20: score.state.RevokeCertificates
+	(*Token)(nil),              // 21: score.state.Token
+	(*Certificate)(nil),        // 22: score.state.Certificate
+	(*SetUser)(nil),            // 23: score.state.SetUser
+	(*Charge)(nil),             // 24: score.state.Charge
+	(*JobUsage)(nil),           // 25: score.state.JobUsage
+	(*Node)(nil),               // 26: score.state.Node
+	(*Place)(nil),              // 27: score.state.Place
+	(*Pair)(nil),               // 28: score.state.Pair
+	(*Job)(nil),                // 29: score.state.Job
+	(*Name)(nil),               // 30: score.state.Name
+	(*User)(nil),               // 31: score.state.User
+	(*Snapshot)(nil),           // 32: score.state.Snapshot
+	(*scorev1.JobSpec)(nil),    // 33: score.v1.JobSpec
+	(*scorev1.Identity)(nil),   // 34: score.v1.Identity
+	(*scorev1.Usage)(nil),      // 35: score.v1.Usage
+	(*scorev1.Verdict)(nil),    // 36: score.v1.Verdict
+	(*scorev1.StartTrace)(nil), // 37: score.v1.StartTrace
+	(*scorev1.Settings)(nil),   // 38: score.v1.Settings
+	(scorev1.Role)(0),          // 39: score.v1.Role
+	(*scorev1.UserLimits)(nil), // 40: score.v1.UserLimits
 }
 var file_state_proto_depIdxs = []int32{
 	2,  // 0: score.state.Entry.commands:type_name -> score.state.Command
 	3,  // 1: score.state.Command.register_node:type_name -> score.state.RegisterNode
 	4,  // 2: score.state.Command.node_gone:type_name -> score.state.NodeGone
-	5,  // 3: score.state.Command.submit:type_name -> score.state.Submit
-	6,  // 4: score.state.Command.allocate:type_name -> score.state.Allocate
-	7,  // 5: score.state.Command.move_row:type_name -> score.state.MoveRow
-	8,  // 6: score.state.Command.requeue:type_name -> score.state.Requeue
-	9,  // 7: score.state.Command.mark_running:type_name -> score.state.MarkRunning
-	10, // 8: score.state.Command.end:type_name -> score.state.End
-	11, // 9: score.state.Command.set_settings:type_name -> score.state.SetSettings
-	12, // 10: score.state.Command.publish_name:type_name -> score.state.PublishName
-	13, // 11: score.state.Command.unpublish_name:type_name -> score.state.UnpublishName
-	14, // 12: score.state.Command.add_token:type_name -> score.state.AddToken
-	15, // 13: score.state.Command.remove_token:type_name -> score.state.RemoveToken
-	16, // 14: score.state.Command.admit:type_name -> score.state.Admit
-	17, // 15: score.state.Command.renew_certificate:type_name -> score.state.RenewCertificate
-	18, // 16: score.state.Command.revoke_certificates:type_name -> score.state.RevokeCertificates
-	21, // 17: score.state.Command.set_user:type_name -> score.state.SetUser
-	22, // 18: score.state.Command.charge:type_name -> score.state.Charge
-	24, // 19: score.state.RegisterNode.node:type_name -> score.state.Node
-	31, // 20: score.state.Submit.spec:type_name -> score.v1.JobSpec
-	32, // 21: score.state.Submit.user:type_name -> score.v1.Identity
-	26, // 22: score.state.Submit.preput:type_name -> score.state.Pair
-	25, // 23: score.state.Allocate.places:type_name -> score.state.Place
-	33, // 24: score.state.End.verdict:type_name -> score.v1.Verdict
-	34, // 25: score.state.End.usage:type_name -> score.v1.Usage
-	35, // 26: score.state.End.start:type_name -> score.v1.StartTrace
-	36, // 27: score.state.SetSettings.settings:type_name -> score.v1.Settings
-	19, // 28: score.state.AddToken.token:type_name -> score.state.Token
-	20, // 29: score.state.Admit.certificate:type_name -> score.state.Certificate
-	20, // 30: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
-	37, // 31: score.state.SetUser.role:type_name -> score.v1.Role
-	38, // 32: score.state.SetUser.limits:type_name -> score.v1.UserLimits
-	23, // 33: score.state.Charge.jobs:type_name -> score.state.JobUsage
-	34, // 34: score.state.JobUsage.usage:type_name -> score.v1.Usage
-	31, // 35: score.state.Job.spec:type_name -> score.v1.JobSpec
-	32, // 36: score.state.Job.user:type_name -> score.v1.Identity
-	0,  // 37: score.state.Job.phase:type_name -> score.state.Phase
-	25, // 38: score.state.Job.places:type_name -> score.state.Place
-	33, // 39: score.state.Job.verdict:type_name -> score.v1.Verdict
-	34, // 40: score.state.Job.usage:type_name -> score.v1.Usage
-	26, // 41: score.state.Job.preput:type_name -> score.state.Pair
-	35, // 42: score.state.Job.start:type_name -> score.v1.StartTrace
-	37, // 43: score.state.User.role:type_name -> score.v1.Role
-	38, // 44: score.state.User.limits:type_name -> score.v1.UserLimits
-	36, // 45: score.state.Snapshot.settings:type_name -> score.v1.Settings
-	24, // 46: score.state.Snapshot.nodes:type_name -> score.state.Node
-	27, // 47: score.state.Snapshot.jobs:type_name -> score.state.Job
-	28, // 48: score.state.Snapshot.names:type_name -> score.state.Name
-	19, // 49: score.state.Snapshot.tokens:type_name -> score.state.Token
-	20, // 50: score.state.Snapshot.certificates:type_name -> score.state.Certificate
-	29, // 51: score.state.Snapshot.users:type_name -> score.state.User
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	7,  // 3: score.state.Command.submit:type_name -> score.state.Submit
+	8,  // 4: score.state.Command.allocate:type_name -> score.state.Allocate
+	9,  // 5: score.state.Command.move_row:type_name -> score.state.MoveRow
+	10, // 6: score.state.Command.requeue:type_name -> score.state.Requeue
+	11, // 7: score.state.Command.mark_running:type_name -> score.state.MarkRunning
+	12, // 8: score.state.Command.end:type_name -> score.state.End
+	13, // 9: score.state.Command.set_settings:type_name -> score.state.SetSettings
+	14, // 10: score.state.Command.publish_name:type_name -> score.state.PublishName
+	15, // 11: score.state.Command.unpublish_name:type_name -> score.state.UnpublishName
+	16, // 12: score.state.Command.add_token:type_name -> score.state.AddToken
+	17, // 13: score.state.Command.remove_token:type_name -> score.state.RemoveToken
+	18, // 14: score.state.Command.admit:type_name -> score.state.Admit
+	19, // 15: score.state.Command.renew_certificate:type_name -> score.state.RenewCertificate
+	20, // 16: score.state.Command.revoke_certificates:type_name -> score.state.RevokeCertificates
+	23, // 17: score.state.Command.set_user:type_name -> score.state.SetUser
+	24, // 18: score.state.Command.charge:type_name -> score.state.Charge
+	5,  // 19: score.state.Command.drain_node:type_name -> score.state.DrainNode
+	26, // 20: score.state.RegisterNode.node:type_name -> score.state.Node
+	6,  // 21: score.state.DrainNode.drain:type_name -> score.state.Drain
+	33, // 22: score.state.Submit.spec:type_name -> score.v1.JobSpec
+	34, // 23: score.state.Submit.user:type_name -> score.v1.Identity
+	28, // 24: score.state.Submit.preput:type_name -> score.state.Pair
+	27, // 25: score.state.Allocate.places:type_name -> score.state.Place
+	35, // 26: score.state.Requeue.usage:type_name -> score.v1.Usage
+	36, // 27: score.state.End.verdict:type_name -> score.v1.Verdict
+	35, // 28: score.state.End.usage:type_name -> score.v1.Usage
+	37, // 29: score.state.End.start:type_name -> score.v1.StartTrace
+	38, // 30: score.state.SetSettings.settings:type_name -> score.v1.Settings
+	21, // 31: score.state.AddToken.token:type_name -> score.state.Token
+	22, // 32: score.state.Admit.certificate:type_name -> score.state.Certificate
+	22, // 33: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
+	39, // 34: score.state.SetUser.role:type_name -> score.v1.Role
+	40, // 35: score.state.SetUser.limits:type_name -> score.v1.UserLimits
+	25, // 36: score.state.Charge.jobs:type_name -> score.state.JobUsage
+	35, // 37: score.state.JobUsage.usage:type_name -> score.v1.Usage
+	6,  // 38: score.state.Node.drain:type_name -> score.state.Drain
+	33, // 39: score.state.Job.spec:type_name -> score.v1.JobSpec
+	34, // 40: score.state.Job.user:type_name -> score.v1.Identity
+	0,  // 41: score.state.Job.phase:type_name -> score.state.Phase
+	27, // 42: score.state.Job.places:type_name -> score.state.Place
+	36, // 43: score.state.Job.verdict:type_name -> score.v1.Verdict
+	35, // 44: score.state.Job.usage:type_name -> score.v1.Usage
+	28, // 45: score.state.Job.preput:type_name -> score.state.Pair
+	37, // 46: score.state.Job.start:type_name -> score.v1.StartTrace
+	35, // 47: score.state.Job.earlier:type_name -> score.v1.Usage
+	39, // 48: score.state.User.role:type_name -> score.v1.Role
+	40, // 49: score.state.User.limits:type_name -> score.v1.UserLimits
+	38, // 50: score.state.Snapshot.settings:type_name -> score.v1.Settings
+	26, // 51: score.state.Snapshot.nodes:type_name -> score.state.Node
+	29, // 52: score.state.Snapshot.jobs:type_name -> score.state.Job
+	30, // 53: score.state.Snapshot.names:type_name -> score.state.Name
+	21, // 54: score.state.Snapshot.tokens:type_name -> score.state.Token
+	22, // 55: score.state.Snapshot.certificates:type_name -> score.state.Certificate
+	31, // 56: score.state.Snapshot.users:type_name -> score.state.User
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
@@ -2741,6 +2941,7 @@ func file_state_proto_init() {
 		(*Command_RevokeCertificates)(nil),
 		(*Command_SetUser)(nil),
 		(*Command_Charge)(nil),
+		(*Command_DrainNode)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2748,7 +2949,7 @@ func file_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   30,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

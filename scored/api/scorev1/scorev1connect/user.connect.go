@@ -66,6 +66,15 @@ const (
 	// ClusterServiceListNodesProcedure is the fully-qualified name of the ClusterService's ListNodes
 	// RPC.
 	ClusterServiceListNodesProcedure = "/score.v1.ClusterService/ListNodes"
+	// ClusterServiceDrainNodeProcedure is the fully-qualified name of the ClusterService's DrainNode
+	// RPC.
+	ClusterServiceDrainNodeProcedure = "/score.v1.ClusterService/DrainNode"
+	// ClusterServiceResumeNodeProcedure is the fully-qualified name of the ClusterService's ResumeNode
+	// RPC.
+	ClusterServiceResumeNodeProcedure = "/score.v1.ClusterService/ResumeNode"
+	// ClusterServiceRemoveNodeProcedure is the fully-qualified name of the ClusterService's RemoveNode
+	// RPC.
+	ClusterServiceRemoveNodeProcedure = "/score.v1.ClusterService/RemoveNode"
 	// ClusterServiceGetSettingsProcedure is the fully-qualified name of the ClusterService's
 	// GetSettings RPC.
 	ClusterServiceGetSettingsProcedure = "/score.v1.ClusterService/GetSettings"
@@ -482,6 +491,12 @@ func (UnimplementedJobServiceHandler) GetHistory(context.Context, *connect.Reque
 // ClusterServiceClient is a client for the score.v1.ClusterService service.
 type ClusterServiceClient interface {
 	ListNodes(context.Context, *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error)
+	// DrainNode keeps new jobs from a node.
+	DrainNode(context.Context, *connect.Request[scorev1.DrainNodeRequest]) (*connect.Response[scorev1.DrainNodeResponse], error)
+	// ResumeNode gives a drained node jobs again.
+	ResumeNode(context.Context, *connect.Request[scorev1.ResumeNodeRequest]) (*connect.Response[scorev1.ResumeNodeResponse], error)
+	// RemoveNode takes a node without jobs out of the cluster, and takes back its certificates.
+	RemoveNode(context.Context, *connect.Request[scorev1.RemoveNodeRequest]) (*connect.Response[scorev1.RemoveNodeResponse], error)
 	GetSettings(context.Context, *connect.Request[scorev1.GetSettingsRequest]) (*connect.Response[scorev1.GetSettingsResponse], error)
 	SetSettings(context.Context, *connect.Request[scorev1.SetSettingsRequest]) (*connect.Response[scorev1.SetSettingsResponse], error)
 	// SwitchMetrics tells how long the steps of the switches took.
@@ -519,6 +534,24 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			httpClient,
 			baseURL+ClusterServiceListNodesProcedure,
 			connect.WithSchema(clusterServiceMethods.ByName("ListNodes")),
+			connect.WithClientOptions(opts...),
+		),
+		drainNode: connect.NewClient[scorev1.DrainNodeRequest, scorev1.DrainNodeResponse](
+			httpClient,
+			baseURL+ClusterServiceDrainNodeProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("DrainNode")),
+			connect.WithClientOptions(opts...),
+		),
+		resumeNode: connect.NewClient[scorev1.ResumeNodeRequest, scorev1.ResumeNodeResponse](
+			httpClient,
+			baseURL+ClusterServiceResumeNodeProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("ResumeNode")),
+			connect.WithClientOptions(opts...),
+		),
+		removeNode: connect.NewClient[scorev1.RemoveNodeRequest, scorev1.RemoveNodeResponse](
+			httpClient,
+			baseURL+ClusterServiceRemoveNodeProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("RemoveNode")),
 			connect.WithClientOptions(opts...),
 		),
 		getSettings: connect.NewClient[scorev1.GetSettingsRequest, scorev1.GetSettingsResponse](
@@ -605,6 +638,9 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 // clusterServiceClient implements ClusterServiceClient.
 type clusterServiceClient struct {
 	listNodes          *connect.Client[scorev1.ListNodesRequest, scorev1.ListNodesResponse]
+	drainNode          *connect.Client[scorev1.DrainNodeRequest, scorev1.DrainNodeResponse]
+	resumeNode         *connect.Client[scorev1.ResumeNodeRequest, scorev1.ResumeNodeResponse]
+	removeNode         *connect.Client[scorev1.RemoveNodeRequest, scorev1.RemoveNodeResponse]
 	getSettings        *connect.Client[scorev1.GetSettingsRequest, scorev1.GetSettingsResponse]
 	setSettings        *connect.Client[scorev1.SetSettingsRequest, scorev1.SetSettingsResponse]
 	switchMetrics      *connect.Client[scorev1.SwitchMetricsRequest, scorev1.SwitchMetricsResponse]
@@ -623,6 +659,21 @@ type clusterServiceClient struct {
 // ListNodes calls score.v1.ClusterService.ListNodes.
 func (c *clusterServiceClient) ListNodes(ctx context.Context, req *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error) {
 	return c.listNodes.CallUnary(ctx, req)
+}
+
+// DrainNode calls score.v1.ClusterService.DrainNode.
+func (c *clusterServiceClient) DrainNode(ctx context.Context, req *connect.Request[scorev1.DrainNodeRequest]) (*connect.Response[scorev1.DrainNodeResponse], error) {
+	return c.drainNode.CallUnary(ctx, req)
+}
+
+// ResumeNode calls score.v1.ClusterService.ResumeNode.
+func (c *clusterServiceClient) ResumeNode(ctx context.Context, req *connect.Request[scorev1.ResumeNodeRequest]) (*connect.Response[scorev1.ResumeNodeResponse], error) {
+	return c.resumeNode.CallUnary(ctx, req)
+}
+
+// RemoveNode calls score.v1.ClusterService.RemoveNode.
+func (c *clusterServiceClient) RemoveNode(ctx context.Context, req *connect.Request[scorev1.RemoveNodeRequest]) (*connect.Response[scorev1.RemoveNodeResponse], error) {
+	return c.removeNode.CallUnary(ctx, req)
 }
 
 // GetSettings calls score.v1.ClusterService.GetSettings.
@@ -693,6 +744,12 @@ func (c *clusterServiceClient) SetUser(ctx context.Context, req *connect.Request
 // ClusterServiceHandler is an implementation of the score.v1.ClusterService service.
 type ClusterServiceHandler interface {
 	ListNodes(context.Context, *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error)
+	// DrainNode keeps new jobs from a node.
+	DrainNode(context.Context, *connect.Request[scorev1.DrainNodeRequest]) (*connect.Response[scorev1.DrainNodeResponse], error)
+	// ResumeNode gives a drained node jobs again.
+	ResumeNode(context.Context, *connect.Request[scorev1.ResumeNodeRequest]) (*connect.Response[scorev1.ResumeNodeResponse], error)
+	// RemoveNode takes a node without jobs out of the cluster, and takes back its certificates.
+	RemoveNode(context.Context, *connect.Request[scorev1.RemoveNodeRequest]) (*connect.Response[scorev1.RemoveNodeResponse], error)
 	GetSettings(context.Context, *connect.Request[scorev1.GetSettingsRequest]) (*connect.Response[scorev1.GetSettingsResponse], error)
 	SetSettings(context.Context, *connect.Request[scorev1.SetSettingsRequest]) (*connect.Response[scorev1.SetSettingsResponse], error)
 	// SwitchMetrics tells how long the steps of the switches took.
@@ -726,6 +783,24 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		ClusterServiceListNodesProcedure,
 		svc.ListNodes,
 		connect.WithSchema(clusterServiceMethods.ByName("ListNodes")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceDrainNodeHandler := connect.NewUnaryHandler(
+		ClusterServiceDrainNodeProcedure,
+		svc.DrainNode,
+		connect.WithSchema(clusterServiceMethods.ByName("DrainNode")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceResumeNodeHandler := connect.NewUnaryHandler(
+		ClusterServiceResumeNodeProcedure,
+		svc.ResumeNode,
+		connect.WithSchema(clusterServiceMethods.ByName("ResumeNode")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceRemoveNodeHandler := connect.NewUnaryHandler(
+		ClusterServiceRemoveNodeProcedure,
+		svc.RemoveNode,
+		connect.WithSchema(clusterServiceMethods.ByName("RemoveNode")),
 		connect.WithHandlerOptions(opts...),
 	)
 	clusterServiceGetSettingsHandler := connect.NewUnaryHandler(
@@ -810,6 +885,12 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		switch r.URL.Path {
 		case ClusterServiceListNodesProcedure:
 			clusterServiceListNodesHandler.ServeHTTP(w, r)
+		case ClusterServiceDrainNodeProcedure:
+			clusterServiceDrainNodeHandler.ServeHTTP(w, r)
+		case ClusterServiceResumeNodeProcedure:
+			clusterServiceResumeNodeHandler.ServeHTTP(w, r)
+		case ClusterServiceRemoveNodeProcedure:
+			clusterServiceRemoveNodeHandler.ServeHTTP(w, r)
 		case ClusterServiceGetSettingsProcedure:
 			clusterServiceGetSettingsHandler.ServeHTTP(w, r)
 		case ClusterServiceSetSettingsProcedure:
@@ -847,6 +928,18 @@ type UnimplementedClusterServiceHandler struct{}
 
 func (UnimplementedClusterServiceHandler) ListNodes(context.Context, *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.ListNodes is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) DrainNode(context.Context, *connect.Request[scorev1.DrainNodeRequest]) (*connect.Response[scorev1.DrainNodeResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.DrainNode is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) ResumeNode(context.Context, *connect.Request[scorev1.ResumeNodeRequest]) (*connect.Response[scorev1.ResumeNodeResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.ResumeNode is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) RemoveNode(context.Context, *connect.Request[scorev1.RemoveNodeRequest]) (*connect.Response[scorev1.RemoveNodeResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.RemoveNode is not implemented"))
 }
 
 func (UnimplementedClusterServiceHandler) GetSettings(context.Context, *connect.Request[scorev1.GetSettingsRequest]) (*connect.Response[scorev1.GetSettingsResponse], error) {

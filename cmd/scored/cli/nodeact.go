@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+// drainLook is the time between two looks whether drained nodes are empty.
+const drainLook = 250 * time.Millisecond
+
+func nodeDrainCommand(c *caller) *cobra.Command {
+	var reason string
+	var requeue, wait bool
+	var timeout time.Duration
+	command := &cobra.Command{
+		Use:   "drain NODE...",
+		Short: "keep new jobs from nodes, and wait until those that run there have ended",
+		Long: `Keeps new jobs from nodes, as before a repair. What runs there goes on to its end
+(--wait), or goes back into the queue if it was submitted with --requeue (--requeue);
+a job that was not goes on to its end in either case.
+
+The command returns when the nodes have no jobs any more. Interrupted, or after
+--timeout (0: at once), the nodes stay drained all the same; 'scored node show' tells
+which jobs are left, and 'scored node resume' lets the nodes have new jobs again.`,
+		Args:              needs(0, "the nodes to drain"),
+		ValidArgsFunction: c.completeNodeNames(0),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			for _, name := range arguments {
+				request := &scorev1.DrainNodeRequest{Node: name, Reason: reason, Requeue: requeue}
+				if _, err := daemon.Cluster.DrainNode(command.Context(), connect.NewRequest(request)); err != nil {
+					return err
+				}
+			}
+			ctx, cancel := command.Context(), context.CancelFunc(func() {})
+			if command.Flags().Changed("timeout") {
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+			}
+			defer cancel()
+			return awaitEmpty(ctx, command, daemon, arguments)
+		}),
+	}
+	command.Flags().StringVar(&reason, "reason", "", "`text` that says why, shown by 'scored node list' and 'scored job explain'")
+	command.Flags().BoolVar(&requeue, "requeue", false, "put jobs that were submitted with --requeue back into the queue")
+	command.Flags().BoolVar(&wait, "wait", false, "let the jobs go on to their ends (the default)")
+	command.Flags().DurationVar(&timeout, "timeout", 0, "the longest `time` to wait for the jobs; not given: as long as they take")
+	command.MarkFlagsMutuallyExclusive("requeue", "wait")
+	return command
+}
+
+// awaitEmpty returns when the nodes have no jobs, or with a sentence that names
+// the jobs that are left when ctx ends.
+func awaitEmpty(ctx context.Context, command *cobra.Command, daemon *client.Client, names []string) error {
+	told := ""
+	for {
+		list, err := listNodes(command, daemon)
+		if err != nil {
+			return err
+		}
+		left := jobsLeft(list, names)
+		if left == "" {
+			return nil
+		}
+		if told == "" {
+			fmt.Fprintf(command.ErrOrStderr(), "scored: waiting for jobs: %s\n", left)
+		}
+		told = left
+		timer := time.NewTimer(drainLook)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return fmt.Errorf("the nodes are drained, and still have jobs: %s", left)
+			}
+			return ctx.Err()
+		}
+	}
+}
+
+// jobsLeft says which jobs the nodes have: "n1: 3 4, n2: 4". A node that is gone has none.
+func jobsLeft(list *scorev1.ListNodesResponse, names []string) string {
+	left := ""
+	for _, name := range names {
+		if ids := nodeIn(list, name).GetJobIds(); len(ids) > 0 {
+			if left != "" {
+				left += ", "
+			}
+			left += name + ": " + jobWords(ids)
+		}
+	}
+	return left
+}
+
+func nodeResumeCommand(c *caller) *cobra.Command {
+	return &cobra.Command{
+		Use:               "resume NODE...",
+		Short:             "let drained nodes have new jobs again",
+		Args:              needs(0, "the nodes to resume"),
+		ValidArgsFunction: c.completeNodeNames(0),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			return eachNode(arguments, func(name string) error {
+				_, err := daemon.Cluster.ResumeNode(command.Context(), connect.NewRequest(&scorev1.ResumeNodeRequest{Node: name}))
+				return err
+			})
+		}),
+	}
+}
+
+func nodeRemoveCommand(c *caller) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NODE...",
+		Short: "take nodes without jobs out of the cluster, and revoke their certificates",
+		Long: `Takes nodes out of the cluster for good. A node must have no jobs: drain it first, or
+wait until it is lost. Its certificates are revoked and its agent ends; to come
+back it must join with a new token.`,
+		Args:              needs(0, "the nodes to remove"),
+		ValidArgsFunction: c.completeNodeNames(0),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			return eachNode(arguments, func(name string) error {
+				reply, err := daemon.Cluster.RemoveNode(command.Context(), connect.NewRequest(&scorev1.RemoveNodeRequest{Node: name}))
+				if err == nil {
+					tellRemoved(command.ErrOrStderr(), name, reply.Msg.GetRevoked())
+				}
+				return err
+			})
+		}),
+	}
+}
+
+func tellRemoved(out io.Writer, name string, revoked uint32) {
+	certificates := "its certificate was revoked"
+	switch {
+	case revoked == 0:
+		certificates = "it had no certificate"
+	case revoked > 1:
+		certificates = fmt.Sprintf("its %d certificates were revoked", revoked)
+	}
+	fmt.Fprintf(out, "scored: node %s was removed; %s\n", name, certificates)
+}
+
+// eachNode calls act for every node, goes on after an error, and returns them all.
+func eachNode(names []string, act func(name string) error) error {
+	var failures []error
+	for _, name := range names {
+		if err := act(name); err != nil {
+			failures = append(failures, errors.New(client.Sentence(err)))
+		}
+	}
+	return joinSentences(failures)
+}

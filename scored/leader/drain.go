@@ -1,0 +1,190 @@
+package leader
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"score/gang"
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// What administrators do with nodes: drain, resume, remove.
+
+// open lets the matrix give the node new gangs, or not: only a node that is
+// heard, and not drained, gets any.
+func (b *brain) open(n *node) {
+	if !n.inMatrix {
+		return
+	}
+	if err := b.gang.SetDrain(gang.NodeID(n.name), n.link == nil || n.drain != nil); err != nil {
+		b.log("a node could not be drained: "+err.Error(), zap.String("node", n.name))
+	}
+	b.placeDirty = true
+}
+
+// drainNode keeps new jobs from a node. Those that it has go on, but for those
+// that may be started again, if that is wanted.
+func (b *brain) drainNode(name string, d *state.Drain, answer func(*scorev1.Node, error)) {
+	n := b.nodes[name]
+	if n == nil {
+		answer(nil, noNode(name))
+		return
+	}
+	d.Reason, d.Since = clip(d.Reason), b.now
+	n.drain = d
+	b.propose(&statepb.Command{Command: &statepb.Command_DrainNode{DrainNode: &statepb.DrainNode{
+		Node: name, Drain: &statepb.Drain{Reason: d.Reason, By: d.By, Requeue: d.Requeue},
+	}}})
+	b.open(n)
+	b.log("node drained", zap.String("node", name), zap.String("by", d.By), zap.String("reason", d.Reason))
+	b.handBack(n)
+	b.answerNode(n, answer)
+}
+
+// resumeNode lets a node have new jobs again.
+func (b *brain) resumeNode(name string, answer func(*scorev1.Node, error)) {
+	n := b.nodes[name]
+	switch {
+	case n == nil:
+		answer(nil, noNode(name))
+		return
+	case n.drain == nil:
+		answer(nil, fmt.Errorf("%w: node %s is not drained", ErrState, name))
+		return
+	}
+	n.drain = nil
+	b.propose(&statepb.Command{Command: &statepb.Command_DrainNode{DrainNode: &statepb.DrainNode{Node: name}}})
+	b.open(n)
+	if !n.inMatrix && n.link == nil {
+		b.setNodeDeadline(n, nodeMemory)
+	}
+	b.log("node resumed", zap.String("node", name))
+	b.answerNode(n, answer)
+}
+
+// removeNode takes a node without jobs out of the cluster for good.
+func (b *brain) removeNode(name string, answer func(int, error)) {
+	n := b.nodes[name]
+	if n == nil {
+		answer(0, noNode(name))
+		return
+	}
+	if jobs := b.jobsOn(n); len(jobs) > 0 {
+		answer(0, fmt.Errorf("%w: node %s has %s; drain it first with 'scored node drain %s'", ErrState, name, jobList(jobs), name))
+		return
+	}
+	if n.inMatrix {
+		if _, err := b.gang.RemoveNode(gang.NodeID(name)); err != nil {
+			answer(0, fmt.Errorf("%w: %w", ErrState, err))
+			return
+		}
+		b.placeDirty, b.planDirty = true, true
+	}
+	b.forgetOn(n)
+	delete(b.nodes, name)
+	b.propose(&statepb.Command{Command: &statepb.Command_NodeGone{NodeGone: &statepb.NodeGone{Node: name}}})
+	revoked := b.revoke(string(pki.Agent), name)
+	if revoked > 0 {
+		b.propose(&statepb.Command{Command: &statepb.Command_RevokeCertificates{
+			RevokeCertificates: &statepb.RevokeCertificates{Role: string(pki.Agent), Name: name},
+		}})
+		b.tellRevoked()
+	}
+	b.closeLink(n.link, "node "+name+" was removed from the cluster; join it again with a new token")
+	b.log("node removed", zap.String("node", name), zap.Int("certificates", revoked))
+	b.call(func(err error) { answer(revoked, err) })
+}
+
+// forgetOn has the node let go of jobs that are over, whose output was not read.
+func (b *brain) forgetOn(n *node) {
+	for _, j := range b.sortedJobs() {
+		if !j.forgotten && j.part(n.name) != nil {
+			b.send(n.link, forgetMessage(j.id))
+		}
+	}
+}
+
+// handBack puts the jobs of a drained node back into the queue that may be
+// started again, if its drain says so.
+func (b *brain) handBack(n *node) {
+	if n.drain == nil || !n.drain.Requeue {
+		return
+	}
+	for _, j := range b.sortedJobs() {
+		if p := j.part(n.name); p != nil && j.active() && !p.done {
+			b.step(j, evHandBack{"node " + n.name + " was drained" + because(n.drain)})
+		}
+	}
+}
+
+func because(d *state.Drain) string {
+	if d.Reason == "" {
+		return ""
+	}
+	return " (" + d.Reason + ")"
+}
+
+// jobsOn are the jobs that have a place on the node and are not over, ascending.
+func (b *brain) jobsOn(n *node) (ids []uint64) {
+	for _, j := range b.jobs {
+		if j.active() && j.part(n.name) != nil {
+			ids = append(ids, j.id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// maxListed bounds the jobs that a sentence names.
+const maxListed = 8
+
+// jobList is "job 3" or "jobs 3, 5".
+func jobList(ids []uint64) string {
+	words := make([]string, 0, maxListed)
+	for _, id := range ids[:min(len(ids), maxListed)] {
+		words = append(words, fmt.Sprint(id))
+	}
+	text := "job " + strings.Join(words, ", ")
+	if len(ids) > 1 {
+		text = "jobs " + strings.Join(words, ", ")
+	}
+	if len(ids) > maxListed {
+		text += fmt.Sprintf(" and %d more", len(ids)-maxListed)
+	}
+	return text
+}
+
+func noNode(name string) error {
+	return fmt.Errorf("%w: there is no node %q; 'scored node list' shows them", ErrInvalid, clip(name))
+}
+
+func (b *brain) answerNode(n *node, answer func(*scorev1.Node, error)) {
+	view := b.nodeView(n)
+	b.call(func(err error) { answer(view, err) })
+}
+
+// DrainNode keeps new jobs from a node, at the wish of the user named by. With
+// requeue, jobs that were submitted with it go back to the queue.
+func (l *Leader) DrainNode(ctx context.Context, node, reason, by string, requeue bool) (*scorev1.Node, error) {
+	return consult(ctx, l, func(b *brain, answer func(*scorev1.Node, error)) {
+		b.drainNode(node, &state.Drain{Reason: reason, By: by, Requeue: requeue}, answer)
+	})
+}
+
+// ResumeNode lets a drained node have jobs again.
+func (l *Leader) ResumeNode(ctx context.Context, node string) (*scorev1.Node, error) {
+	return consult(ctx, l, func(b *brain, answer func(*scorev1.Node, error)) { b.resumeNode(node, answer) })
+}
+
+// RemoveNode takes a node without jobs out of the cluster, and says how many
+// certificates of it were revoked.
+func (l *Leader) RemoveNode(ctx context.Context, node string) (int, error) {
+	return consult(ctx, l, func(b *brain, answer func(int, error)) { b.removeNode(node, answer) })
+}

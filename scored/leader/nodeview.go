@@ -1,0 +1,125 @@
+package leader
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"score/gang"
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+)
+
+// nodeViews are the nodes as users see them.
+func (b *brain) nodeViews() []*scorev1.Node {
+	jobs := make(map[string][]uint64)
+	memory := make(map[string]uint64)
+	for _, j := range b.jobs {
+		for _, p := range j.parts {
+			if j.active() {
+				jobs[p.Node] = append(jobs[p.Node], j.id)
+				memory[p.Node] += uint64(j.request.MemPerNode)
+			}
+		}
+	}
+	certificates := b.agentCertificates()
+	channels := b.gang.UsedChannels()
+	views := make([]*scorev1.Node, 0, len(b.nodes))
+	for _, n := range b.sortedNodes() {
+		view := n.view(jobs[n.name])
+		view.MemoryUsedBytes = memory[n.name]
+		view.ChannelsUsed = uint32(channels[gang.NodeID(n.name)])
+		if expires, ok := certificates[n.name]; ok {
+			view.Certificate = pki.Name{Cluster: b.cluster, Role: pki.Agent, Name: n.name}.String()
+			view.CertificateExpiresNanos = expires
+		}
+		views = append(views, view)
+	}
+	return views
+}
+
+func (b *brain) nodeView(n *node) *scorev1.Node {
+	views := b.nodeViews()
+	return views[slices.IndexFunc(views, func(v *scorev1.Node) bool { return v.GetName() == n.name })]
+}
+
+// agentCertificates tells of each agent that has any until when its certificates last.
+func (b *brain) agentCertificates() map[string]int64 {
+	expires := make(map[string]int64)
+	for _, c := range b.members.certificates {
+		if c.Role == string(pki.Agent) && !c.Revoked {
+			expires[c.Name] = max(expires[c.Name], c.Expires)
+		}
+	}
+	return expires
+}
+
+// view is the node with the jobs that have a place on it.
+func (n *node) view(jobs []uint64) *scorev1.Node {
+	slices.Sort(jobs)
+	view := &scorev1.Node{
+		Name: n.name, Address: n.address, Cpus: n.cpus, MemoryBytes: n.memory,
+		Up: n.link != nil, Version: n.version, Jobs: uint32(len(jobs)), JobIds: jobs,
+		ClockOffsetNanos: n.clock.GetOffsetNanos(), ClockErrorNanos: n.clock.GetErrorNanos(),
+		RoundTripNanos: n.clock.GetRoundTripNanos(), WallOffsetNanos: wallOffset(n.clock),
+		Notes: n.notes, SharesCpus: n.sharesCPUs, Channels: n.channels,
+		State: n.state(len(jobs)), SinceNanos: n.since, HeardNanos: n.heard,
+	}
+	if d := n.drain; d != nil {
+		view.DrainReason, view.DrainedBy, view.DrainedNanos, view.DrainRequeue = d.Reason, d.By, d.Since, d.Requeue
+		if n.link != nil {
+			view.SinceNanos = d.Since
+		}
+	}
+	return view
+}
+
+// wallOffset is by how much the node's system clock is before the cluster's.
+func wallOffset(clock *scorev1.Ping) int64 {
+	if clock.GetWallNanos() == 0 || clock.GetRoundTripNanos() == 0 {
+		return 0
+	}
+	return clock.GetWallNanos() - clock.GetAgentNanos() - clock.GetOffsetNanos()
+}
+
+func (n *node) state(jobs int) scorev1.NodeState {
+	switch {
+	case n.link == nil && n.inMatrix:
+		return scorev1.NodeState_NODE_STATE_SILENT
+	case n.link == nil:
+		return scorev1.NodeState_NODE_STATE_LOST
+	case n.drain != nil && jobs > 0:
+		return scorev1.NodeState_NODE_STATE_DRAINING
+	case n.drain != nil:
+		return scorev1.NodeState_NODE_STATE_DRAINED
+	default:
+		return scorev1.NodeState_NODE_STATE_UP
+	}
+}
+
+// closedTo says which nodes a waiting job could have and does not get, since
+// they are drained or not there; empty: none.
+func (b *brain) closedTo(j *job) string {
+	var words []string
+	for _, n := range b.sortedNodes() {
+		if list := j.spec.GetNodeList(); len(list) > 0 && !slices.Contains(list, n.name) {
+			continue
+		}
+		switch {
+		case n.drain != nil:
+			words = append(words, fmt.Sprintf("%s is drained by %s%s", n.name, n.drain.By, because(n.drain)))
+		case n.link == nil && n.inMatrix:
+			words = append(words, n.name+" is silent")
+		case n.link == nil:
+			words = append(words, n.name+" is lost")
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	text := strings.Join(words[:min(len(words), maxListed)], ", ")
+	if len(words) > maxListed {
+		text += fmt.Sprintf(" and %d more", len(words)-maxListed)
+	}
+	return "nodes that take no new jobs: " + text
+}

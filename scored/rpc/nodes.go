@@ -1,0 +1,40 @@
+package rpc
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+)
+
+// DrainNode implements ClusterServiceHandler.
+func (u users) DrainNode(ctx context.Context, r *connect.Request[scorev1.DrainNodeRequest]) (*connect.Response[scorev1.DrainNodeResponse], error) {
+	identity, err := identityOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	node, err := u.Leader.DrainNode(ctx, r.Msg.GetNode(), r.Msg.GetReason(), identity.GetUser(), r.Msg.GetRequeue())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.DrainNodeResponse{Node: node}), nil
+}
+
+// ResumeNode implements ClusterServiceHandler.
+func (u users) ResumeNode(ctx context.Context, r *connect.Request[scorev1.ResumeNodeRequest]) (*connect.Response[scorev1.ResumeNodeResponse], error) {
+	node, err := u.Leader.ResumeNode(ctx, r.Msg.GetNode())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.ResumeNodeResponse{Node: node}), nil
+}
+
+// RemoveNode implements ClusterServiceHandler.
+func (u users) RemoveNode(ctx context.Context, r *connect.Request[scorev1.RemoveNodeRequest]) (*connect.Response[scorev1.RemoveNodeResponse], error) {
+	revoked, err := u.Leader.RemoveNode(ctx, r.Msg.GetNode())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.RemoveNodeResponse{Revoked: uint32(revoked)}), nil
+}
