@@ -15,6 +15,7 @@ import (
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewards"
 	"score/nodeagent/switcher"
+	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 )
 
@@ -28,7 +29,11 @@ func (a *Agent) prepare(order *scorev1.Prepare) {
 	if a.jobs.get(order.GetJobId()) != nil {
 		return
 	}
-	if err := a.checkOrder(order); err != nil {
+	err := jobmap.Expand(order)
+	if err == nil {
+		err = a.checkOrder(order)
+	}
+	if err != nil {
 		a.link.Send(preparedMessage(order.GetJobId(), launch.CodeCluster, fmt.Sprintf("node %s: %v", a.options.Name, err)))
 		return
 	}
@@ -110,7 +115,7 @@ func (j *job) getReady() {
 	group, memory := steward.Groups()
 	err = steward.Prepare(&stewardpb.PrepareJob{
 		PmSocket:     j.openChannels(steward),
-		Job:          j.order,
+		Job:          jobmap.Compact(j.order),
 		CpuIds:       j.agent.cpuIDs,
 		Cgroup:       group,
 		MemoryCgroup: memory,

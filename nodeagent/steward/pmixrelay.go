@@ -1,11 +1,13 @@
 package steward
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
 	"score/nodeagent/pmi"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 )
 
@@ -64,6 +66,13 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 func (s *steward) answerPlaces(m *scorev1.PlacesReply) {
 	if !s.answered(request{kind: requestPlaces, number: m.GetRequest()}) || s.endpoint() == nil {
 		return
+	}
+	if m.GetMap() != nil {
+		all, err := jobmap.Decode(m.GetMap())
+		if err != nil {
+			s.note(fmt.Sprintf("node %s: job %d cannot be reached: %v", s.job.node, m.GetOfJob(), err))
+		}
+		m.Places = all
 	}
 	places := pmi.Places{Job: m.GetOfJob()}
 	var addresses []string

@@ -11,6 +11,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 )
 
@@ -24,6 +25,7 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 		}
 		return
 	}
+	broken := jobmap.Expand(order.GetJob())
 	j := newJob(order)
 	rules := life.Rules{
 		Ranks:         len(j.ranks),
@@ -35,7 +37,11 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 		return
 	}
 	s.job = j
-	if err := j.check(); err != nil {
+	err := broken
+	if err == nil {
+		err = j.check()
+	}
+	if err != nil {
 		s.prepared(err)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/gang"
+	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
@@ -25,7 +26,7 @@ func (b *brain) start(j *job) {
 	j.state, j.row, j.founder = starting, allocation.Row, allocation.Gang
 	j.attempts++
 	j.allocated, j.ready = b.now, 0
-	j.parts = j.parts[:0:0]
+	j.parts, j.byNode = j.parts[:0:0], nil
 	for _, p := range places {
 		j.parts = append(j.parts, &part{Place: b.placeOn(p)})
 	}
@@ -33,8 +34,9 @@ func (b *brain) start(j *job) {
 		JobId: j.id, Row: int32(j.row), Places: places, Gang: uint64(j.founder),
 	}}})
 	b.setDeadline(j, prepareTimeout)
+	order := b.order(j)
 	for i := range j.parts {
-		b.prepare(j, i)
+		b.prepare(j, i, order)
 	}
 	b.tellState(j, "")
 	b.tellPlaces(j)
@@ -49,23 +51,35 @@ func (b *brain) placeOn(p *statepb.Place) state.Place {
 	return place
 }
 
-// prepare orders one node to make the job ready.
-func (b *brain) prepare(j *job, index int) {
+// order is what all nodes of a job are told to prepare it. It is made once for all of them: a job of a
+// thousand nodes would take seconds otherwise.
+func (b *brain) order(j *job) *scorev1.Prepare {
+	preput := make(map[string]string, len(j.preput))
+	for _, pair := range j.preput {
+		preput[pair.Key] = pair.Value
+	}
+	return &scorev1.Prepare{
+		JobId: j.id, Spec: j.spec, User: j.user,
+		Map:              jobmap.Append(nil, b.nodePlaces(j)),
+		MemoryLimitBytes: uint64(b.memoryLimit(j)),
+		ParentJob:        j.parents, Preput: preput,
+		UniverseSize: b.universe(j),
+	}
+}
+
+// prepare orders one node to make the job ready; common is the order's part that is the same for all.
+func (b *brain) prepare(j *job, index int, common *scorev1.Prepare) {
 	n := b.nodes[j.parts[index].Node]
 	if n == nil || n.link == nil {
 		return // told when it connects
 	}
 	j.parts[index].sent = true
-	preput := make(map[string]string, len(j.preput))
-	for _, pair := range j.preput {
-		preput[pair.Key] = pair.Value
-	}
 	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: &scorev1.Prepare{
-		JobId: j.id, Spec: j.spec, User: j.user,
-		Places: b.nodePlaces(j), NodeIndex: uint32(index),
-		MemoryLimitBytes: uint64(b.memoryLimit(j)),
-		ParentJob:        j.parents, Preput: preput,
-		UniverseSize: b.universe(j),
+		JobId: common.GetJobId(), Spec: common.GetSpec(), User: common.GetUser(),
+		Map: common.GetMap(), NodeIndex: uint32(index),
+		MemoryLimitBytes: common.GetMemoryLimitBytes(),
+		ParentJob:        common.GetParentJob(), Preput: common.GetPreput(),
+		UniverseSize: common.GetUniverseSize(),
 	}}})
 }
 

@@ -71,7 +71,7 @@ func (b *brain) requeue(j *job) {
 	b.forget(j)
 	b.gang.Remove(gang.JobID(j.id))
 	b.placeDirty, b.planDirty = true, true
-	j.state, j.deadline, j.row, j.founder, j.parts = queued, 0, -1, 0, nil
+	j.state, j.deadline, j.row, j.founder, j.parts, j.byNode = queued, 0, -1, 0, nil, nil
 	j.verdict, j.again, j.forgotten = nil, "", false
 	if err := b.gang.Submit(j.request); err != nil {
 		b.conclude(j, verdict(nodeLost, exitCluster, "%s, and without it job %d cannot run: %s", reason, j.id, plain(err)))

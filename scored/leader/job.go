@@ -84,8 +84,9 @@ type job struct {
 	ended     int64
 	attempts  uint32
 	row       int
-	founder   gang.JobID // of its gang
-	parts     []*part    // in the order of nodes; kept after the end
+	founder   gang.JobID       // of its gang
+	parts     []*part          // in the order of nodes; kept after the end
+	byNode    map[string]*part // of parts, made when first needed; nil when they change
 	// inherited: an earlier leader gave it its places, and perhaps sent a plan
 	// with it, so its ranks may run although it is starting.
 	inherited bool
@@ -119,12 +120,13 @@ type job struct {
 func (j *job) active() bool { return j.state != queued && j.state != done }
 
 func (j *job) part(node string) *part {
-	for _, p := range j.parts {
-		if p.Node == node {
-			return p
+	if j.byNode == nil && len(j.parts) > 0 {
+		j.byNode = make(map[string]*part, len(j.parts))
+		for _, p := range j.parts {
+			j.byNode[p.Node] = p
 		}
 	}
-	return nil
+	return j.byNode[node]
 }
 
 func (j *job) all(is func(*part) bool) bool {

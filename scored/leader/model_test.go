@@ -145,7 +145,7 @@ func (a *simAgent) tell(p *simPart, m *scorev1.AgentMessage) {
 func (a *simAgent) prepare(m *scorev1.Prepare) {
 	p := a.jobs[m.GetJobId()]
 	if p == nil {
-		p = &simPart{tasks: m.GetPlaces()[m.GetNodeIndex()].GetRanks()}
+		p = &simPart{tasks: mapOf(m.GetMap())[m.GetNodeIndex()].GetRanks()}
 		a.jobs[m.GetJobId()] = p
 	}
 	if !p.prepared && !p.done {

@@ -204,7 +204,7 @@ func (b *brain) resume(n *node, j *job, held bool) {
 	p := j.part(n.name)
 	switch {
 	case j.state == starting && (held || !b.mayHaveRun(n, j, p)):
-		b.prepare(j, slices.Index(j.parts, p))
+		b.prepare(j, slices.Index(j.parts, p), b.order(j))
 	case !held:
 		b.step(j, evPartLost{p, "node " + n.name + " does not know the job any more since its agent was restarted"})
 	case j.state == ending:

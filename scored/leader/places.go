@@ -3,6 +3,7 @@ package leader
 import (
 	"slices"
 
+	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 )
 
@@ -58,7 +59,7 @@ func (b *brain) answerPlaces(ask placeAsk, of *job) {
 	}
 	reply := &scorev1.PlacesReply{JobId: ask.job, Request: ask.request, OfJob: ask.of}
 	if of != nil && of.active() {
-		reply.Places = b.nodePlaces(of)
+		reply.Map = jobmap.Append(nil, b.nodePlaces(of))
 	}
 	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Places{Places: reply}})
 }

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
@@ -346,12 +347,24 @@ func verdictText(v *scorev1.Verdict) string {
 	return text
 }
 
+// mapOf reads the places of a message; none if it has none.
+func mapOf(encoded []byte) []*scorev1.NodePlace {
+	if encoded == nil {
+		return nil
+	}
+	places, err := jobmap.Decode(encoded)
+	if err != nil {
+		panic(err)
+	}
+	return places
+}
+
 func messageText(message *scorev1.ServerMessage) string {
 	switch m := message.GetMessage().(type) {
 	case *scorev1.ServerMessage_Welcome:
 		return fmt.Sprintf("Welcome term %d keep %v", m.Welcome.GetTerm(), m.Welcome.GetKeepJobs())
 	case *scorev1.ServerMessage_Prepare:
-		return fmt.Sprintf("Prepare %d part %d of %d", m.Prepare.GetJobId(), m.Prepare.GetNodeIndex(), len(m.Prepare.GetPlaces()))
+		return fmt.Sprintf("Prepare %d part %d of %d", m.Prepare.GetJobId(), m.Prepare.GetNodeIndex(), len(mapOf(m.Prepare.GetMap())))
 	case *scorev1.ServerMessage_Plan:
 		text := fmt.Sprintf("Plan %d.%d", m.Plan.GetTerm(), m.Plan.GetVersion())
 		for _, row := range m.Plan.GetRows() {
@@ -372,7 +385,7 @@ func messageText(message *scorev1.ServerMessage) string {
 	case *scorev1.ServerMessage_Spawn:
 		return fmt.Sprintf("Spawn request %d child %d %q", m.Spawn.GetRequest(), m.Spawn.GetChildJob(), m.Spawn.GetError())
 	case *scorev1.ServerMessage_Places:
-		return fmt.Sprintf("Places request %d of job %d: %d nodes", m.Places.GetRequest(), m.Places.GetOfJob(), len(m.Places.GetPlaces()))
+		return fmt.Sprintf("Places request %d of job %d: %d nodes", m.Places.GetRequest(), m.Places.GetOfJob(), len(mapOf(m.Places.GetMap())))
 	case *scorev1.ServerMessage_AskRankStates:
 		return fmt.Sprintf("AskRankStates %d of %d", m.AskRankStates.GetRequest(), m.AskRankStates.GetJobId())
 	case *scorev1.ServerMessage_AskCut:

@@ -18,7 +18,7 @@ import (
 
 // Protocol numbers what agents and stewards say to each other. An agent takes over the stewards
 // of a former one only if they speak its own, whatever versions of the program both are.
-const Protocol = 1
+const Protocol = 2
 
 const (
 	// MaxMessage bounds one message, in bytes: the fence data of a job's 4,096

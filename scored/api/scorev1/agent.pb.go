@@ -2967,6 +2967,7 @@ type Prepare struct {
 	ParentJob        uint64                 `protobuf:"varint,7,opt,name=parent_job,json=parentJob,proto3" json:"parent_job,omitempty"`
 	Preput           map[string]string      `protobuf:"bytes,8,rep,name=preput,proto3" json:"preput,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	UniverseSize     uint32                 `protobuf:"varint,9,opt,name=universe_size,json=universeSize,proto3" json:"universe_size,omitempty"`
+	Map              []byte                 `protobuf:"bytes,50,opt,name=map,proto3" json:"map,omitempty"` // instead of places, in the encoding of package jobmap
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -3062,6 +3063,13 @@ func (x *Prepare) GetUniverseSize() uint32 {
 		return x.UniverseSize
 	}
 	return 0
+}
+
+func (x *Prepare) GetMap() []byte {
+	if x != nil {
+		return x.Map
+	}
+	return nil
 }
 
 // Plan is the rotation plan as one node needs it.
@@ -3364,6 +3372,7 @@ type PlacesReply struct {
 	Request       uint64                 `protobuf:"varint,2,opt,name=request,proto3" json:"request,omitempty"`
 	OfJob         uint64                 `protobuf:"varint,3,opt,name=of_job,json=ofJob,proto3" json:"of_job,omitempty"`
 	Places        []*NodePlace           `protobuf:"bytes,4,rep,name=places,proto3" json:"places,omitempty"` // none: there is no such job, or it is over
+	Map           []byte                 `protobuf:"bytes,50,opt,name=map,proto3" json:"map,omitempty"`      // instead of places, in the encoding of package jobmap
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3422,6 +3431,13 @@ func (x *PlacesReply) GetOfJob() uint64 {
 func (x *PlacesReply) GetPlaces() []*NodePlace {
 	if x != nil {
 		return x.Places
+	}
+	return nil
+}
+
+func (x *PlacesReply) GetMap() []byte {
+	if x != nil {
+		return x.Map
 	}
 	return nil
 }
@@ -4181,7 +4197,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\vagent_nanos\x18\x02 \x01(\x03R\n" +
 	"agentNanos\x12#\n" +
 	"\rcluster_nanos\x18\x03 \x01(\x03R\fclusterNanos\x12\x12\n" +
-	"\x04term\x18\x04 \x01(\x04R\x04term\"\x9f\x03\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\"\xb1\x03\n" +
 	"\aPrepare\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -4193,7 +4209,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"parent_job\x18\a \x01(\x04R\tparentJob\x125\n" +
 	"\x06preput\x18\b \x03(\v2\x1d.score.v1.Prepare.PreputEntryR\x06preput\x12#\n" +
-	"\runiverse_size\x18\t \x01(\rR\funiverseSize\x1a9\n" +
+	"\runiverse_size\x18\t \x01(\rR\funiverseSize\x12\x10\n" +
+	"\x03map\x182 \x01(\fR\x03map\x1a9\n" +
 	"\vPreputEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe9\x01\n" +
@@ -4220,12 +4237,13 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x0e\n" +
 	"\x02ok\x18\x03 \x01(\bR\x02ok\x12\x12\n" +
-	"\x04port\x18\x04 \x01(\tR\x04port\"\x82\x01\n" +
+	"\x04port\x18\x04 \x01(\tR\x04port\"\x94\x01\n" +
 	"\vPlacesReply\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x15\n" +
 	"\x06of_job\x18\x03 \x01(\x04R\x05ofJob\x12+\n" +
-	"\x06places\x18\x04 \x03(\v2\x13.score.v1.NodePlaceR\x06places\"p\n" +
+	"\x06places\x18\x04 \x03(\v2\x13.score.v1.NodePlaceR\x06places\x12\x10\n" +
+	"\x03map\x182 \x01(\fR\x03map\"p\n" +
 	"\n" +
 	"SpawnReply\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
