@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,12 +26,19 @@ const (
 	linesPerSecond = 5
 )
 
+// Way is one of those on which daemons may come: who speaks one of the protocols (ALPN) must have
+// one of the roles.
+type Way struct {
+	Protocols []string
+	Roles     []pki.Role
+}
+
 // Listener gives the connections of daemons that have shown a certificate, and serves newcomers itself.
 type Listener struct {
 	office    *Office
 	listener  net.Listener
 	config    *tls.Config
-	ready     chan *tls.Conn
+	ready     map[string]chan *tls.Conn // by protocol; ways share one
 	slots     chan struct{}
 	ctx       context.Context //nolint:containedctx // the listener's life, which its connections share
 	stop      context.CancelCauseFunc
@@ -40,31 +46,51 @@ type Listener struct {
 	strangers *zap.Logger // for what strangers can cause as often as they like
 }
 
-var _ net.Listener = (*Listener)(nil)
-
-// Listen lets daemons of the roles in that come to the listener, which is the Listener's from now on, and
-// newcomers. protocols are those that the daemons speak (ALPN).
-func (o *Office) Listen(listener net.Listener, protocols []string, roles ...pki.Role) *Listener {
+// Listen lets daemons come to the listener, which is the Listener's from now on, and newcomers.
+func (o *Office) Listen(listener net.Listener, ways ...Way) *Listener {
 	ctx, stop := context.WithCancelCause(context.Background())
 	l := &Listener{
-		office: o, listener: listener, ready: make(chan *tls.Conn), slots: make(chan struct{}, maxHandshakes),
+		office: o, listener: listener, ready: make(map[string]chan *tls.Conn), slots: make(chan struct{}, maxHandshakes),
 		ctx: ctx, stop: stop, strangers: o.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 			return zapcore.NewSamplerWithOptions(core, time.Second, linesPerSecond, 0)
 		})),
 	}
-	daemons, door := o.Credentials.Server(roles...), o.Credentials.Door()
-	daemons.NextProtos, door.NextProtos = protocols, []string{join.Protocol}
+	configs := make(map[string]*tls.Config)
+	for _, way := range ways {
+		ready, config := make(chan *tls.Conn), o.Credentials.Server(way.Roles...)
+		config.NextProtos = way.Protocols
+		for _, protocol := range way.Protocols {
+			l.ready[protocol], configs[protocol] = ready, config
+		}
+	}
+	door := o.Credentials.Door()
+	door.NextProtos = []string{join.Protocol}
+	configs[join.Protocol] = door
 	l.config = &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			if slices.Contains(hello.SupportedProtos, join.Protocol) {
-				return door, nil
+			for _, protocol := range hello.SupportedProtos {
+				if config := configs[protocol]; config != nil {
+					return config, nil
+				}
 			}
-			return daemons, nil
+			return nil, errNoProtocol
 		},
 	}
 	l.work.Go(l.accept)
 	return l
+}
+
+// errNoProtocol is somebody who did not come for anything that is here.
+var errNoProtocol = errors.New("the other side speaks none of the daemons' protocols")
+
+// Of gives the connections of the way to which a protocol belongs.
+func (l *Listener) Of(protocol string) net.Listener { return &branch{l, l.ready[protocol]} }
+
+// branch is one way of a Listener. The first that is closed closes all.
+type branch struct {
+	*Listener
+	ready chan *tls.Conn
 }
 
 // accept takes connections until the listener is closed.
@@ -111,12 +137,13 @@ func (l *Listener) meet(raw net.Conn) {
 		l.turnAway(raw, err)
 		return
 	}
-	if conn.ConnectionState().NegotiatedProtocol == join.Protocol {
+	protocol := conn.ConnectionState().NegotiatedProtocol
+	if protocol == join.Protocol {
 		l.serveNewcomer(conn)
 		return
 	}
 	select {
-	case l.ready <- conn:
+	case l.ready[protocol] <- conn:
 	case <-l.ctx.Done():
 		_ = conn.Close() // it was never used
 	}
@@ -149,12 +176,12 @@ func (l *Listener) serveNewcomer(conn *tls.Conn) {
 }
 
 // Accept implements net.Listener; the connections are *tls.Conn whose handshake is over.
-func (l *Listener) Accept() (net.Conn, error) {
+func (b *branch) Accept() (net.Conn, error) {
 	select {
-	case conn := <-l.ready:
+	case conn := <-b.ready:
 		return conn, nil
-	case <-l.ctx.Done():
-		return nil, context.Cause(l.ctx)
+	case <-b.ctx.Done():
+		return nil, context.Cause(b.ctx)
 	}
 }
 

@@ -72,7 +72,7 @@ func newOffice(t *testing.T) (*Office, *memory) {
 	m := &memory{tokens: map[string][]byte{}}
 	own := credentials(t, authority, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s1"})
 	o := New(Options{Leader: m, Authority: authority, Credentials: own, ClusterKey: "the key", Addresses: []string{listener.Addr().String()}, Logger: zap.NewNop()})
-	l := o.Listen(listener, []string{"test"}, pki.Agent)
+	l := o.Listen(listener, Way{Protocols: []string{"test"}, Roles: []pki.Role{pki.Agent}}, Way{Protocols: []string{"servers"}, Roles: []pki.Role{pki.Server}}).Of("test")
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {

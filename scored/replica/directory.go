@@ -21,6 +21,8 @@ var (
 const (
 	lockName   = "lock"
 	formatName = "format"
+	// nameName holds the name that the log knows the server by.
+	nameName = "server"
 	// freshSuffix marks a file that was being written when the power went.
 	freshSuffix = ".new"
 	// format is the version of the files' meaning. A program refuses what it
@@ -104,10 +106,12 @@ func checkFormat(dir string) error {
 	return writeFormat(path)
 }
 
-// writeFormat is all or nothing: a half-written format would lock the user out.
-func writeFormat(path string) error {
+func writeFormat(path string) error { return writeWhole(path, format) }
+
+// writeWhole is all or nothing: a half-written format would lock the user out.
+func writeWhole(path, text string) error {
 	fresh := path + freshSuffix
-	if err := os.WriteFile(fresh, []byte(format+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(fresh, []byte(text+"\n"), 0o600); err != nil {
 		return fmt.Errorf("%w: %w", ErrDirectory, err)
 	}
 	if err := os.Rename(fresh, path); err != nil {
@@ -115,3 +119,25 @@ func writeFormat(path string) error {
 	}
 	return nil
 }
+
+// checkName refuses the directory of another server, whose votes are in it. nameless: it is new, or
+// its log knows no name, as it was made by a server that could have no others.
+func checkName(dir, name string, others bool) (nameless bool, err error) {
+	path := filepath.Join(dir, nameName)
+	data, err := os.ReadFile(path)
+	owner := strings.TrimSpace(string(data))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("%w: %w", ErrDirectory, err)
+	case !others:
+		return false, fmt.Errorf("%w %q is that of server %s of a cluster with certificates; set cluster.certificates", ErrDirectory, dir, owner)
+	case owner != name:
+		return false, fmt.Errorf("%w %q is that of server %s, and this is %s; set server.name, or choose another data_dir", ErrDirectory, dir, owner, name)
+	}
+	return false, nil
+}
+
+// keepName writes down whose directory this is.
+func keepName(dir, name string) error { return writeWhole(filepath.Join(dir, nameName), name) }

@@ -3,8 +3,9 @@
 // before anything is acknowledged, and snapshots keep it short.
 //
 // It decides nothing and reads no entry; package state applies them, package
-// leader makes them. A cluster has one replica for now: it elects itself at
-// once. Its data directory is locked, so that a second server on it is refused.
+// leader makes them. Without a Network a replica is alone and elects itself at once; with
+// one it is the first of a cluster, or waits to be made a member. Its data directory is locked, so that
+// a second server on it is refused. DESIGN.md says how servers come and go.
 //
 //	r, err := replica.Open(replica.Options{Dir: "/var/lib/score"})
 //	if err != nil {

@@ -36,7 +36,15 @@ func (m *machine) Apply(log *raft.Log) any {
 	if err := m.state.Apply(entry); err != nil {
 		return err
 	}
+	m.told(entry)
 	return nil
+}
+
+// told passes on what has changed the state.
+func (m *machine) told(entry *statepb.Entry) {
+	if m.observe != nil {
+		m.observe(m.state, entry)
+	}
 }
 
 // Snapshot implements raft.FSM.
@@ -60,6 +68,7 @@ func (m *machine) Restore(from io.ReadCloser) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.state = restored
+	m.told(nil)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,14 +29,18 @@ const (
 	// trailingLogs stay in the log after a snapshot, for replicas that are a
 	// little behind.
 	trailingLogs = 1024
-	// electionTimeout is that of a cluster with a network between replicas. A
-	// single replica does not wait for it, see elect.
-	electionTimeout = time.Second
-	// leaseTimeout is after how long without contact a leader steps down.
-	leaseTimeout = 500 * time.Millisecond
-	// localID names the single replica in the log's configuration.
-	localID = "server"
+	// electionTimeout is after how long without a word of the leader, up to twice of it, a replica stands for
+	// election: another leads within two seconds, even when the first vote is split, and a machine
+	// under load is not taken for dead. A single replica does not wait for it, see elect.
+	electionTimeout = 500 * time.Millisecond
+	// leaseTimeout is after how long without contact to a majority a leader steps down: before the others have elected one.
+	leaseTimeout = 400 * time.Millisecond
+	// loneName names a replica without a network in the log's configuration.
+	loneName = "server"
 )
+
+// LeaseTimeout is for how long a majority's word that a replica leads can be relied on: no other is elected sooner.
+const LeaseTimeout = leaseTimeout
 
 // ErrStale says that the entry was decided in another term than it was
 // committed in: it has changed nothing, and the decider must look again.
@@ -48,6 +53,18 @@ var ErrClosed = errors.New("the replica is closed")
 type Options struct {
 	// Dir is the data directory, made with mode 0700. Empty: memory.
 	Dir string
+	// Network reaches the other replicas. Nil: there are none, ever, and what follows does not matter.
+	Network Network
+	// Name is this replica's among them, which it keeps.
+	Name string
+	// Address is where the others reach it, host:port.
+	Address string
+	// Joins says that an empty directory waits until the others make this replica a member. Otherwise it
+	// begins a new cluster.
+	Joins bool
+	// Observe, if not nil, is told each entry that was applied, or nil when the state was
+	// read from a snapshot. It must not block, and keep nothing but records of the state.
+	Observe func(*state.State, *statepb.Entry)
 	// Logger gets Raft's own lines, at debug level unless they are warnings.
 	// Nil: none.
 	Logger *zap.Logger
@@ -61,10 +78,16 @@ type Leadership struct {
 
 // Replica is one copy of the state. Its methods may be called at once.
 type Replica struct {
+	name       string
+	address    string
 	raft       *raft.Raft
-	transport  *raft.InmemTransport
+	transport  transport
 	close      io.Closer
+	observe    func(*state.State, *statepb.Entry)
 	logger     *zap.Logger
+	news       *news
+	rounds     rounds
+	asking     sync.WaitGroup // those that ask Raft for many
 	leadership chan Leadership
 	stop       chan struct{}
 	stopped    sync.WaitGroup
@@ -83,48 +106,82 @@ func Open(options Options) (*Replica, error) {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
 	}
+	if options.Network == nil {
+		options.Name, options.Address, options.Joins = loneName, loneName, false
+	}
 	stores, err := openStores(options)
 	if err != nil {
 		return nil, err
 	}
 	r := &Replica{
+		name:       options.Name,
+		address:    options.Address,
+		observe:    options.Observe,
+		news:       newNews(),
 		close:      stores,
 		logger:     options.Logger,
 		leadership: make(chan Leadership, 1),
 		stop:       make(chan struct{}),
 		state:      state.New(),
 	}
-	if err := r.start(stores); err != nil {
+	if err := r.start(stores, options); err != nil {
 		return nil, errors.Join(err, stores.Close())
 	}
 	return r, nil
 }
 
-func (r *Replica) start(stores *stores) error {
-	address, transport := raft.NewInmemTransport(localID)
-	r.transport = transport
-	transport.Connect(address, transport)
+func (r *Replica) start(stores *stores, options Options) error {
 	changes := make(chan bool, 8)
-	config := raftConfig(r.logger, changes)
-	if !stores.existing {
-		first := raft.Configuration{Servers: []raft.Server{{ID: localID, Address: address}}}
-		if err := raft.BootstrapCluster(config, stores.logs, stores.stable, stores.snapshots, transport, first); err != nil {
+	config := raftConfig(options.Name, r.logger, changes)
+	r.transport = newTransport(options, config)
+	us := raft.Server{ID: config.LocalID, Address: r.transport.LocalAddr()}
+	if !stores.existing && !options.Joins {
+		first := raft.Configuration{Servers: []raft.Server{us}}
+		if err := raft.BootstrapCluster(config, stores.logs, stores.stable, stores.snapshots, r.transport, first); err != nil {
 			return fmt.Errorf("cannot begin a new log: %w", err)
 		}
 	}
-	node, err := raft.NewRaft(config, (*machine)(r), stores.logs, stores.stable, stores.snapshots, transport)
+	if err := r.settleName(options, config, stores, us); err != nil {
+		return err
+	}
+	node, err := raft.NewRaft(config, (*machine)(r), stores.logs, stores.stable, stores.snapshots, r.transport)
 	if err != nil {
 		return fmt.Errorf("cannot read the log: %w", err)
 	}
 	r.raft = node
+	r.transport.begin()
 	r.stopped.Go(func() { r.watch(changes) })
-	r.elect(address)
+	r.hear()
+	r.hasten()
 	return nil
 }
 
-func raftConfig(logger *zap.Logger, changes chan<- bool) *raft.Config {
+// settleName has the directory and its log know whose they are, before others do.
+func (r *Replica) settleName(options Options, config *raft.Config, stores *stores, us raft.Server) error {
+	if !stores.nameless || options.Network == nil {
+		return nil
+	}
+	if stores.existing {
+		if err := rename(config, stores, r.transport, us); err != nil {
+			return err
+		}
+	}
+	return keepName(options.Dir, options.Name)
+}
+
+// rename gives the only replica of a cluster that had no network a name and an address in the log.
+func rename(config *raft.Config, stores *stores, transport raft.Transport, us raft.Server) error {
+	scratch := &Replica{state: state.New(), logger: zap.NewNop()}
+	next := raft.Configuration{Servers: []raft.Server{us}}
+	if err := raft.RecoverCluster(config, (*machine)(scratch), stores.logs, stores.stable, stores.snapshots, transport, next); err != nil {
+		return fmt.Errorf("cannot name this server in the log: %w", err)
+	}
+	return nil
+}
+
+func raftConfig(name string, logger *zap.Logger, changes chan<- bool) *raft.Config {
 	config := raft.DefaultConfig()
-	config.LocalID = localID
+	config.LocalID = raft.ServerID(name)
 	config.HeartbeatTimeout = electionTimeout
 	config.ElectionTimeout = electionTimeout
 	config.LeaderLeaseTimeout = leaseTimeout
@@ -132,18 +189,23 @@ func raftConfig(logger *zap.Logger, changes chan<- bool) *raft.Config {
 	config.SnapshotInterval = snapshotInterval
 	config.TrailingLogs = trailingLogs
 	config.NotifyCh = changes
+	config.ShutdownOnRemove = false // it is told so, and then ends in order
 	config.NoLegacyTelemetry = true
 	config.Logger = newRaftLogger(logger)
 	return config
 }
 
-// elect asks the single replica to stand for election now (the TimeoutNow
+// hasten asks a replica that is the only voter to stand for election now (the TimeoutNow
 // request of Raft's leadership transfer): there is nobody else whose heartbeat
-// it could wait for. If the request is lost, the election timeout remains.
-func (r *Replica) elect(address raft.ServerAddress) {
-	request := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}
-	if err := r.transport.TimeoutNow(localID, address, request, new(raft.TimeoutNowResponse)); err != nil {
-		r.logger.Debug("election not hastened", zap.Error(err))
+// it could wait for.
+func (r *Replica) hasten() {
+	list, err := r.Servers()
+	if err != nil {
+		return
+	}
+	voters := slices.DeleteFunc(list, func(s Server) bool { return !s.Voter })
+	if len(voters) == 1 && voters[0].Name == r.name {
+		r.transport.elect()
 	}
 }
 
@@ -162,6 +224,7 @@ func (r *Replica) watch(changes <-chan bool) {
 					continue
 				}
 				next.Term = r.raft.CurrentTerm()
+				r.moveOwn()
 			}
 			select {
 			case r.leadership <- next:
@@ -169,6 +232,17 @@ func (r *Replica) watch(changes <-chan bool) {
 				return
 			}
 		}
+	}
+}
+
+// moveOwn notes in the log that this replica, which leads, is to be reached elsewhere than before.
+func (r *Replica) moveOwn() {
+	list, err := r.Servers()
+	if err != nil {
+		return
+	}
+	if us, ok := find(list, r.name); ok && us.Address != r.address {
+		r.raft.AddVoter(raft.ServerID(r.name), raft.ServerAddress(r.address), 0, configTimeout)
 	}
 }
 
@@ -216,6 +290,7 @@ func (r *Replica) Close() error {
 	r.open.Lock()
 	r.closed = true
 	r.open.Unlock()
+	r.asking.Wait()
 	err := r.raft.Shutdown().Error()
 	return errors.Join(err, r.transport.Close(), r.close.Close())
 }

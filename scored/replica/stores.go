@@ -28,6 +28,7 @@ type stores struct {
 	stable    raft.StableStore
 	snapshots raft.SnapshotStore
 	existing  bool // they hold a log already
+	nameless  bool // that of a replica without a network
 	closers   []io.Closer
 }
 
@@ -86,5 +87,6 @@ func (s *stores) openFiles(options Options) error {
 	if s.existing, err = raft.HasExistingState(s.logs, s.stable, s.snapshots); err != nil {
 		return fmt.Errorf("cannot read the log in the data directory %q: %w", options.Dir, err)
 	}
-	return nil
+	s.nameless, err = checkName(options.Dir, options.Name, options.Network != nil)
+	return err
 }

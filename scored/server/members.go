@@ -1,8 +1,34 @@
 package server
 
 import (
+	"net"
+
 	"score/scored/admission"
+	"score/scored/mesh"
+	"score/scored/replica"
 )
+
+// openReplica opens the state; in a cluster with certificates other servers may have copies of it.
+func (s *Server) openReplica() (err error) {
+	o := replica.Options{Dir: s.options.DataDir, Logger: s.logger}
+	if own := s.options.Credentials; own != nil {
+		s.mesh = mesh.New(own, s.agents)
+		o.Network, o.Name, o.Address, o.Joins = s.mesh, own.Name().Name, s.advertised(), s.options.Joins
+	}
+	s.replica, err = replica.Open(o)
+	return err
+}
+
+// advertised is where other hosts find this server.
+func (s *Server) advertised() string {
+	if s.options.Advertise != "" {
+		return s.options.Advertise
+	}
+	if _, port, err := net.SplitHostPort(s.options.AgentListen); err == nil && port == "0" {
+		return s.agents.String()
+	}
+	return s.options.AgentListen
+}
 
 // openOffice begins to make members, in a cluster with certificates.
 func (s *Server) openOffice() {
@@ -10,13 +36,9 @@ func (s *Server) openOffice() {
 	if o.Credentials == nil {
 		return
 	}
-	advertise := o.Advertise
-	if advertise == "" {
-		advertise = o.AgentListen
-	}
 	s.office = admission.New(admission.Options{
 		Leader: s.leader, Authority: o.Authority, Credentials: o.Credentials, ClusterKey: o.ClusterKey,
-		Addresses: []string{advertise}, Logger: s.logger,
+		Addresses: []string{s.advertised()}, Logger: s.logger,
 	})
 }
 

@@ -47,6 +47,8 @@ type Options struct {
 	Authority *pki.Authority
 	// Advertise is where newcomers find this server, host:port. Default: AgentListen.
 	Advertise string
+	// Joins says that an empty DataDir is to be filled by the cluster's other servers, instead of beginning a new cluster.
+	Joins bool
 	// ClusterName is what agents must name when they connect.
 	ClusterName string
 	// Version of the program; agents of another one are refused.

@@ -16,6 +16,7 @@ import (
 	"score/scored/api"
 	"score/scored/api/pki"
 	"score/scored/leader"
+	"score/scored/mesh"
 	"score/scored/metrics"
 	"score/scored/replica"
 	"score/scored/rpc"
@@ -33,6 +34,8 @@ type Server struct {
 	agents    net.Addr
 	scraped   net.Addr          // nil: metrics are not served
 	office    *admission.Office // nil: daemons have no certificates
+	mesh      *mesh.Mesh        // with the other servers; nil: there are none, ever
+	streams   net.Listener      // of the mesh
 }
 
 // endpoint is one address and what is served there.
@@ -52,11 +55,16 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{options: options, logger: options.Logger, peers: newTransport(options.Credentials)}
-	if s.replica, err = replica.Open(replica.Options{Dir: options.DataDir, Logger: options.Logger}); err != nil {
+	listener, err := listenAgents(options.AgentListen)
+	if err != nil {
 		return nil, err
 	}
+	s.agents = listener.Addr()
+	if err := s.openReplica(); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
 	s.compose()
-	if err := s.listen(); err != nil {
+	if err := s.listen(listener); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -105,7 +113,14 @@ const (
 	metricsEndpoint
 )
 
-func (s *Server) listen() error {
+func (s *Server) listen(agents net.Listener) error {
+	s.endpoints[agentsEndpoint].listener = agents
+	if s.office != nil {
+		door := s.office.Listen(agents,
+			admission.Way{Protocols: []string{protocolHTTP2}, Roles: []pki.Role{pki.Agent, pki.Server}},
+			admission.Way{Protocols: []string{mesh.Protocol}, Roles: []pki.Role{pki.Server}})
+		s.endpoints[agentsEndpoint].listener, s.streams = door.Of(protocolHTTP2), door.Of(mesh.Protocol)
+	}
 	open := func(i int, listener net.Listener, err error) error {
 		if err != nil {
 			return err
@@ -119,18 +134,10 @@ func (s *Server) listen() error {
 			return err
 		}
 	}
-	listener, err := listenAgents(s.options.AgentListen)
-	if err := open(agentsEndpoint, listener, err); err != nil {
-		return err
-	}
-	s.agents = listener.Addr()
-	if s.office != nil {
-		s.endpoints[agentsEndpoint].listener = s.office.Listen(listener, []string{protocolHTTP2}, pki.Agent, pki.Server)
-	}
 	if s.options.MetricsAddress == "" {
 		return nil
 	}
-	listener, err = listenTCP("metrics_listen", s.options.MetricsAddress)
+	listener, err := listenTCP("metrics_listen", s.options.MetricsAddress)
 	if err := open(metricsEndpoint, listener, err); err != nil {
 		return err
 	}
@@ -152,6 +159,9 @@ func (s *Server) Run(ctx context.Context) error {
 			s.office.KeepOwn(ctx, s.options.CertificateDir)
 			return nil
 		})
+	}
+	if s.mesh != nil {
+		group.Go(func() error { return unlessClosed(s.mesh.Serve(s.streams)) })
 	}
 	for _, e := range s.endpoints {
 		if e.listener == nil {

@@ -1,0 +1,167 @@
+package replica
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	// peerTimeout bounds each step of a call to another replica. What hangs longer is dialed anew, so that a
+	// cable that is back is noticed; a disk that takes longer is no disk to wait for.
+	peerTimeout = 3 * time.Second
+	// peerPool is how many idle connections are kept for each other replica: heartbeats, entries, and votes.
+	peerPool = 3
+	// nameMark separates name and address in what the transport dials.
+	nameMark = "@"
+)
+
+// Network reaches the other replicas. What it accepts comes from members of the cluster only, and
+// what it dials is the one that was meant.
+type Network interface {
+	net.Listener
+	// Dial connects with the server of the name, at host:port.
+	Dial(name, address string, timeout time.Duration) (net.Conn, error)
+}
+
+// layer is a Network as Raft's transport wants it.
+type layer struct {
+	Network
+	address peerAddress
+}
+
+// Dial implements raft.StreamLayer.
+func (l layer) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	name, address, ok := strings.Cut(string(target), nameMark)
+	if !ok {
+		return nil, fmt.Errorf("%q names no server", target)
+	}
+	return l.Network.Dial(name, address, timeout)
+}
+
+// Addr is where the others reach this replica.
+func (l layer) Addr() net.Addr { return l.address }
+
+type peerAddress string
+
+func (peerAddress) Network() string  { return "tcp" }
+func (a peerAddress) String() string { return string(a) }
+
+// peers is Raft's transport. It dials by name and address: an address at which another server
+// answers than it was given for would let one server vote for two.
+type peers struct {
+	*raft.NetworkTransport
+	calls chan raft.RPC
+	stop  chan struct{}
+	once  sync.Once
+	work  sync.WaitGroup
+
+	mu    sync.Mutex
+	heard map[raft.ServerID]time.Time // when the last call that was answered as to a leader was made
+}
+
+var (
+	_ raft.Transport   = (*peers)(nil)
+	_ raft.WithPreVote = (*peers)(nil)
+)
+
+func newPeers(network Network, address string, config *raft.Config) *peers {
+	p := &peers{
+		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+			Stream: layer{network, peerAddress(address)}, MaxPool: peerPool, Timeout: peerTimeout, Logger: config.Logger,
+		}),
+		calls: make(chan raft.RPC),
+		stop:  make(chan struct{}),
+		heard: make(map[raft.ServerID]time.Time),
+	}
+	return p
+}
+
+// pass hands on what the others ask, until Close.
+func (p *peers) pass() {
+	for {
+		select {
+		case call := <-p.NetworkTransport.Consumer():
+			p.hand(call)
+		case <-p.stop:
+			return
+		}
+	}
+}
+
+func (p *peers) hand(call raft.RPC) {
+	select {
+	case p.calls <- call:
+	case <-p.stop:
+	}
+}
+
+// Consumer implements raft.Transport.
+func (p *peers) Consumer() <-chan raft.RPC { return p.calls }
+
+// elect has the replica stand for election at once, as a leader that goes asks its successor to.
+func (p *peers) elect() {
+	p.hand(raft.RPC{Command: timeoutNow(), RespChan: make(chan raft.RPCResponse, 1)})
+}
+
+func timeoutNow() *raft.TimeoutNowRequest {
+	return &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}
+}
+
+func named(id raft.ServerID, target raft.ServerAddress) raft.ServerAddress {
+	return raft.ServerAddress(id) + nameMark + target
+}
+
+// AppendEntriesPipeline implements raft.Transport.
+func (p *peers) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
+	return p.NetworkTransport.AppendEntriesPipeline(id, named(id, target))
+}
+
+// AppendEntries implements raft.Transport.
+func (p *peers) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	called := time.Now()
+	err := p.NetworkTransport.AppendEntries(id, named(id, target), args, resp)
+	if err == nil && resp.Success && resp.Term == args.Term {
+		p.mu.Lock()
+		p.heard[id] = called
+		p.mu.Unlock()
+	}
+	return err
+}
+
+// followed counts those of the voters that were asked since an instant, and have answered that they follow.
+func (p *peers) followed(voters []Server, since time.Time) (count int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range voters {
+		if at := p.heard[raft.ServerID(s.Name)]; at.After(since) {
+			count++
+		}
+	}
+	return count
+}
+
+// RequestVote implements raft.Transport.
+func (p *peers) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	return p.NetworkTransport.RequestVote(id, named(id, target), args, resp)
+}
+
+// RequestPreVote implements raft.WithPreVote.
+func (p *peers) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	return p.NetworkTransport.RequestPreVote(id, named(id, target), args, resp)
+}
+
+// TimeoutNow implements raft.Transport.
+func (p *peers) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+	return p.NetworkTransport.TimeoutNow(id, named(id, target), args, resp)
+}
+
+// InstallSnapshot implements raft.Transport.
+func (p *peers) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	return p.NetworkTransport.InstallSnapshot(id, named(id, target), args, resp, data)
+}

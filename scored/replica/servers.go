@@ -1,0 +1,236 @@
+package replica
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	// configTimeout bounds how long a change of the servers may wait for the one before it.
+	configTimeout = 10 * time.Second
+	// MaxServers bounds a cluster's servers: more make it slower and no safer.
+	MaxServers = 9
+)
+
+// What a change of the servers is refused for; the wrapping sentence says what to do.
+var (
+	ErrUnknownServer = errors.New("no such server")
+	ErrServers       = errors.New("the servers cannot be changed so")
+	// ErrNotLeader: another replica leads, or none; nothing was changed.
+	ErrNotLeader = errors.New("this server does not lead")
+)
+
+// Server is one of the cluster, as its log knows it.
+type Server struct {
+	Name    string
+	Address string // where the others reach it, host:port
+	Voter   bool   // else it is being brought up to date
+	Leader  bool
+	// Silent is since when it has not answered the leader; zero: it answers, or this replica does not lead.
+	Silent time.Time
+}
+
+// news is what Raft tells of the other replicas.
+type news struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed, and replaced, when another leads
+	silent  map[string]time.Time
+}
+
+func newNews() *news { return &news{changed: make(chan struct{}), silent: make(map[string]time.Time)} }
+
+func (n *news) take(observed raft.Observation) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch o := observed.Data.(type) {
+	case raft.LeaderObservation:
+		close(n.changed)
+		n.changed = make(chan struct{})
+		clear(n.silent)
+	case raft.FailedHeartbeatObservation:
+		if n.silent[string(o.PeerID)].IsZero() {
+			n.silent[string(o.PeerID)] = o.LastContact
+		}
+	case raft.ResumedHeartbeatObservation:
+		delete(n.silent, string(o.PeerID))
+	}
+}
+
+func (n *news) silentSince(name string) time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.silent[name]
+}
+
+func (n *news) next() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.changed
+}
+
+// newsBuffer holds what Raft tells while the one before is taken; it drops what has no room.
+const newsBuffer = 64
+
+// hear takes Raft's news until Close.
+func (r *Replica) hear() {
+	heard := make(chan raft.Observation, newsBuffer)
+	observer := raft.NewObserver(heard, false, func(o *raft.Observation) bool {
+		switch o.Data.(type) {
+		case raft.LeaderObservation, raft.FailedHeartbeatObservation, raft.ResumedHeartbeatObservation:
+			return true
+		default:
+			return false
+		}
+	})
+	r.raft.RegisterObserver(observer)
+	r.stopped.Go(func() {
+		defer r.raft.DeregisterObserver(observer)
+		for {
+			select {
+			case o := <-heard:
+				r.news.take(o)
+			case <-r.stop:
+				return
+			}
+		}
+	})
+}
+
+// Leader is who leads, as far as this replica knows; "": nobody.
+func (r *Replica) Leader() (name, address string) {
+	at, id := r.raft.LeaderWithID()
+	return string(id), string(at)
+}
+
+// LeaderChanged is closed when Leader gives another answer than when it was called, or soon after.
+func (r *Replica) LeaderChanged() <-chan struct{} { return r.news.next() }
+
+// Name is this replica's.
+func (r *Replica) Name() string { return r.name }
+
+// Applied is up to which entry of the log the state is made.
+func (r *Replica) Applied() uint64 { return r.raft.AppliedIndex() }
+
+// Servers lists them by name, as the latest entry says that this replica has.
+func (r *Replica) Servers() ([]Server, error) {
+	future := r.raft.GetConfiguration()
+	if err := future.Error(); err != nil {
+		return nil, err
+	}
+	leader, _ := r.Leader()
+	var list []Server
+	for _, s := range future.Configuration().Servers {
+		list = append(list, Server{
+			Name: string(s.ID), Address: string(s.Address), Voter: s.Suffrage == raft.Voter,
+			Leader: string(s.ID) == leader, Silent: r.news.silentSince(string(s.ID)),
+		})
+	}
+	slices.SortFunc(list, func(x, y Server) int { return cmp.Compare(x.Name, y.Name) })
+	return list, nil
+}
+
+// find gives one server of the list.
+func find(list []Server, name string) (Server, bool) {
+	i := slices.IndexFunc(list, func(s Server) bool { return s.Name == name })
+	if i < 0 {
+		return Server{}, false
+	}
+	return list[i], true
+}
+
+// Enrol makes a server a member, or notes that it has moved, and tells whether it votes. A newcomer gets the log first; it votes
+// when it asks again and has nearly all of it, applied entries.
+func (r *Replica) Enrol(name, address string, applied uint64) (voter bool, err error) {
+	list, err := r.Servers()
+	if err != nil {
+		return false, err
+	}
+	s, known := find(list, name)
+	switch {
+	case !known && len(list) >= MaxServers:
+		return false, fmt.Errorf("%w: there are %d servers, the most that a cluster may have; remove one with 'scored server remove'", ErrServers, MaxServers)
+	case known && s.Voter && s.Address == address:
+		return true, nil
+	case known && s.Voter:
+		return true, r.changed(r.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
+	case known && s.Address == address && applied+caughtUp >= r.raft.CommitIndex():
+		err := r.changed(r.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
+		return err == nil, err
+	case known && s.Address == address:
+		return false, nil
+	}
+	return false, r.changed(r.raft.AddNonvoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
+}
+
+// caughtUp is how many entries a newcomer may lack when it becomes a voter: what a busy cluster commits
+// while it asks.
+const caughtUp = 256
+
+// Remove ends a server's membership. The error wraps ErrUnknownServer or ErrServers when it must not be.
+func (r *Replica) Remove(name string) error {
+	list, err := r.Servers()
+	if err != nil {
+		return err
+	}
+	s, known := find(list, name)
+	if !known {
+		return fmt.Errorf("%w: there is no server %q; 'scored server list' shows those there are", ErrUnknownServer, name)
+	}
+	if s.Voter {
+		if err := mayLose(list, name); err != nil {
+			return err
+		}
+	}
+	return r.changed(r.raft.RemoveServer(raft.ServerID(name), 0, configTimeout))
+}
+
+// mayLose refuses to remove a voter without whom the others could decide nothing.
+func mayLose(list []Server, name string) error {
+	voters, answer := 0, 0
+	for _, s := range list {
+		if s.Name == name || !s.Voter {
+			continue
+		}
+		voters++
+		if s.Silent.IsZero() {
+			answer++
+		}
+	}
+	switch {
+	case voters == 0:
+		return fmt.Errorf("%w: %s is the only server, and with it the cluster's state would go; add another one first", ErrServers, name)
+	case answer < voters/2+1:
+		return fmt.Errorf("%w: of the %d servers that would be left %d answer, and %d are needed; start one of them first, or add one", ErrServers, voters, answer, voters/2+1)
+	}
+	return nil
+}
+
+// StepDown lets another server lead; it returns when one was asked to.
+func (r *Replica) StepDown() error {
+	list, err := r.Servers()
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(list, func(s Server) bool { return s.Voter && s.Name != r.name && s.Silent.IsZero() }) {
+		return fmt.Errorf("%w: no other server answers that could lead", ErrServers)
+	}
+	return r.changed(r.raft.LeadershipTransfer())
+}
+
+// changed waits for a change of the servers.
+func (r *Replica) changed(future raft.Future) error {
+	switch err := future.Error(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return fmt.Errorf("%w: %w", ErrNotLeader, err)
+	default:
+		return fmt.Errorf("the servers were not changed: %w", err)
+	}
+}

@@ -1,0 +1,367 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// wire joins the replicas of a test; who is cut off reaches nobody and is reached by nobody.
+type wire struct {
+	mu    sync.Mutex
+	cut   map[string]bool
+	conns map[net.Conn]string // whose they are
+}
+
+func newWire() *wire { return &wire{cut: map[string]bool{}, conns: map[net.Conn]string{}} }
+
+// plug is one replica's end.
+type plug struct {
+	net.Listener
+	wire *wire
+	name string
+}
+
+func (w *wire) plug(t *testing.T, name, address string) *plug {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &plug{listener, w, name}
+}
+
+func (p *plug) keep(conn net.Conn) (net.Conn, error) {
+	p.wire.mu.Lock()
+	defer p.wire.mu.Unlock()
+	if p.wire.cut[p.name] {
+		conn.Close()
+		return nil, errors.New("cut off")
+	}
+	p.wire.conns[conn] = p.name
+	return conn, nil
+}
+
+func (p *plug) Accept() (net.Conn, error) {
+	conn, err := p.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return p.keep(conn)
+}
+
+func (p *plug) Dial(_, address string, timeout time.Duration) (net.Conn, error) {
+	conn, err := net.DialTimeout("tcp", address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return p.keep(conn)
+}
+
+// set cuts a replica off, or joins it again.
+func (w *wire) set(name string, cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut[name] = cut
+	for conn, owner := range w.conns {
+		if owner == name {
+			conn.Close()
+			delete(w.conns, conn)
+		}
+	}
+}
+
+// several are replicas of one cluster.
+type several struct {
+	t    *testing.T
+	wire *wire
+	all  map[string]*Replica
+	plug map[string]*plug
+	dir  string
+}
+
+func (s *several) open(name string, joins bool) *Replica {
+	s.t.Helper()
+	address := "127.0.0.1:0"
+	if before := s.plug[name]; before != nil {
+		address = before.Addr().String()
+	}
+	p := s.wire.plug(s.t, name, address)
+	r, err := Open(Options{Dir: filepath.Join(s.dir, name), Network: p, Name: name, Address: p.Addr().String(), Joins: joins})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.all[name], s.plug[name] = r, p
+	return r
+}
+
+func (s *several) close(name string) {
+	s.t.Helper()
+	r := s.all[name]
+	delete(s.all, name)
+	if err := r.Close(); err != nil {
+		s.t.Errorf("close %s: %v", name, err)
+	}
+}
+
+// begin makes replicas a, b and c, of which a leads.
+func begin(t *testing.T) *several {
+	t.Helper()
+	s := &several{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir()}
+	t.Cleanup(func() {
+		for name := range s.all {
+			s.close(name)
+		}
+	})
+	lead(t, s.open("a", false))
+	for _, name := range []string{"b", "c"} {
+		s.open(name, true)
+		s.join("a", name)
+	}
+	return s
+}
+
+// join has the leader take a replica in until it votes.
+func (s *several) join(leader, name string) {
+	s.t.Helper()
+	s.await(name+" votes", func() bool {
+		r := s.all[name]
+		voter, err := s.all[leader].Enrol(name, s.plug[name].Addr().String(), r.Applied())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return voter
+	})
+}
+
+func (s *several) await(what string, is func() bool) {
+	s.t.Helper()
+	for limit := time.Now().Add(waitBound); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			s.t.Fatalf("it does not come: %s", what)
+		}
+	}
+}
+
+// leader waits until one of the replicas leads for all of the named.
+func (s *several) leader(among ...string) (name string, term uint64) {
+	s.t.Helper()
+	s.await("one leads", func() bool {
+		for _, other := range among {
+			if got, _ := s.all[other].Leader(); got == "" || name != "" && got != name {
+				name = ""
+				return false
+			} else {
+				name = got
+			}
+		}
+		return slices.Contains(among, name)
+	})
+	return name, s.all[name].raft.CurrentTerm()
+}
+
+func (s *several) commit(name string, nanos int64, node string) {
+	s.t.Helper()
+	if err := s.all[name].Commit(nodeEntry(s.all[name].raft.CurrentTerm(), nanos, node)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *several) agree(want string) {
+	s.t.Helper()
+	for name, r := range s.all {
+		s.await(fmt.Sprintf("%s has %s", name, want), func() bool { return fmt.Sprint(nodes(r)) == want })
+	}
+}
+
+// What is committed is on all, and a leader that is lost is succeeded by one that has all of it.
+func TestThreeReplicas(t *testing.T) {
+	s := begin(t)
+	s.commit("a", 1, "n1")
+	s.agree("[n1]")
+	if err := s.all["a"].Verify(t.Context()); err != nil {
+		t.Errorf("the leader asks: %v", err)
+	}
+	if err := s.all["b"].Verify(t.Context()); err == nil {
+		t.Error("a follower was told that it leads")
+	}
+	start := time.Now()
+	s.close("a")
+	next, _ := s.leader("b", "c")
+	t.Logf("%s leads after %v", next, time.Since(start))
+	s.await("it may commit", func() bool {
+		return s.all[next].Commit(nodeEntry(s.all[next].raft.CurrentTerm(), 2, "n2")) == nil
+	})
+	delete(s.plug, "a")
+	s.open("a", true)
+	s.join(next, "a") // it listens elsewhere
+	s.agree("[n1 n2]")
+}
+
+// A leader that is cut off knows within a lease that it leads no more, commits nothing, and comes back without
+// making the others vote.
+func TestLeaderIsCutOff(t *testing.T) {
+	s := begin(t)
+	<-s.leads("a")
+	s.wire.set("a", true)
+	next, term := s.leader("b", "c")
+	if err := s.all["a"].Verify(t.Context()); err == nil {
+		t.Error("one that is cut off was told that it leads")
+	}
+	if err := s.all["a"].Commit(nodeEntry(term, 9, "lost")); err == nil {
+		t.Error("one that is cut off has committed")
+	}
+	s.await("it may commit", func() bool { return s.all[next].Commit(nodeEntry(term, 10, "n1")) == nil })
+	s.wire.set("a", false)
+	s.agree("[n1]")
+	if name, now := s.leader("a", "b", "c"); name != next || now != term {
+		t.Errorf("%s led in term %d, and %s leads in %d", next, term, name, now)
+	}
+}
+
+// leads is closed when a replica has a majority's word that it leads.
+func (s *several) leads(name string) <-chan struct{} {
+	s.t.Helper()
+	done := make(chan struct{})
+	if err := s.all[name].Verify(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	close(done)
+	return done
+}
+
+// A follower that is cut off and comes back does not unseat the leader (pre-vote).
+func TestFollowerIsCutOff(t *testing.T) {
+	s := begin(t)
+	_, term := s.leader("a", "b", "c")
+	s.wire.set("c", true)
+	s.await("c has no leader", func() bool { name, _ := s.all["c"].Leader(); return name == "" })
+	s.commit("a", 1, "n1")
+	s.await("a says that c is silent", func() bool {
+		list, err := s.all["a"].Servers()
+		c, _ := find(list, "c")
+		return err == nil && !c.Silent.IsZero()
+	})
+	s.wire.set("c", false)
+	s.agree("[n1]")
+	if name, now := s.leader("a", "b", "c"); name != "a" || now != term {
+		t.Errorf("%s leads in term %d, a led in %d", name, now, term)
+	}
+}
+
+// Two of three are lost: nothing is committed, and what was is not lost when one comes back.
+func TestNoMajority(t *testing.T) {
+	s := begin(t)
+	s.commit("a", 1, "n1")
+	s.close("b")
+	s.close("c")
+	s.await("a leads no more", func() bool { name, _ := s.all["a"].Leader(); return name == "" })
+	if err := s.all["a"].Commit(nodeEntry(s.all["a"].raft.CurrentTerm(), 2, "n2")); err == nil {
+		t.Error("one of three has committed")
+	}
+	s.open("b", true)
+	s.leader("a", "b")
+	s.agree("[n1]")
+}
+
+// Servers are added, moved, removed and refused.
+func TestServersChange(t *testing.T) {
+	s := begin(t)
+	a := s.all["a"]
+	if err := a.Remove("x"); !errors.Is(err, ErrUnknownServer) {
+		t.Errorf("removing nobody: %v", err)
+	}
+	if _, err := s.all["b"].Enrol("d", "127.0.0.1:1", 0); !errors.Is(err, ErrNotLeader) {
+		t.Errorf("a follower takes one in: %v", err)
+	}
+	s.close("c")
+	s.await("c is silent", func() bool {
+		list, err := a.Servers()
+		c, _ := find(list, "c")
+		return err == nil && !c.Silent.IsZero()
+	})
+	if err := a.Remove("b"); !errors.Is(err, ErrServers) {
+		t.Errorf("removing the only other that answers: %v", err)
+	}
+	if err := a.Remove("c"); err != nil {
+		t.Errorf("removing one that is dead: %v", err)
+	}
+	s.open("d", true)
+	s.join("a", "d")
+	s.close("d")
+	delete(s.plug, "d")
+	s.open("d", true) // at another address
+	s.join("a", "d")
+	s.commit("a", 1, "n1")
+	s.agree("[n1]")
+	if err := a.StepDown(); err != nil {
+		t.Errorf("stepping down: %v", err)
+	}
+	next, _ := s.leader("b", "d")
+	s.await("a can be removed", func() bool { return s.all[next].Remove("a") == nil })
+	other := map[string]string{"b": "d", "d": "b"}[next]
+	s.await(other+" can be removed", func() bool { return s.all[next].Remove(other) == nil })
+	if err := s.all[next].Remove(next); !errors.Is(err, ErrServers) {
+		t.Errorf("removing the last: %v", err)
+	}
+	if err := s.all[next].StepDown(); !errors.Is(err, ErrServers) {
+		t.Errorf("the last one steps down: %v", err)
+	}
+}
+
+// The log of a server that could have no others gets a name, once, and its state stays.
+func TestNameComesLater(t *testing.T) {
+	s := &several{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir()}
+	lone, err := Open(Options{Dir: filepath.Join(s.dir, "a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(lone.Commit(nodeEntry(lead(t, lone), 1, "n1")), lone.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		lead(t, s.open("a", false))
+		s.agree("[n1]")
+		s.await("the address is known", func() bool {
+			list, err := s.all["a"].Servers()
+			return err == nil && len(list) == 1 && list[0].Name == "a" && list[0].Address == s.plug["a"].Addr().String() && list[0].Voter
+		})
+		s.close("a")
+		delete(s.plug, "a")
+	}
+	for _, o := range []Options{{}, {Network: s.wire.plug(t, "b", "127.0.0.1:0"), Name: "b", Address: "127.0.0.1:1"}} {
+		o.Dir = filepath.Join(s.dir, "a")
+		if r, err := Open(o); !errors.Is(err, ErrDirectory) {
+			t.Errorf("another server's directory: %v, %v", r, err)
+		}
+	}
+}
+
+// Many who ask at once share few rounds, and each is answered.
+func TestVerifyTogether(t *testing.T) {
+	s := begin(t)
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			if err := s.all["a"].Verify(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	s.close("b")
+	s.close("c")
+	for range 10 {
+		all.Go(func() {
+			if err := s.all["a"].Verify(t.Context()); err == nil {
+				t.Error("one of three leads")
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,107 @@
+package replica
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// rounds asks a majority whether this replica leads, for many callers at once: who comes while a
+// round is under way shares the next one.
+type rounds struct {
+	mu      sync.Mutex
+	next    *round
+	running bool
+}
+
+type round struct {
+	over chan struct{}
+	err  error // read once over is closed
+}
+
+// Verify returns nil when a majority has said, after it was called, that this replica leads. What the state
+// was then is no older than the call.
+func (r *Replica) Verify(ctx context.Context) error {
+	mine, begin := r.rounds.join()
+	if begin && !r.spawn(r.verifyAll) {
+		r.rounds.fail(ErrClosed)
+	}
+	select {
+	case <-mine.over:
+		return mine.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// join gives the next round, and tells whether somebody must begin to run rounds.
+func (s *rounds) join() (mine *round, begin bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == nil {
+		s.next = &round{over: make(chan struct{})}
+	}
+	begin = !s.running
+	s.running = true
+	return s.next, begin
+}
+
+// take begins the next round; nil: nobody waits for one.
+func (s *rounds) take() *round {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mine := s.next
+	s.next = nil
+	s.running = mine != nil
+	return mine
+}
+
+func (s *rounds) fail(err error) {
+	for mine := s.take(); mine != nil; mine = s.take() {
+		mine.err = err
+		close(mine.over)
+	}
+}
+
+func (r *Replica) verifyAll() {
+	for mine := r.rounds.take(); mine != nil; mine = r.rounds.take() {
+		mine.err = r.verifyOnce()
+		close(mine.over)
+	}
+}
+
+func (r *Replica) verifyOnce() error {
+	r.open.RLock()
+	defer r.open.RUnlock()
+	if r.closed {
+		return ErrClosed
+	}
+	began := time.Now()
+	for {
+		// Raft also counts answers that were on their way: of others who, by the time that they come, may follow another. So
+		// it is asked until those that were called since are a majority.
+		if err := r.raft.VerifyLeader().Error(); err != nil {
+			return err
+		}
+		list, err := r.Servers()
+		if err != nil {
+			return err
+		}
+		voters := slices.DeleteFunc(list, func(s Server) bool { return !s.Voter })
+		if 1+r.transport.followed(voters, began) > len(voters)/2 {
+			return nil
+		}
+	}
+}
+
+// spawn runs f beside until it returns, for which Close waits; false: the replica is closed.
+func (r *Replica) spawn(f func()) bool {
+	r.open.RLock()
+	defer r.open.RUnlock()
+	if r.closed {
+		return false
+	}
+	r.asking.Go(f)
+	return true
+}
