@@ -25,16 +25,18 @@ type exchange struct {
 	// open are the exchanges to which this node has added and whose end the
 	// steward has not been told.
 	open map[fence.Op]bool
+	// sent are the messages of each that have not arrived.
+	sent map[fence.Op]*sync.WaitGroup
 }
 
 func newExchange(j *job) *exchange {
-	x := &exchange{job: j, open: make(map[fence.Op]bool)}
-	tree, err := fence.NewTree(len(j.order.GetPlaces()), int(j.order.GetNodeIndex()))
+	x := &exchange{job: j, open: make(map[fence.Op]bool), sent: make(map[fence.Op]*sync.WaitGroup)}
+	machine, err := fence.New(len(j.order.GetPlaces()), int(j.order.GetNodeIndex()), fence.Algorithm(j.order.GetSpec().GetExchange()))
 	if err != nil {
 		x.broken = err
 		return x
 	}
-	x.machine = tree
+	x.machine = machine
 	return x
 }
 
@@ -68,31 +70,33 @@ func (x *exchange) lost(node int, reason string) {
 
 // carryOut does what the machine says. The caller holds mu.
 func (x *exchange) carryOut(effects []fence.Effect) {
-	sent := new(sync.WaitGroup)
-	sends := false
 	for _, effect := range effects {
 		switch effect.Kind {
 		case fence.Send:
-			sends = true
-			x.send(effect.To, effect.Message, sent)
+			x.send(effect.To, effect.Message)
 		case fence.Done:
-			if !sends {
-				x.done(effect.Message)
-				continue
-			}
-			message := effect.Message // the effects are the machine's
-			x.job.agent.workers.Go(func() {
-				// A steward that has the result does not ask for it again: this agent may be lost
-				// only when the others have it as well.
-				sent.Wait()
-				x.mu.Lock()
-				defer x.mu.Unlock()
-				x.done(message)
-			})
+			x.over(effect.Message)
 		case fence.Failed:
 			x.fail(effect.Err)
 		}
 	}
+}
+
+// over takes a result. A steward that has it does not ask for it again: this agent may be lost only when the others have
+// what it sent for the exchange as well. The caller holds mu.
+func (x *exchange) over(m fence.Message) {
+	sent := x.sent[m.Op]
+	delete(x.sent, m.Op)
+	if sent == nil {
+		x.done(m)
+		return
+	}
+	x.job.agent.workers.Go(func() {
+		sent.Wait()
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.done(m)
+	})
 }
 
 // done gives the steward a result, unless the exchanges have failed meanwhile. The caller holds mu.
@@ -101,10 +105,11 @@ func (x *exchange) done(m fence.Message) {
 		return
 	}
 	delete(x.open, m.Op)
+	delete(x.sent, m.Op) // of repetitions
 	x.answer(&stewardpb.CollectiveResult{
 		Kind:     uint32(m.Op.Kind),
 		Sequence: m.Op.Seq,
-		Data:     [][]byte{m.Data},
+		Data:     m.Data,
 	})
 }
 
@@ -140,6 +145,7 @@ func (x *exchange) fail(reason error) {
 		})
 	}
 	clear(x.open)
+	clear(x.sent)
 }
 
 func (x *exchange) answer(result *stewardpb.CollectiveResult) {
@@ -148,13 +154,21 @@ func (x *exchange) answer(result *stewardpb.CollectiveResult) {
 	}
 }
 
-// send carries a message to another node; sent is told when it has arrived.
-func (x *exchange) send(to int, message fence.Message, sent *sync.WaitGroup) {
+// send carries a message to another node. The caller holds mu.
+func (x *exchange) send(to int, message fence.Message) {
+	var sent *sync.WaitGroup
+	if x.open[message.Op] {
+		if sent = x.sent[message.Op]; sent == nil {
+			sent = new(sync.WaitGroup)
+			x.sent[message.Op] = sent
+		}
+	}
 	x.carry(to, &scorev1.CollectRequest{
-		Kind:     uint32(message.Op.Kind),
-		Sequence: message.Op.Seq,
-		Down:     message.Step == fence.Down,
-		Data:     message.Data,
+		Kind:      uint32(message.Op.Kind),
+		Sequence:  message.Op.Seq,
+		Algorithm: uint32(message.Via),
+		Step:      uint32(message.Step),
+		Data:      message.Data,
 	}, sent)
 }
 
@@ -205,20 +219,17 @@ func (a *Agent) collect(_ context.Context, request *scorev1.CollectRequest) erro
 		j.exchange.again(int(request.GetFromNodeIndex()))
 		return nil
 	}
-	if request.GetKind() > maxKind {
-		return fmt.Errorf("there is no collective of kind %d", request.GetKind())
-	}
-	step := fence.Up
-	if request.GetDown() {
-		step = fence.Down
+	if request.GetKind() > maxKind || request.GetAlgorithm() > maxKind {
+		return fmt.Errorf("there is no collective of kind %d, or none of algorithm %d", request.GetKind(), request.GetAlgorithm())
 	}
 	j.exchange.receive(int(request.GetFromNodeIndex()), fence.Message{
 		Op:   fence.Op{Kind: fence.Kind(request.GetKind()), Seq: request.GetSequence()},
-		Step: step,
+		Via:  fence.Algorithm(request.GetAlgorithm()),
+		Step: fence.Step(request.GetStep()),
 		Data: request.GetData(),
 	})
 	return nil
 }
 
-// maxKind is what a fence.Kind can hold; the machine knows which there are.
+// maxKind is what a fence.Kind and a fence.Algorithm can hold; the machine knows which there are.
 const maxKind = 1<<8 - 1

@@ -8,24 +8,29 @@ import (
 	"connectrpc.com/connect"
 
 	"score/nodeagent"
+	"score/nodeagent/fence"
 	"score/scored/api/scorev1"
 )
 
 // Whoever has the cluster key may still be broken: what it sends ends the job
 // that it speaks of, at worst.
 func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
+	const tree, bruck = uint32(fence.TreeAlgorithm), uint32(fence.BruckAlgorithm)
 	program := compile(t, hello)
 	for _, test := range []struct {
 		name     string
 		nonsense *scorev1.CollectRequest
 		harmless bool // it is refused, or what the peer really says replaces it
 	}{
-		{"unknown kind", &scorev1.CollectRequest{Kind: 7, Sequence: 1, FromNodeIndex: 1}, false},
-		{"kind beyond", &scorev1.CollectRequest{Kind: 1 << 20, Sequence: 1, FromNodeIndex: 1}, true},
-		{"no such node", &scorev1.CollectRequest{Sequence: 1, FromNodeIndex: 1 << 31}, false},
-		{"from itself", &scorev1.CollectRequest{Sequence: 1, FromNodeIndex: 0}, false},
-		{"down to the root", &scorev1.CollectRequest{Sequence: 1, FromNodeIndex: 1, Down: true}, false},
-		{"data of no format", &scorev1.CollectRequest{Sequence: 1, FromNodeIndex: 1, Data: []byte("\xff nonsense")}, true},
+		{"unknown kind", &scorev1.CollectRequest{Algorithm: tree, Kind: 7, Sequence: 1, FromNodeIndex: 1}, false},
+		{"kind beyond", &scorev1.CollectRequest{Algorithm: tree, Kind: 1 << 20, Sequence: 1, FromNodeIndex: 1}, true},
+		{"no such algorithm", &scorev1.CollectRequest{Algorithm: 9, Sequence: 1, FromNodeIndex: 1}, false},
+		{"algorithm beyond", &scorev1.CollectRequest{Algorithm: 1 << 20, Sequence: 1, FromNodeIndex: 1}, true},
+		{"no such round", &scorev1.CollectRequest{Algorithm: bruck, Step: 1, Sequence: 1, FromNodeIndex: 1}, false},
+		{"no such node", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1 << 31}, false},
+		{"from itself", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 0}, false},
+		{"down to the root", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1, Step: uint32(fence.Down)}, false},
+		{"data of no format", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1, Data: [][]byte{[]byte("\xff nonsense")}}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := startPair(t, func(*nodeagent.Options) {})

@@ -6,14 +6,15 @@ import (
 )
 
 // Collective is an algorithm for exchanges between the nodes 0..n-1 of one job.
-// Exchanges of one kind are numbered 1, 2, 3 ... and a node adds to one only
+// An exchange is told by its kind, its number and the nodes that take part, which
+// are always all. Exchanges of one kind are numbered 1, 2, 3 ... and a node adds to one only
 // when the one before is done on it; the numbers keep consecutive ones apart.
 //
 // A carrier that restarts and forgets its Collective makes a new one, adds its
 // node's piece again if no result has come for it, and has the others Repeat
 // to it. A new Collective takes the number of the first piece that its own node
 // adds for the current one. So one restart at a time is survived, by carriers
-// that bring what a call sends on its way before they act on its Done.
+// that deliver what was sent for an exchange before they act on its Done.
 //
 // The effects of a call are valid until the next call. The data in them is
 // valid for longer and must not be changed; data that goes in is kept and must
@@ -54,9 +55,12 @@ type Step uint32
 
 // Message is what one node sends another.
 type Message struct {
-	Op   Op
+	Op Op
+	// Via is the algorithm that the message is of.
+	Via  Algorithm
 	Step Step
-	Data []byte
+	// Data are pieces of nodes; the algorithm knows whose.
+	Data [][]byte
 }
 
 // EffectKind says what an Effect is.
@@ -65,7 +69,8 @@ type EffectKind uint8
 const (
 	// Send: carry Message to node To, in any order, once or more.
 	Send EffectKind = iota + 1
-	// Done: the exchange Message.Op is over; Message.Data is all data.
+	// Done: the exchange Message.Op is over; Message.Data are the pieces of all
+	// nodes, in no particular order.
 	Done
 	// Failed: no exchange of the job can complete any more, for the reason Err.
 	Failed
@@ -83,6 +88,15 @@ type Effect struct {
 // fill the memory of others. It is what a PMI engine takes.
 const MaxBytes = 256 << 20
 
+// bytesOf is what pieces take together.
+func bytesOf(pieces [][]byte) int {
+	size := 0
+	for _, piece := range pieces {
+		size += len(piece)
+	}
+	return size
+}
+
 // What can end the exchanges of a job.
 var (
 	// ErrLost: a node of the job is gone.
@@ -91,6 +105,8 @@ var (
 	ErrProtocol = errors.New("a node broke the exchange protocol")
 	// ErrTooLarge: the data is above MaxBytes.
 	ErrTooLarge = errors.New("the data of an exchange is too large")
+	// ErrAlgorithm: there is none of that name.
+	ErrAlgorithm = errors.New("no such algorithm for exchanges")
 	// ErrShape: a job cannot have such nodes.
 	ErrShape = errors.New("no such node in the job")
 )

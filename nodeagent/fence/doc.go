@@ -4,18 +4,19 @@
 //
 // A Collective is a machine without I/O: contributions and messages go in,
 // messages to send and results come out. It is for one goroutine at a time.
-// Data is joined by putting pieces one after the other in no fixed order, so
-// pieces must tell their own length and origin.
+// There are a tree, a ring and Bruck's algorithm, and the Chooser, which
+// takes one of them for each exchange by the size of its data. The pieces come
+// out in no fixed order, so they must tell their own origin.
 //
 // There are no timers here. A node that does not answer is the business of
 // those who watch nodes; they call Lost, which ends the exchange with a reason.
 //
-//	tree, err := fence.NewTree(nodes, self)
-//	effects := tree.Add(fence.Op{Kind: fence.KindFence, Seq: seq}, data)
+//	exchange, err := fence.New(nodes, self, fence.Auto)
+//	effects := exchange.Add(fence.Op{Kind: fence.KindFence, Seq: seq}, data)
 //	for _, effect := range effects {
 //		switch effect.Kind {
 //		case fence.Send: // carry effect.Message to node effect.To
-//		case fence.Done: // server.FenceDone(effect.Message.Op.Seq, effect.Message.Data)
+//		case fence.Done: // server.FenceDone(effect.Message.Op.Seq, slices.Concat(effect.Message.Data...))
 //		case fence.Failed: // end the job: effect.Err
 //		}
 //	}

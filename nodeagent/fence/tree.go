@@ -34,7 +34,8 @@ type exchange struct {
 	seq   uint64
 	known bool
 	// own is this node's piece, up what it sent to its parent.
-	own, up []byte
+	own []byte
+	up  [][]byte
 	// pieces are the latest of each child. A child may be one ahead of a node
 	// outside, and of one that has restarted.
 	pieces [Arity]held
@@ -59,8 +60,12 @@ const (
 // held is data of an exchange; seq 0 is none.
 type held struct {
 	seq  uint64
-	data []byte
+	data [][]byte
+	// size is what data takes.
+	size int
 }
+
+func hold(seq uint64, data [][]byte) held { return held{seq, data, bytesOf(data)} }
 
 // Tree gathers all pieces along a tree of nodes to node 0 and sends them down
 // the same way. It takes two messages per node and 2*log8(n) hops.
@@ -88,6 +93,15 @@ func NewTree(nodes, self int) (*Tree, error) {
 func (t *Tree) parent() int { return (t.self - 1) / Arity }
 
 func (t *Tree) child(i int) int { return t.self*Arity + 1 + i }
+
+// below is how many nodes are in the subtree of a node, itself included.
+func (t *Tree) below(node int) int {
+	n := 0
+	for first, last := node, node; first < t.nodes; first, last = first*Arity+1, last*Arity+Arity {
+		n += min(last, t.nodes-1) - first + 1
+	}
+	return n
+}
 
 // Add implements Collective.
 func (t *Tree) Add(op Op, data []byte) []Effect {
@@ -143,10 +157,12 @@ func (t *Tree) Receive(from int, message Message) []Effect {
 		t.fail(fmt.Errorf("%w: node %d speaks of kind %d", ErrProtocol, from, message.Op.Kind))
 	case !isChild && !isParent:
 		t.fail(fmt.Errorf("%w: node %d is no neighbour of node %d", ErrProtocol, from, t.self))
+	case message.Via != TreeAlgorithm:
+		t.fail(fmt.Errorf("%w: node %d sends a message of %v into a tree", ErrProtocol, from, message.Via))
 	case message.Op.Seq == 0:
 		t.fail(fmt.Errorf("%w: node %d speaks of exchange 0", ErrProtocol, from))
-	case len(message.Data) > MaxBytes:
-		t.fail(fmt.Errorf("%w: %d bytes, the most is %d", ErrTooLarge, len(message.Data), MaxBytes))
+	case bytesOf(message.Data) > MaxBytes:
+		t.fail(fmt.Errorf("%w: %d bytes, the most is %d", ErrTooLarge, bytesOf(message.Data), MaxBytes))
 	case t.isOld(x, message.Op.Seq):
 	case message.Step == Up && isChild:
 		t.receiveUp(x, from, message)
@@ -179,7 +195,11 @@ func (t *Tree) receiveUp(x *exchange, from int, message Message) {
 	if op.Seq < x.pieces[i].seq {
 		return
 	}
-	x.pieces[i] = held{op.Seq, message.Data}
+	if want := t.below(from); len(message.Data) != want {
+		t.fail(fmt.Errorf("%w: node %d sends the pieces of %d nodes, not of %d", ErrProtocol, from, len(message.Data), want))
+		return
+	}
+	x.pieces[i] = hold(op.Seq, message.Data)
 	if x.size() > MaxBytes {
 		t.fail(fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxBytes))
 		return
@@ -194,6 +214,8 @@ func (t *Tree) receiveUp(x *exchange, from int, message Message) {
 func (t *Tree) receiveDown(x *exchange, from int, message Message) {
 	op := message.Op
 	switch {
+	case len(message.Data) != t.nodes:
+		t.fail(fmt.Errorf("%w: node %d ends %v with the pieces of %d nodes, not of %d", ErrProtocol, from, op, len(message.Data), t.nodes))
 	case x.phase != outside && op.Seq == x.seq:
 		t.finish(x, op, message.Data)
 	case !x.known:
@@ -205,11 +227,11 @@ func (t *Tree) receiveDown(x *exchange, from int, message Message) {
 
 // hearOf takes a result on a node that does not know where it is. Its children
 // may lack the result, since this node may have restarted before it told them.
-func (t *Tree) hearOf(x *exchange, op Op, all []byte) {
+func (t *Tree) hearOf(x *exchange, op Op, all [][]byte) {
 	if op.Seq <= x.early.seq {
 		return
 	}
-	x.early = held{op.Seq, all}
+	x.early = hold(op.Seq, all)
 	for i := range t.children {
 		t.send(t.child(i), op, Down, all)
 	}
@@ -222,17 +244,13 @@ func (t *Tree) gather(x *exchange, op Op) {
 			return
 		}
 	}
-	size := x.size()
-	if size > MaxBytes {
+	if x.size() > MaxBytes {
 		t.fail(fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxBytes))
 		return
 	}
-	all := x.own
-	if t.children > 0 {
-		all = append(make([]byte, 0, size), x.own...)
-		for _, piece := range x.pieces[:t.children] {
-			all = append(all, piece.data...)
-		}
+	all := append(make([][]byte, 0, t.below(t.self)), x.own)
+	for _, piece := range x.pieces[:t.children] {
+		all = append(all, piece.data...)
 	}
 	if t.self == 0 {
 		t.finish(x, op, all)
@@ -243,16 +261,16 @@ func (t *Tree) gather(x *exchange, op Op) {
 }
 
 // finish hands the result to the children and to this node.
-func (t *Tree) finish(x *exchange, op Op, all []byte) {
+func (t *Tree) finish(x *exchange, op Op, all [][]byte) {
 	for i := range t.children {
 		t.send(t.child(i), op, Down, all)
 		if x.pieces[i].seq <= op.Seq {
 			x.pieces[i] = held{}
 		}
 	}
-	t.emit(Effect{Kind: Done, Message: Message{Op: op, Data: all}})
+	t.emit(Effect{Kind: Done, Message: Message{Op: op, Via: TreeAlgorithm, Data: all}})
 	x.phase, x.own, x.up = outside, nil, nil
-	x.last = held{op.Seq, all}
+	x.last = hold(op.Seq, all)
 }
 
 // Repeat implements Collective.
@@ -292,7 +310,7 @@ func (t *Tree) Neighbours() []int {
 func (t *Tree) Lost(node int, reason string) []Effect {
 	t.effects = t.effects[:0]
 	if t.failed == nil && node != t.self && node >= 0 && node < t.nodes {
-		t.fail(fmt.Errorf("%w: node %d: %s", ErrLost, node, reason))
+		t.fail(lostError(node, reason))
 	}
 	return t.effects
 }
@@ -316,8 +334,8 @@ func (t *Tree) childIndex(node int) (i int, ok bool) {
 	return i, i >= 0 && i < t.children
 }
 
-func (t *Tree) send(to int, op Op, step Step, data []byte) {
-	t.emit(Effect{Kind: Send, To: to, Message: Message{Op: op, Step: step, Data: data}})
+func (t *Tree) send(to int, op Op, step Step, data [][]byte) {
+	t.emit(Effect{Kind: Send, To: to, Message: Message{Op: op, Via: TreeAlgorithm, Step: step, Data: data}})
 }
 
 func (t *Tree) emit(effect Effect) { t.effects = append(t.effects, effect) }
@@ -326,7 +344,7 @@ func (t *Tree) emit(effect Effect) { t.effects = append(t.effects, effect) }
 func (x *exchange) size() int {
 	size := len(x.own)
 	for i := range x.pieces {
-		size += len(x.pieces[i].data)
+		size += x.pieces[i].size
 	}
 	return size
 }

@@ -17,8 +17,33 @@ type envelope struct {
 	message  Message
 }
 
+// maker makes the exchange that one node of a job sees.
+type maker func(nodes, self int) (Collective, error)
+
+func makeTree(nodes, self int) (Collective, error)  { return NewTree(nodes, self) }
+func makeRing(nodes, self int) (Collective, error)  { return NewRing(nodes, self) }
+func makeBruck(nodes, self int) (Collective, error) { return NewBruck(nodes, self) }
+
+// makeChooser makes one to which some of the tests' pieces are large.
+func makeChooser(by Algorithm) maker {
+	return func(nodes, self int) (Collective, error) {
+		c, err := New(nodes, self, by)
+		if by != TreeAlgorithm {
+			c.small = len("0/1;")
+		}
+		return c, err
+	}
+}
+
+// makers are all that there are.
+var makers = map[string]maker{
+	"tree": makeTree, "ring": makeRing, "bruck": makeBruck, "chosen tree": makeChooser(TreeAlgorithm),
+	"chosen ring": makeChooser(RingAlgorithm), "chosen bruck": makeChooser(BruckAlgorithm), "auto": makeChooser(Auto),
+}
+
 // network is the collectives of all nodes and what is between them.
 type network struct {
+	make  maker
 	nodes []Collective
 	wire  []envelope
 	// done holds what each node got, per exchange.
@@ -26,15 +51,17 @@ type network struct {
 	failed map[int]error
 }
 
-func newTrees(t testing.TB, n int) *network {
+func newTrees(t testing.TB, n int) *network { return newNetwork(t, n, makeTree) }
+
+func newNetwork(t testing.TB, n int, by maker) *network {
 	t.Helper()
-	w := &network{done: make(map[int]map[uint64]string), failed: make(map[int]error)}
+	w := &network{make: by, done: make(map[int]map[uint64]string), failed: make(map[int]error)}
 	for self := range n {
-		tree, err := NewTree(n, self)
+		node, err := by(n, self)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.nodes = append(w.nodes, tree)
+		w.nodes = append(w.nodes, node)
 		w.done[self] = make(map[uint64]string)
 	}
 	return w
@@ -84,8 +111,8 @@ func (t *Tree) checkInvariants() error {
 }
 
 // sorted makes pieces comparable, whose order is free. Each ends with ';'.
-func sorted(data []byte) string {
-	pieces := strings.Split(strings.TrimSuffix(string(data), ";"), ";")
+func sorted(data [][]byte) string {
+	pieces := strings.Split(strings.TrimSuffix(string(bytes.Join(data, nil)), ";"), ";")
 	slices.Sort(pieces)
 	return strings.Join(pieces, ";")
 }
@@ -93,9 +120,9 @@ func sorted(data []byte) string {
 func piece(node int, seq uint64) []byte { return fmt.Appendf(nil, "%d/%d;", node, seq) }
 
 func allPieces(n int, seq uint64) string {
-	var all []byte
+	var all [][]byte
 	for node := range n {
-		all = append(all, piece(node, seq)...)
+		all = append(all, piece(node, seq))
 	}
 	return sorted(all)
 }
@@ -114,10 +141,17 @@ func (w *network) deliver(i int) {
 // Whatever order messages come in, and however often, every node gets the
 // pieces of all nodes, each of the right exchange.
 func TestAnyOrder(t *testing.T) {
+	for name, by := range makers {
+		t.Run(name, func(t *testing.T) { anyOrder(t, by) })
+	}
+}
+
+func anyOrder(t *testing.T, by maker) {
 	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.OneOf(rapid.IntRange(1, 12), rapid.IntRange(1, 100)).Draw(rt, "nodes")
+		few := rapid.IntRange(1, 12)
+		n := rapid.OneOf(few, few, few, rapid.IntRange(1, 70)).Draw(rt, "nodes")
 		rounds := uint64(rapid.IntRange(1, 3).Draw(rt, "rounds"))
-		w := newTrees(t, n)
+		w := newNetwork(t, n, by)
 		next := make([]uint64, n)
 		ready := make([]int, n)
 		for node := range n {
@@ -133,8 +167,7 @@ func TestAnyOrder(t *testing.T) {
 			} else {
 				i -= len(ready)
 				if rapid.IntRange(0, 9).Draw(rt, "again") == 0 {
-					e := w.wire[i]
-					w.handle(e.to, w.nodes[e.to].Receive(e.from, e.message))
+					w.wire = append(w.wire, w.wire[i]) // it comes once more, at any time
 				}
 				w.deliver(i)
 			}
@@ -212,20 +245,34 @@ func TestNoSuchNode(t *testing.T) {
 func TestProtocolErrors(t *testing.T) {
 	op := Op{Seq: 2}
 	for name, do := range map[string]func(zero, one Collective) []Effect{
-		"up of no child":    func(_, one Collective) []Effect { return one.Receive(2, Message{Op: op, Step: Up}) },
-		"up of the parent":  func(_, one Collective) []Effect { return one.Receive(0, Message{Op: op, Step: Up}) },
-		"up of nobody":      func(zero, _ Collective) []Effect { return zero.Receive(-1, Message{Op: op, Step: Up}) },
-		"up of oneself":     func(zero, _ Collective) []Effect { return zero.Receive(0, Message{Op: op, Step: Up}) },
-		"down of no one":    func(_, one Collective) []Effect { return one.Receive(2, Message{Op: op, Step: Down}) },
-		"end without root":  func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: op, Step: Down}) },
-		"end without child": func(_, one Collective) []Effect { return one.Receive(0, Message{Op: op, Step: Down}) },
-		"an unknown step":   func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: op, Step: 9}) },
-		"an unknown kind":   func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: Op{Kind: kinds, Seq: 2}}) },
-		"exchange 0":        func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: Op{}}) },
-		"far ahead":         func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: Op{Seq: 3}}) },
-		"own kind unknown":  func(zero, _ Collective) []Effect { return zero.Add(Op{Kind: kinds, Seq: 2}, nil) },
-		"own piece early":   func(zero, _ Collective) []Effect { return zero.Add(Op{Seq: 3}, nil) },
-		"own piece late":    func(zero, _ Collective) []Effect { return zero.Add(Op{Seq: 1}, nil) },
+		"up of no child":   func(_, one Collective) []Effect { return one.Receive(2, Message{Op: op, Via: TreeAlgorithm, Step: Up}) },
+		"up of the parent": func(_, one Collective) []Effect { return one.Receive(0, Message{Op: op, Via: TreeAlgorithm, Step: Up}) },
+		"up of nobody": func(zero, _ Collective) []Effect {
+			return zero.Receive(-1, Message{Op: op, Via: TreeAlgorithm, Step: Up})
+		},
+		"up of oneself": func(zero, _ Collective) []Effect {
+			return zero.Receive(0, Message{Op: op, Via: TreeAlgorithm, Step: Up})
+		},
+		"down of no one": func(_, one Collective) []Effect {
+			return one.Receive(2, Message{Op: op, Via: TreeAlgorithm, Step: Down})
+		},
+		"end without root": func(zero, _ Collective) []Effect {
+			return zero.Receive(1, Message{Op: op, Via: TreeAlgorithm, Step: Down})
+		},
+		"end without child": func(_, one Collective) []Effect {
+			return one.Receive(0, Message{Op: op, Via: TreeAlgorithm, Step: Down})
+		},
+		"an unknown step": func(zero, _ Collective) []Effect {
+			return zero.Receive(1, Message{Op: op, Via: TreeAlgorithm, Step: 9})
+		},
+		"an unknown kind": func(zero, _ Collective) []Effect {
+			return zero.Receive(1, Message{Op: Op{Kind: kinds, Seq: 2}, Via: TreeAlgorithm})
+		},
+		"exchange 0":       func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: Op{}, Via: TreeAlgorithm}) },
+		"far ahead":        func(zero, _ Collective) []Effect { return zero.Receive(1, Message{Op: Op{Seq: 3}, Via: TreeAlgorithm}) },
+		"own kind unknown": func(zero, _ Collective) []Effect { return zero.Add(Op{Kind: kinds, Seq: 2}, nil) },
+		"own piece early":  func(zero, _ Collective) []Effect { return zero.Add(Op{Seq: 3}, nil) },
+		"own piece late":   func(zero, _ Collective) []Effect { return zero.Add(Op{Seq: 1}, nil) },
 		"own piece twice": func(zero, _ Collective) []Effect {
 			zero.Add(op, nil)
 			return zero.Add(op, nil)
@@ -256,9 +303,9 @@ func TestChildFarAhead(t *testing.T) {
 		far bool
 	}{{1, false}, {2, false}, {3, true}, {1 << 60, true}} {
 		w := newTrees(t, 2)
-		ahead := Message{Op: Op{Seq: test.seq}, Step: Up, Data: []byte("b")}
+		ahead := Message{Op: Op{Seq: test.seq}, Via: TreeAlgorithm, Step: Up, Data: [][]byte{[]byte("b")}}
 		w.handle(0, w.nodes[0].Receive(1, ahead))
-		w.handle(0, w.nodes[0].Receive(1, Message{Op: Op{Seq: 1}, Step: Up, Data: []byte("b")}))
+		w.handle(0, w.nodes[0].Receive(1, Message{Op: Op{Seq: 1}, Via: TreeAlgorithm, Step: Up, Data: [][]byte{[]byte("b")}}))
 		w.handle(0, w.nodes[0].Add(Op{Seq: 1}, []byte("a")))
 		if failed := w.failed[0]; errors.Is(failed, ErrProtocol) != test.far {
 			t.Errorf("a child in exchange %d: %v", test.seq, failed)
@@ -270,7 +317,7 @@ func TestChildFarAhead(t *testing.T) {
 
 func TestAddOfThePast(t *testing.T) {
 	w := newTrees(t, 2)
-	w.nodes[1].Receive(0, Message{Op: Op{Seq: 5}, Step: Down})
+	w.nodes[1].Receive(0, Message{Op: Op{Seq: 5}, Via: TreeAlgorithm, Step: Down, Data: make([][]byte, 2)})
 	effects := w.nodes[1].Add(Op{Seq: 4}, nil)
 	if len(effects) != 1 || !errors.Is(effects[0].Err, ErrProtocol) {
 		t.Errorf("got %+v", effects)
@@ -280,10 +327,17 @@ func TestAddOfThePast(t *testing.T) {
 // Agents restart and forget: what was on its way to them may be lost, their
 // nodes add again what has no result, and the neighbours repeat.
 func TestRestarts(t *testing.T) {
+	for name, by := range makers {
+		t.Run(name, func(t *testing.T) { withRestarts(t, by) })
+	}
+}
+
+func withRestarts(t *testing.T, by maker) {
 	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.OneOf(rapid.IntRange(1, 4), rapid.IntRange(8, 14), rapid.IntRange(70, 80)).Draw(rt, "nodes")
+		few := rapid.IntRange(1, 14)
+		n := rapid.OneOf(few, few, few, few, few, few, few, few, rapid.IntRange(60, 75)).Draw(rt, "nodes")
 		rounds := uint64(rapid.IntRange(1, 4).Draw(rt, "rounds"))
-		w := newTrees(t, n)
+		w := newNetwork(t, n, by)
 		added := make([]uint64, n)
 		for restarts := 0; !w.allDone(rounds); {
 			var ready []int
@@ -336,11 +390,11 @@ func (w *network) allDone(rounds uint64) bool {
 
 // restart gives a node a new tree.
 func (w *network) restart(rt *rapid.T, node int, added []uint64) {
-	tree, err := NewTree(len(w.nodes), node)
+	fresh, err := w.make(len(w.nodes), node)
 	if err != nil {
 		rt.Fatal(err)
 	}
-	w.nodes[node] = tree
+	w.nodes[node] = fresh
 	w.wire = slices.DeleteFunc(w.wire, func(e envelope) bool {
 		return e.to == node && rapid.Bool().Draw(rt, "lost")
 	})
@@ -366,13 +420,13 @@ func TestTooLarge(t *testing.T) {
 	huge := make([]byte, MaxBytes/2+1)
 	w := newTrees(t, 3)
 	w.nodes[0].Add(Op{Seq: 1}, huge)
-	effects := w.nodes[0].Receive(1, Message{Op: Op{Seq: 1}, Step: Up, Data: huge})
+	effects := w.nodes[0].Receive(1, Message{Op: Op{Seq: 1}, Via: TreeAlgorithm, Step: Up, Data: [][]byte{huge}})
 	if len(effects) != 1 || !errors.Is(effects[0].Err, ErrTooLarge) {
 		t.Errorf("a large sum: %+v", effects)
 	}
 	w = newTrees(t, 3)
 	w.nodes[1].Add(Op{Seq: 1}, nil)
-	effects = w.nodes[1].Receive(0, Message{Op: Op{Seq: 1}, Step: Down, Data: make([]byte, MaxBytes+1)})
+	effects = w.nodes[1].Receive(0, Message{Op: Op{Seq: 1}, Via: TreeAlgorithm, Step: Down, Data: [][]byte{make([]byte, MaxBytes+1)}})
 	if len(effects) != 1 || !errors.Is(effects[0].Err, ErrTooLarge) {
 		t.Errorf("a large result: %+v", effects)
 	}
@@ -435,7 +489,7 @@ func FuzzReceive(f *testing.F) {
 		if added {
 			w.add(1, 1)
 		}
-		effects := w.nodes[1].Receive(from, Message{Op: Op{Kind: Kind(kind), Seq: seq}, Step: Step(step), Data: data})
+		effects := w.nodes[1].Receive(from, Message{Op: Op{Kind: Kind(kind), Seq: seq}, Via: TreeAlgorithm, Step: Step(step), Data: [][]byte{data}})
 		for _, e := range effects {
 			if e.Kind == Send && (e.To < 0 || e.To >= 12 || e.To == 1) {
 				t.Errorf("a message to node %d", e.To)

@@ -179,6 +179,7 @@ func checkEnums(s *scorev1.JobSpec) error {
 	}{
 		{"stdin mode", int32(s.GetStdin()), scorev1.StdinMode_name},
 		{"MPI mode", int32(s.GetMpi()), scorev1.MpiMode_name},
+		{"exchange", int32(s.GetExchange()), scorev1.ExchangeMode_name},
 		{"distribution", int32(s.GetDistribution()), scorev1.Distribution_name},
 	}
 	for _, k := range known {

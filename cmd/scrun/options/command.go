@@ -120,6 +120,7 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.KillOnDeadlock, "kill-on-deadlock", false, "end the job when all ranks wait for messages, none is on its way, and nothing outside can wake them (exit code 124)")
 	flags.Var(newParsed(&o.MPI, "kind", parseMPI), "mpi", "process management: pmix, pmi (pmi2 or pmi1: both are served), none (default: found out from the program)")
 	flags.BoolVar(&o.TraceStart, "trace-start", false, "when the job has ended, tell when each phase of its start was over on each node ('scored job show --help' explains them)")
+	flags.Var(newParsed(&o.Exchange, "how", parseExchange), "exchange", "how what MPI's ranks exchange at their start goes between nodes: tree, ring, bruck, auto: by its size (default: auto)")
 	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell what happens")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "show no warnings")
@@ -135,6 +136,21 @@ func parseDistribution(text string) (scorev1.Distribution, error) {
 		return scorev1.Distribution_DISTRIBUTION_CYCLIC, nil
 	default:
 		return 0, errors.New("it is block or cyclic")
+	}
+}
+
+func parseExchange(text string) (scorev1.ExchangeMode, error) {
+	switch text {
+	case "auto":
+		return scorev1.ExchangeMode_EXCHANGE_MODE_UNSPECIFIED, nil
+	case "tree":
+		return scorev1.ExchangeMode_EXCHANGE_MODE_TREE, nil
+	case "ring":
+		return scorev1.ExchangeMode_EXCHANGE_MODE_RING, nil
+	case "bruck":
+		return scorev1.ExchangeMode_EXCHANGE_MODE_BRUCK, nil
+	default:
+		return 0, errors.New("it is auto, tree, ring or bruck")
 	}
 }
 

@@ -35,6 +35,7 @@ type Options struct {
 	Distribution  scorev1.Distribution
 	KillOnBadExit bool
 	MPI           scorev1.MpiMode
+	Exchange      scorev1.ExchangeMode
 	Channels      Channels // that each rank may open
 	// KillOnDeadlock ends the job when its ranks wait for each other and nothing else can wake them.
 	KillOnDeadlock bool
@@ -124,6 +125,7 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		Limits:             here.Limits,
 		Umask:              here.Umask,
 		Mpi:                o.MPI,
+		Exchange:           o.Exchange,
 		Distribution:       o.Distribution,
 		KillOnBadExit:      o.KillOnBadExit,
 		KillOnDeadlock:     o.KillOnDeadlock,

@@ -531,9 +531,10 @@ type CollectRequest struct {
 	Kind          uint32                 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	FromNodeIndex uint32                 `protobuf:"varint,4,opt,name=from_node_index,json=fromNodeIndex,proto3" json:"from_node_index,omitempty"`
-	Down          bool                   `protobuf:"varint,5,opt,name=down,proto3" json:"down,omitempty"` // from the root towards the leaves
-	Data          []byte                 `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
-	Again         bool                   `protobuf:"varint,7,opt,name=again,proto3" json:"again,omitempty"` // nothing else: the sender has restarted, and is to be told again
+	Step          uint32                 `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`           // of the algorithm
+	Data          [][]byte               `protobuf:"bytes,6,rep,name=data,proto3" json:"data,omitempty"`            // pieces of nodes
+	Again         bool                   `protobuf:"varint,7,opt,name=again,proto3" json:"again,omitempty"`         // nothing else: the sender has restarted, and is to be told again
+	Algorithm     uint32                 `protobuf:"varint,8,opt,name=algorithm,proto3" json:"algorithm,omitempty"` // fence.Algorithm
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -596,14 +597,14 @@ func (x *CollectRequest) GetFromNodeIndex() uint32 {
 	return 0
 }
 
-func (x *CollectRequest) GetDown() bool {
+func (x *CollectRequest) GetStep() uint32 {
 	if x != nil {
-		return x.Down
+		return x.Step
 	}
-	return false
+	return 0
 }
 
-func (x *CollectRequest) GetData() []byte {
+func (x *CollectRequest) GetData() [][]byte {
 	if x != nil {
 		return x.Data
 	}
@@ -615,6 +616,13 @@ func (x *CollectRequest) GetAgain() bool {
 		return x.Again
 	}
 	return false
+}
+
+func (x *CollectRequest) GetAlgorithm() uint32 {
+	if x != nil {
+		return x.Algorithm
+	}
+	return 0
 }
 
 type CollectResponse struct {
@@ -3986,15 +3994,16 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\tStdioDown\x12*\n" +
 	"\x06output\x18\x01 \x01(\v2\x10.score.v1.OutputH\x00R\x06output\x12\x1a\n" +
 	"\adrained\x18\x02 \x01(\bH\x00R\adrainedB\t\n" +
-	"\amessage\"\xbd\x01\n" +
+	"\amessage\"\xdb\x01\n" +
 	"\x0eCollectRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12&\n" +
 	"\x0ffrom_node_index\x18\x04 \x01(\rR\rfromNodeIndex\x12\x12\n" +
-	"\x04down\x18\x05 \x01(\bR\x04down\x12\x12\n" +
-	"\x04data\x18\x06 \x01(\fR\x04data\x12\x14\n" +
-	"\x05again\x18\a \x01(\bR\x05again\"\x11\n" +
+	"\x04step\x18\x05 \x01(\rR\x04step\x12\x12\n" +
+	"\x04data\x18\x06 \x03(\fR\x04data\x12\x14\n" +
+	"\x05again\x18\a \x01(\bR\x05again\x12\x1c\n" +
+	"\talgorithm\x18\b \x01(\rR\talgorithm\"\x11\n" +
 	"\x0fCollectResponse\"|\n" +
 	"\fRelayRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +

@@ -192,6 +192,59 @@ func (MpiMode) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_job_proto_rawDescGZIP(), []int{2}
 }
 
+// ExchangeMode is how what ranks exchange in a fence goes between nodes; an empty fence goes by the tree.
+type ExchangeMode int32
+
+const (
+	ExchangeMode_EXCHANGE_MODE_UNSPECIFIED ExchangeMode = 0 // by the size of the data
+	ExchangeMode_EXCHANGE_MODE_TREE        ExchangeMode = 1
+	ExchangeMode_EXCHANGE_MODE_RING        ExchangeMode = 2
+	ExchangeMode_EXCHANGE_MODE_BRUCK       ExchangeMode = 3
+)
+
+// Enum value maps for ExchangeMode.
+var (
+	ExchangeMode_name = map[int32]string{
+		0: "EXCHANGE_MODE_UNSPECIFIED",
+		1: "EXCHANGE_MODE_TREE",
+		2: "EXCHANGE_MODE_RING",
+		3: "EXCHANGE_MODE_BRUCK",
+	}
+	ExchangeMode_value = map[string]int32{
+		"EXCHANGE_MODE_UNSPECIFIED": 0,
+		"EXCHANGE_MODE_TREE":        1,
+		"EXCHANGE_MODE_RING":        2,
+		"EXCHANGE_MODE_BRUCK":       3,
+	}
+)
+
+func (x ExchangeMode) Enum() *ExchangeMode {
+	p := new(ExchangeMode)
+	*p = x
+	return p
+}
+
+func (x ExchangeMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ExchangeMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_score_v1_job_proto_enumTypes[3].Descriptor()
+}
+
+func (ExchangeMode) Type() protoreflect.EnumType {
+	return &file_score_v1_job_proto_enumTypes[3]
+}
+
+func (x ExchangeMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ExchangeMode.Descriptor instead.
+func (ExchangeMode) EnumDescriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{3}
+}
+
 type Distribution int32
 
 const (
@@ -225,11 +278,11 @@ func (x Distribution) String() string {
 }
 
 func (Distribution) Descriptor() protoreflect.EnumDescriptor {
-	return file_score_v1_job_proto_enumTypes[3].Descriptor()
+	return file_score_v1_job_proto_enumTypes[4].Descriptor()
 }
 
 func (Distribution) Type() protoreflect.EnumType {
-	return &file_score_v1_job_proto_enumTypes[3]
+	return &file_score_v1_job_proto_enumTypes[4]
 }
 
 func (x Distribution) Number() protoreflect.EnumNumber {
@@ -238,7 +291,7 @@ func (x Distribution) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Distribution.Descriptor instead.
 func (Distribution) EnumDescriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{3}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
 type EndReason int32
@@ -298,11 +351,11 @@ func (x EndReason) String() string {
 }
 
 func (EndReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_score_v1_job_proto_enumTypes[4].Descriptor()
+	return file_score_v1_job_proto_enumTypes[5].Descriptor()
 }
 
 func (EndReason) Type() protoreflect.EnumType {
-	return &file_score_v1_job_proto_enumTypes[4]
+	return &file_score_v1_job_proto_enumTypes[5]
 }
 
 func (x EndReason) Number() protoreflect.EnumNumber {
@@ -311,7 +364,7 @@ func (x EndReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EndReason.Descriptor instead.
 func (EndReason) EnumDescriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 // One resource limit (setrlimit) of the submitter, kept for the ranks.
@@ -395,6 +448,7 @@ type JobSpec struct {
 	Stdin              StdinMode              `protobuf:"varint,15,opt,name=stdin,proto3,enum=score.v1.StdinMode" json:"stdin,omitempty"`
 	Mpi                MpiMode                `protobuf:"varint,16,opt,name=mpi,proto3,enum=score.v1.MpiMode" json:"mpi,omitempty"`
 	Distribution       Distribution           `protobuf:"varint,17,opt,name=distribution,proto3,enum=score.v1.Distribution" json:"distribution,omitempty"`
+	Exchange           ExchangeMode           `protobuf:"varint,41,opt,name=exchange,proto3,enum=score.v1.ExchangeMode" json:"exchange,omitempty"`
 	KillOnDeadlock     bool                   `protobuf:"varint,40,opt,name=kill_on_deadlock,json=killOnDeadlock,proto3" json:"kill_on_deadlock,omitempty"` // end the job when nothing can wake it any more
 	KillOnBadExit      bool                   `protobuf:"varint,18,opt,name=kill_on_bad_exit,json=killOnBadExit,proto3" json:"kill_on_bad_exit,omitempty"`  // any rank's non-zero exit ends the gang
 	Detached           bool                   `protobuf:"varint,19,opt,name=detached,proto3" json:"detached,omitempty"`                                     // output goes to the files below, on the nodes
@@ -557,6 +611,13 @@ func (x *JobSpec) GetDistribution() Distribution {
 		return x.Distribution
 	}
 	return Distribution_DISTRIBUTION_UNSPECIFIED
+}
+
+func (x *JobSpec) GetExchange() ExchangeMode {
+	if x != nil {
+		return x.Exchange
+	}
+	return ExchangeMode_EXCHANGE_MODE_UNSPECIFIED
 }
 
 func (x *JobSpec) GetKillOnDeadlock() bool {
@@ -1575,7 +1636,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\rResourceLimit\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\rR\bresource\x12\x12\n" +
 	"\x04soft\x18\x02 \x01(\x04R\x04soft\x12\x12\n" +
-	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\xb1\a\n" +
+	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\xe5\a\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
@@ -1594,7 +1655,8 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x05umask\x18\x0e \x01(\rR\x05umask\x12)\n" +
 	"\x05stdin\x18\x0f \x01(\x0e2\x13.score.v1.StdinModeR\x05stdin\x12#\n" +
 	"\x03mpi\x18\x10 \x01(\x0e2\x11.score.v1.MpiModeR\x03mpi\x12:\n" +
-	"\fdistribution\x18\x11 \x01(\x0e2\x16.score.v1.DistributionR\fdistribution\x12(\n" +
+	"\fdistribution\x18\x11 \x01(\x0e2\x16.score.v1.DistributionR\fdistribution\x122\n" +
+	"\bexchange\x18) \x01(\x0e2\x16.score.v1.ExchangeModeR\bexchange\x12(\n" +
 	"\x10kill_on_deadlock\x18( \x01(\bR\x0ekillOnDeadlock\x12'\n" +
 	"\x10kill_on_bad_exit\x18\x12 \x01(\bR\rkillOnBadExit\x12\x1a\n" +
 	"\bdetached\x18\x13 \x01(\bR\bdetached\x12%\n" +
@@ -1714,7 +1776,12 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x14MPI_MODE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fMPI_MODE_PMI\x10\x01\x12\x11\n" +
 	"\rMPI_MODE_NONE\x10\x02\x12\x11\n" +
-	"\rMPI_MODE_PMIX\x10\x03*]\n" +
+	"\rMPI_MODE_PMIX\x10\x03*v\n" +
+	"\fExchangeMode\x12\x1d\n" +
+	"\x19EXCHANGE_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12EXCHANGE_MODE_TREE\x10\x01\x12\x16\n" +
+	"\x12EXCHANGE_MODE_RING\x10\x02\x12\x17\n" +
+	"\x13EXCHANGE_MODE_BRUCK\x10\x03*]\n" +
 	"\fDistribution\x12\x1c\n" +
 	"\x18DISTRIBUTION_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12DISTRIBUTION_BLOCK\x10\x01\x12\x17\n" +
@@ -1744,49 +1811,51 @@ func file_score_v1_job_proto_rawDescGZIP() []byte {
 	return file_score_v1_job_proto_rawDescData
 }
 
-var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
 var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_score_v1_job_proto_goTypes = []any{
 	(JobState)(0),         // 0: score.v1.JobState
 	(StdinMode)(0),        // 1: score.v1.StdinMode
 	(MpiMode)(0),          // 2: score.v1.MpiMode
-	(Distribution)(0),     // 3: score.v1.Distribution
-	(EndReason)(0),        // 4: score.v1.EndReason
-	(*ResourceLimit)(nil), // 5: score.v1.ResourceLimit
-	(*JobSpec)(nil),       // 6: score.v1.JobSpec
-	(*Identity)(nil),      // 7: score.v1.Identity
-	(*NodePlace)(nil),     // 8: score.v1.NodePlace
-	(*Verdict)(nil),       // 9: score.v1.Verdict
-	(*Usage)(nil),         // 10: score.v1.Usage
-	(*Messages)(nil),      // 11: score.v1.Messages
-	(*Job)(nil),           // 12: score.v1.Job
-	(*StartTrace)(nil),    // 13: score.v1.StartTrace
-	(*NodeStart)(nil),     // 14: score.v1.NodeStart
-	(*Idleness)(nil),      // 15: score.v1.Idleness
-	(*RankWait)(nil),      // 16: score.v1.RankWait
+	(ExchangeMode)(0),     // 3: score.v1.ExchangeMode
+	(Distribution)(0),     // 4: score.v1.Distribution
+	(EndReason)(0),        // 5: score.v1.EndReason
+	(*ResourceLimit)(nil), // 6: score.v1.ResourceLimit
+	(*JobSpec)(nil),       // 7: score.v1.JobSpec
+	(*Identity)(nil),      // 8: score.v1.Identity
+	(*NodePlace)(nil),     // 9: score.v1.NodePlace
+	(*Verdict)(nil),       // 10: score.v1.Verdict
+	(*Usage)(nil),         // 11: score.v1.Usage
+	(*Messages)(nil),      // 12: score.v1.Messages
+	(*Job)(nil),           // 13: score.v1.Job
+	(*StartTrace)(nil),    // 14: score.v1.StartTrace
+	(*NodeStart)(nil),     // 15: score.v1.NodeStart
+	(*Idleness)(nil),      // 16: score.v1.Idleness
+	(*RankWait)(nil),      // 17: score.v1.RankWait
 }
 var file_score_v1_job_proto_depIdxs = []int32{
-	5,  // 0: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
+	6,  // 0: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
 	1,  // 1: score.v1.JobSpec.stdin:type_name -> score.v1.StdinMode
 	2,  // 2: score.v1.JobSpec.mpi:type_name -> score.v1.MpiMode
-	3,  // 3: score.v1.JobSpec.distribution:type_name -> score.v1.Distribution
-	4,  // 4: score.v1.Verdict.reason:type_name -> score.v1.EndReason
-	11, // 5: score.v1.Usage.messages:type_name -> score.v1.Messages
-	6,  // 6: score.v1.Job.spec:type_name -> score.v1.JobSpec
-	7,  // 7: score.v1.Job.user:type_name -> score.v1.Identity
-	0,  // 8: score.v1.Job.state:type_name -> score.v1.JobState
-	8,  // 9: score.v1.Job.places:type_name -> score.v1.NodePlace
-	9,  // 10: score.v1.Job.verdict:type_name -> score.v1.Verdict
-	10, // 11: score.v1.Job.usage:type_name -> score.v1.Usage
-	15, // 12: score.v1.Job.idle:type_name -> score.v1.Idleness
-	13, // 13: score.v1.Job.start:type_name -> score.v1.StartTrace
-	14, // 14: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
-	16, // 15: score.v1.Idleness.waits:type_name -> score.v1.RankWait
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	4,  // 3: score.v1.JobSpec.distribution:type_name -> score.v1.Distribution
+	3,  // 4: score.v1.JobSpec.exchange:type_name -> score.v1.ExchangeMode
+	5,  // 5: score.v1.Verdict.reason:type_name -> score.v1.EndReason
+	12, // 6: score.v1.Usage.messages:type_name -> score.v1.Messages
+	7,  // 7: score.v1.Job.spec:type_name -> score.v1.JobSpec
+	8,  // 8: score.v1.Job.user:type_name -> score.v1.Identity
+	0,  // 9: score.v1.Job.state:type_name -> score.v1.JobState
+	9,  // 10: score.v1.Job.places:type_name -> score.v1.NodePlace
+	10, // 11: score.v1.Job.verdict:type_name -> score.v1.Verdict
+	11, // 12: score.v1.Job.usage:type_name -> score.v1.Usage
+	16, // 13: score.v1.Job.idle:type_name -> score.v1.Idleness
+	14, // 14: score.v1.Job.start:type_name -> score.v1.StartTrace
+	15, // 15: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
+	17, // 16: score.v1.Idleness.waits:type_name -> score.v1.RankWait
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_job_proto_init() }
@@ -1799,7 +1868,7 @@ func file_score_v1_job_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_job_proto_rawDesc), len(file_score_v1_job_proto_rawDesc)),
-			NumEnums:      5,
+			NumEnums:      6,
 			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -1,0 +1,40 @@
+package fence
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Algorithm is how data goes between nodes.
+type Algorithm uint8
+
+// The algorithms, in the order of the API's ExchangeMode. With n nodes, D bytes from all together, a per message and b per byte:
+const (
+	// Auto takes the one that is the fastest for the data there is.
+	Auto Algorithm = iota
+	// TreeAlgorithm: 2*log8(n) hops, and the root sends all data eight times: 2*log8(n)*(a + 8*D*b).
+	TreeAlgorithm
+	// RingAlgorithm: each node passes on what it got from its neighbour: (n-1)*a + D*b.
+	RingAlgorithm
+	// BruckAlgorithm: each node doubles what it has: log2(n)*a + D*b.
+	BruckAlgorithm
+	algorithms
+)
+
+var algorithmNames = [algorithms]string{"auto", "tree", "ring", "bruck"}
+
+func (a Algorithm) String() string {
+	if a < algorithms {
+		return algorithmNames[a]
+	}
+	return fmt.Sprintf("algorithm %d", uint8(a))
+}
+
+// ParseAlgorithm knows them by their names. The error wraps ErrAlgorithm.
+func ParseAlgorithm(name string) (Algorithm, error) {
+	i := slices.Index(algorithmNames[:], name)
+	if i < 0 {
+		return 0, fmt.Errorf("%w: %q; there are auto, tree, ring and bruck", ErrAlgorithm, name)
+	}
+	return Algorithm(i), nil
+}

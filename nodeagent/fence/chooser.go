@@ -1,0 +1,232 @@
+package fence
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Chooser exchanges small pieces by the tree, and tells there how large the others are; then each node knows all sizes,
+// and all take the same algorithm for the data.
+//
+//	outside --own piece--> telling --all sizes--> gathering --all pieces--> outside
+//	                          \--all pieces were small----------------------/
+//
+// So an exchange without data is always one of the tree, and no node has to know before how much there is.
+type Chooser struct {
+	nodes int
+	// forced is the algorithm for data, Auto: by size. small is up to what size a piece goes with the sizes.
+	forced Algorithm
+	small  int
+	tree   *Tree
+	data   [algorithms]Collective
+	// own are this node's pieces of exchanges that are under way.
+	own     [kinds][]byte
+	failed  error
+	effects []Effect
+}
+
+var _ Collective = (*Chooser)(nil)
+
+const (
+	// empty is the size up to which a piece is none: what says whose it is, and no data.
+	empty = 32
+	// TreeBytes is up to how many bytes together the tree is not slower than the others, whose nodes must be told of
+	// their sizes first (docs/BENCHMARKS.md, group pmi).
+	TreeBytes = 64 << 10
+	// RingNodes is up to how many nodes a ring is not slower than Bruck's algorithm, which sends as many bytes in fewer
+	// but larger messages.
+	RingNodes = 3
+)
+
+// New returns the exchange of a job of so many nodes as node self sees it. The
+// error wraps ErrShape or ErrAlgorithm.
+func New(nodes, self int, by Algorithm) (*Chooser, error) {
+	tree, err := NewTree(nodes, self)
+	if err != nil {
+		return nil, err
+	}
+	c := &Chooser{nodes: nodes, forced: by, tree: tree}
+	switch by {
+	case Auto:
+		c.small = max(empty, TreeBytes/nodes)
+	case TreeAlgorithm:
+		c.small = MaxBytes
+	case RingAlgorithm, BruckAlgorithm:
+		c.small = empty
+	default:
+		return nil, fmt.Errorf("%w: %v", ErrAlgorithm, by)
+	}
+	ring, err := NewRing(nodes, self)
+	if err != nil {
+		return nil, err
+	}
+	bruck, err := NewBruck(nodes, self)
+	if err != nil {
+		return nil, err
+	}
+	c.data[RingAlgorithm], c.data[BruckAlgorithm] = ring, bruck
+	return c, nil
+}
+
+// choose is the algorithm for data of that many bytes together.
+func (c *Chooser) choose(bytes int) Algorithm {
+	switch {
+	case c.forced != Auto:
+		return c.forced
+	case c.nodes <= RingNodes:
+		return RingAlgorithm
+	}
+	return BruckAlgorithm
+}
+
+// Add implements Collective.
+func (c *Chooser) Add(op Op, data []byte) []Effect {
+	c.effects = c.effects[:0]
+	if c.failed != nil {
+		c.emit(Effect{Kind: Failed, Err: c.failed})
+		return c.effects
+	}
+	switch {
+	case op.Kind >= kinds:
+		c.fail(fmt.Errorf("%w: this node adds to kind %d", ErrProtocol, op.Kind))
+		return c.effects
+	case len(data) > MaxBytes:
+		c.fail(fmt.Errorf("%w: %d bytes, the most is %d", ErrTooLarge, len(data), MaxBytes))
+		return c.effects
+	}
+	c.own[op.Kind] = data
+	c.carryOut(c.tree.Add(op, c.announce(data)))
+	return c.effects
+}
+
+// announce is what the tree carries for a piece: its size, and itself if it is small.
+func (c *Chooser) announce(data []byte) []byte {
+	room := 0
+	if len(data) <= c.small {
+		room = len(data)
+	}
+	word := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen32+room), uint64(len(data)))
+	return append(word, data[:room]...)
+}
+
+// announced reads that; has is false if the piece is not in it.
+func (c *Chooser) announced(word []byte) (size int, data []byte, has, ok bool) {
+	n, width := binary.Uvarint(word)
+	if width <= 0 || n > MaxBytes {
+		return 0, nil, false, false
+	}
+	size, data = int(n), word[width:]
+	has = size <= c.small
+	return size, data, has, has && len(data) == size || !has && len(data) == 0
+}
+
+// Receive implements Collective.
+func (c *Chooser) Receive(from int, message Message) []Effect {
+	c.effects = c.effects[:0]
+	switch {
+	case c.failed != nil:
+	case message.Via == TreeAlgorithm:
+		c.carryOut(c.tree.Receive(from, message))
+	case message.Via < algorithms && c.data[message.Via] != nil:
+		c.carryOut(c.data[message.Via].Receive(from, message))
+	default:
+		c.fail(fmt.Errorf("%w: node %d sends a message of %v", ErrProtocol, from, message.Via))
+	}
+	return c.effects
+}
+
+// carryOut passes on what one of the algorithms wants, and takes its results.
+func (c *Chooser) carryOut(effects []Effect) {
+	for _, e := range effects {
+		switch {
+		case c.failed != nil:
+			return
+		case e.Kind == Failed:
+			c.fail(e.Err)
+		case e.Kind == Done && e.Message.Via == TreeAlgorithm:
+			c.told(e.Message)
+		case e.Kind == Done:
+			c.own[e.Message.Op.Kind] = nil
+			c.emit(e)
+		default:
+			c.emit(e)
+		}
+	}
+}
+
+// told takes the sizes of all pieces, or all pieces.
+func (c *Chooser) told(m Message) {
+	pieces := make([][]byte, len(m.Data))
+	whole, bytes := true, 0
+	for i, word := range m.Data {
+		size, data, has, ok := c.announced(word)
+		if !ok {
+			c.fail(fmt.Errorf("%w: a piece that is not as large as it says", ErrProtocol))
+			return
+		}
+		pieces[i] = data
+		whole = whole && has
+		bytes += size
+	}
+	if bytes > MaxBytes {
+		c.fail(fmt.Errorf("%w: %d bytes, the most is %d", ErrTooLarge, bytes, MaxBytes))
+		return
+	}
+	own := c.own[m.Op.Kind]
+	if whole {
+		c.own[m.Op.Kind] = nil
+		m.Data = pieces
+		c.emit(Effect{Kind: Done, Message: m})
+		return
+	}
+	c.carryOut(c.data[c.choose(bytes)].Add(m.Op, own))
+}
+
+// Repeat implements Collective.
+func (c *Chooser) Repeat(to int) []Effect {
+	c.effects = c.effects[:0]
+	for _, part := range c.parts() {
+		c.effects = append(c.effects, part.Repeat(to)...)
+	}
+	return c.effects
+}
+
+// Neighbours implements Collective.
+func (c *Chooser) Neighbours() []int {
+	var nodes []int
+	has := make(map[int]bool)
+	for _, part := range c.parts() {
+		for _, node := range part.Neighbours() {
+			if !has[node] {
+				has[node] = true
+				nodes = append(nodes, node)
+			}
+		}
+	}
+	return nodes
+}
+
+func (c *Chooser) parts() []Collective {
+	if c.failed != nil {
+		return nil
+	}
+	return []Collective{c.tree, c.data[RingAlgorithm], c.data[BruckAlgorithm]}
+}
+
+// Lost implements Collective.
+func (c *Chooser) Lost(node int, reason string) []Effect {
+	c.effects = c.effects[:0]
+	if c.failed == nil {
+		c.carryOut(c.tree.Lost(node, reason))
+	}
+	return c.effects
+}
+
+// fail ends everything and lets go of the data.
+func (c *Chooser) fail(err error) {
+	c.failed = err
+	c.tree, c.data, c.own = nil, [algorithms]Collective{}, [kinds][]byte{}
+	c.emit(Effect{Kind: Failed, Err: err})
+}
+
+func (c *Chooser) emit(effect Effect) { c.effects = append(c.effects, effect) }
