@@ -133,7 +133,5 @@ func (a *Attachment) do(ctx context.Context, act func(*brain, *job)) error {
 // Close ends the interest. Of a job's last owner it begins OwnerGrace.
 func (a *Attachment) Close() {
 	a.breakOff()
-	// It returns an error only when the leader has stopped, and with it all
-	// attachments.
-	_ = a.leader.do(context.Background(), func(b *brain) { b.detach(a.job, a) })
+	a.leader.tell(func(b *brain) { b.detach(a.job, a) })
 }

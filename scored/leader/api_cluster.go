@@ -61,8 +61,7 @@ func (l *Leader) Receive(ctx context.Context, node string, link Link, message *s
 
 // Disconnect ends an agent's stream.
 func (l *Leader) Disconnect(node string, link Link) {
-	// As in Close.
-	_ = l.do(context.Background(), func(b *brain) { b.linkLost(node, link) })
+	l.tell(func(b *brain) { b.linkLost(node, link) })
 }
 
 func (b *brain) snapshotStats() Stats {

@@ -43,6 +43,7 @@ type brain struct {
 	planDirty  bool  // the rows may have changed
 
 	stats Stats
+	over  chan struct{} // closed when it is let go
 }
 
 // Stats are counts since this server began to lead.
@@ -73,6 +74,7 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 		look:     func(f func(*state.State)) { f(s) },
 		asks:     make(map[uint64]*ask),
 		rotation: gang.Rotation{Term: term},
+		over:     make(chan struct{}),
 		stats:    Stats{Ended: make(map[scorev1.EndReason]uint64)},
 	}
 	b.gang = gang.New(gangConfig(b.settings))

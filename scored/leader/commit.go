@@ -42,6 +42,7 @@ func (l *Leader) commit() {
 func (l *Leader) commitAll() {
 	for b := range l.batches {
 		start := time.Now()
+		b.began = start
 		err := l.propose(b.entry)
 		if l.options.ObserveCommit != nil && err == nil {
 			l.options.ObserveCommit(time.Since(start))
@@ -68,7 +69,7 @@ func (l *Leader) finish(r result) {
 		return
 	}
 	if r.err == nil {
-		l.committed = r.taken
+		l.committed, l.confirmed = r.taken, r.began
 		return
 	}
 	if !errors.Is(r.err, replica.ErrStale) {

@@ -10,8 +10,24 @@ import (
 // election takes, short for a person at a terminal.
 const leaderWait = 10 * time.Second
 
-// do hands an input to the brain.
+// do hands an input to the brain. It is dropped if another server leads.
 func (l *Leader) do(ctx context.Context, input func(*brain)) error {
+	return l.hand(ctx, func(b *brain) {
+		if b != nil {
+			input(b)
+		}
+	})
+}
+
+// tell is do for what concerns only the brain there is: without one it is of no use.
+func (l *Leader) tell(input func(*brain)) {
+	if l.deciding.Load() {
+		// It returns an error only when the leader has stopped, and with it all that was to be told.
+		_ = l.do(context.Background(), input)
+	}
+}
+
+func (l *Leader) hand(ctx context.Context, input func(*brain)) error {
 	select {
 	case l.inputs <- input:
 		return nil
@@ -24,33 +40,45 @@ func (l *Leader) do(ctx context.Context, input func(*brain)) error {
 
 // offer hands an input to the brain and waits until the brain takes it, which
 // it does only while this server leads. After an error it never will: nothing is
-// done of which the caller was told that it was not.
-func (l *Leader) offer(ctx context.Context, input func(*brain)) error {
+// done of which the caller was told that it was not. over is closed when the brain that took it is let go.
+func (l *Leader) offer(ctx context.Context, input func(*brain)) (over <-chan struct{}, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, leaderWait, ErrNoLeader)
 	defer cancel()
 	var settled atomic.Bool // by the brain, or by a caller who has given up
-	taken := make(chan struct{})
-	err := l.do(ctx, func(b *brain) {
-		if settled.CompareAndSwap(false, true) {
+	taken, elsewhere := make(chan struct{}), make(chan struct{})
+	err = l.hand(ctx, func(b *brain) {
+		switch {
+		case !settled.CompareAndSwap(false, true):
+		case b == nil:
+			close(elsewhere)
+		default:
+			over = b.over
 			close(taken)
 			input(b)
 		}
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	select {
 	case <-taken:
-		return nil
+		return over, nil
+	case <-elsewhere:
+		return nil, ErrElsewhere
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-l.stopped:
 		err = ErrStopped
 	}
 	if settled.CompareAndSwap(false, true) {
-		return err
+		return nil, err
 	}
-	return nil // it was taken at the last moment
+	select { // it was settled at the last moment
+	case <-elsewhere:
+		return nil, ErrElsewhere
+	case <-taken:
+		return over, nil
+	}
 }
 
 // consult hands an input to the brain and waits for its answer.
@@ -62,7 +90,8 @@ func consult[T any](ctx context.Context, l *Leader, input func(b *brain, answer 
 	replies := make(chan reply, 1)
 	answer := func(value T, err error) { replies <- reply{value, err} }
 	var zero T
-	if err := l.offer(ctx, func(b *brain) { input(b, answer) }); err != nil {
+	over, err := l.offer(ctx, func(b *brain) { input(b, answer) })
+	if err != nil {
 		return zero, err
 	}
 	select {
@@ -70,6 +99,13 @@ func consult[T any](ctx context.Context, l *Leader, input func(b *brain, answer 
 		return r.value, r.err
 	case <-ctx.Done():
 		return zero, ctx.Err()
+	case <-over:
+		select {
+		case r := <-replies: // answered at the last moment
+			return r.value, r.err
+		default:
+			return zero, ErrLost
+		}
 	case <-l.stopped:
 		select {
 		case r := <-replies: // answered at the last moment

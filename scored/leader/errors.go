@@ -19,6 +19,8 @@ var (
 	ErrLost = errors.New("the server could not commit the change")
 	// ErrNoLeader: no server leads, and nothing was changed.
 	ErrNoLeader = errors.New("the server cannot decide anything now: it does not lead, or cannot write to its disk; look at its log, and try again")
+	// ErrElsewhere: another server leads, and nothing was changed.
+	ErrElsewhere = errors.New("another server leads the cluster now; try again")
 	// ErrStopped: the server is going down.
 	ErrStopped = errors.New("the server is stopping")
 )

@@ -38,6 +38,13 @@ type Replica interface {
 	Leadership() <-chan replica.Leadership
 	Commit(*statepb.Entry) error
 	Read(func(*state.State))
+	// Verify asks a majority whether this replica leads.
+	Verify(context.Context) error
+	// Name is this replica's, Leader whose leads; "": nobody, as far as is known.
+	Name() string
+	Leader() (name, address string)
+	// LeaderChanged is closed when Leader may give another answer.
+	LeaderChanged() <-chan struct{}
 }
 
 // Options of a Leader. Replica, Cluster and Version are needed.
@@ -65,27 +72,30 @@ type Options struct {
 type Leader struct {
 	options Options
 	logger  *zap.Logger
-	inputs  chan func(*brain)
+	inputs  chan func(*brain) // told nil while another server leads
 	batches chan batch
 	results chan result
 	stopped chan struct{} // Run is over
 	leading chan struct{} // closed when this server first leads
 	once    sync.Once
 
-	clock atomic.Pointer[Clock]
-	term  atomic.Uint64
+	clock    atomic.Pointer[Clock]
+	term     atomic.Uint64
+	deciding atomic.Bool // there is a brain
 
 	// What follows belongs to the goroutine of Run.
 	brain     *brain // nil while another server leads, or none
 	lead      replica.Leadership
-	committed uint64 // of brain's commands
-	busy      bool   // a batch is being committed
+	committed uint64    // of brain's commands
+	busy      bool      // a batch is being committed
+	confirmed time.Time // when a majority last was asked, and said that this server leads
 }
 
 type batch struct {
 	brain *brain
 	entry *statepb.Entry
-	taken uint64 // brain's commands up to and with this entry
+	taken uint64    // brain's commands up to and with this entry
+	began time.Time // when it was handed to the log
 }
 
 type result struct {
@@ -134,21 +144,25 @@ func (l *Leader) Run(ctx context.Context) error {
 	defer links.Stop()
 	for {
 		inputs := l.inputs
-		if l.brain == nil {
+		if l.brain == nil && !l.elsewhere() {
 			inputs = nil // they wait
 		}
 		select {
+		case <-l.options.Replica.LeaderChanged():
 		case <-ctx.Done():
 			return nil
 		case lead := <-l.options.Replica.Leadership():
 			l.follow(lead)
 		case input := <-inputs:
+			l.confirm(ctx)
 			l.decide(input)
 		case r := <-l.results:
 			l.finish(r)
 		case <-timer.C:
+			l.confirm(ctx)
 			l.wake()
 		case <-links.C:
+			l.confirm(ctx)
 			if l.brain != nil {
 				l.brain.now = l.clock.Load().Now()
 				l.brain.checkLinks()
@@ -163,6 +177,7 @@ func (l *Leader) follow(lead replica.Leadership) {
 	l.abandon(ErrLost)
 	l.lead = lead
 	if lead.Leader {
+		l.confirmed = time.Now() // an entry of its term is committed
 		l.begin()
 	}
 }
@@ -187,6 +202,7 @@ func (l *Leader) begin() {
 			}
 		}
 	})
+	l.deciding.Store(true)
 	l.logger.Info("leading", zap.Uint64("term", l.lead.Term))
 	l.once.Do(func() { close(l.leading) })
 }
@@ -199,6 +215,8 @@ func (l *Leader) abandon(why error) {
 		return
 	}
 	l.brain = nil
+	l.deciding.Store(false)
+	defer close(b.over)
 	for _, e := range b.effects {
 		if e.call != nil {
 			e.call(why)
@@ -221,6 +239,10 @@ func (l *Leader) abandon(why error) {
 
 // decide handles an input and what else has come meanwhile.
 func (l *Leader) decide(input func(*brain)) {
+	if l.brain == nil {
+		input(nil) // another server leads
+		return
+	}
 	l.brain.now = l.clock.Load().Now()
 	input(l.brain)
 	for range maxBatch - 1 {
@@ -239,7 +261,7 @@ func (l *Leader) wake() {
 	switch {
 	case l.brain != nil:
 		l.brain.now = l.clock.Load().Now()
-	case l.lead.Leader && !l.busy:
+	case l.lead.Leader && !l.busy && time.Since(l.confirmed) <= replica.LeaseTimeout:
 		l.begin()
 	}
 }

@@ -24,11 +24,13 @@ type fakeReplica struct {
 	mu      sync.Mutex
 	state   *state.State
 	entries []*statepb.Entry
-	fail    error // of the next commit
+	fail    error  // of the next commit
+	leader  string // "": this one
+	changed chan struct{}
 }
 
 func newFakeReplica() *fakeReplica {
-	r := &fakeReplica{leadership: make(chan replica.Leadership, 1), state: state.New(), delay: time.Millisecond}
+	r := &fakeReplica{leadership: make(chan replica.Leadership, 1), changed: make(chan struct{}), state: state.New(), delay: time.Millisecond}
 	r.leadership <- replica.Leadership{Leader: true, Term: 1}
 	return r
 }
@@ -51,6 +53,42 @@ func (r *fakeReplica) Read(f func(*state.State)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f(r.state)
+}
+
+// Verify implements Replica: it leads as long as nobody says otherwise.
+func (r *fakeReplica) Verify(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.leader != "" {
+		return replica.ErrNotLeader
+	}
+	return nil
+}
+
+func (r *fakeReplica) Name() string { return "s1" }
+
+func (r *fakeReplica) Leader() (name, address string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.leader != "" {
+		return r.leader, "there"
+	}
+	return "s1", "here"
+}
+
+func (r *fakeReplica) LeaderChanged() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
+// follow lets another replica lead; "": this one.
+func (r *fakeReplica) follow(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leader = name
+	close(r.changed)
+	r.changed = make(chan struct{})
 }
 
 func (r *fakeReplica) failNext(err error) {

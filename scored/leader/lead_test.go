@@ -1,0 +1,101 @@
+package leader
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"score/scored/api/scorev1"
+	"score/scored/replica"
+)
+
+// What comes while another server leads is turned away at once, and changes nothing; what waits for no server
+// is answered when there is one.
+func TestAnotherLeads(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		r.follow("s2")
+		r.leadership <- replica.Leadership{}
+		synctest.Wait()
+		if l.Leads() {
+			t.Error("it leads still")
+		}
+		start := time.Now()
+		if _, err := l.Submit(t.Context(), &scorev1.JobSpec{Tasks: 1, Argv: []string{"a"}}, ada); !errors.Is(err, ErrElsewhere) {
+			t.Errorf("submitted: %v", err)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("it took %v to say so", took)
+		}
+		l.Disconnect("n1", newChanLink()) // nobody takes it
+		answer := make(chan error, 1)
+		r.follow("") // nobody leads for a while
+		go func() {
+			_, err := l.Jobs(t.Context(), false, "", owner)
+			answer <- err
+		}()
+		synctest.Wait()
+		r.leadership <- replica.Leadership{Leader: true, Term: 2}
+		if err := <-answer; err != nil {
+			t.Errorf("who waited for a leader: %v", err)
+		}
+		if got := r.log(); len(got) != 0 {
+			t.Errorf("the log has %v", got)
+		}
+	})
+}
+
+// A leader that stood still, while another was elected, acts on nothing that is due since: it has agents and
+// clients connect anew.
+func TestLeaderStoodStill(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		link := join(t, l, "n1")
+		id, err := l.Submit(t.Context(), &scorev1.JobSpec{Tasks: 1, Argv: []string{"a"}}, ada)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := make(chan error, 1)
+		go func() { _, err := l.RankStates(t.Context(), id, owner); asked <- err }()
+		synctest.Wait()
+		for len(link.messages) > 0 {
+			<-link.messages
+		}
+		committed := len(r.log())
+		r.follow("s2") // and nobody has told this one yet
+		time.Sleep(OwnerGrace + NodeGrace)
+		synctest.Wait()
+		for len(link.messages) > 0 {
+			t.Errorf("the agent was told %q", messageText(<-link.messages))
+		}
+		if got := r.log(); len(got) != committed {
+			t.Errorf("committed: %v", got[committed:])
+		}
+		if reason := <-link.closed; reason != "" {
+			t.Errorf("the agent was refused: %q", reason)
+		}
+		select {
+		case err := <-asked:
+			if !errors.Is(err, ErrLost) && err != nil {
+				t.Errorf("who waited for nodes was told %v", err)
+			}
+		default:
+			t.Error("who waited for nodes waits still")
+		}
+		if err := l.Fresh(t.Context()); err != nil {
+			t.Errorf("it does not lead, so its readers wait: %v", err)
+		}
+	})
+}
+
+// Readers are told nothing by a server that another has succeeded.
+func TestFresh(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		if err := l.Fresh(t.Context()); err != nil {
+			t.Errorf("it leads: %v", err)
+		}
+		r.follow("s2")
+		if err := l.Fresh(t.Context()); !errors.Is(err, ErrNoLeader) && l.Leads() {
+			t.Errorf("another leads: %v", err)
+		}
+	})
+}
