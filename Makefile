@@ -42,7 +42,7 @@ check: ## what CI runs besides the tests: format, vet, lint, generated code, rac
 	@.ci/check $(FUZZTIME)
 
 .PHONY: bench
-bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|sharing|placement|channels|netswitch|hostile|scale|submit
+bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|sharing|placement|channels|netswitch|hostile|scale|submit|pmi
 	@.ci/setup build bench
 	@$(MAKE) --no-print-directory build
 	@go run ./tests/bench -only "$(ONLY)" $(if $(RECORD),-record "$(RECORD)")

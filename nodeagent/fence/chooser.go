@@ -13,7 +13,6 @@ import (
 //
 // So an exchange without data is always one of the tree, and no node has to know before how much there is.
 type Chooser struct {
-	nodes int
 	// forced is the algorithm for data, Auto: by size. small is up to what size a piece goes with the sizes.
 	forced Algorithm
 	small  int
@@ -33,9 +32,6 @@ const (
 	// TreeBytes is up to how many bytes together the tree is not slower than the others, whose nodes must be told of
 	// their sizes first (docs/BENCHMARKS.md, group pmi).
 	TreeBytes = 64 << 10
-	// RingNodes is up to how many nodes a ring is not slower than Bruck's algorithm, which sends as many bytes in fewer
-	// but larger messages.
-	RingNodes = 3
 )
 
 // New returns the exchange of a job of so many nodes as node self sees it. The
@@ -45,7 +41,7 @@ func New(nodes, self int, by Algorithm) (*Chooser, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Chooser{nodes: nodes, forced: by, tree: tree}
+	c := &Chooser{forced: by, tree: tree}
 	switch by {
 	case Auto:
 		c.small = max(empty, TreeBytes/nodes)
@@ -68,13 +64,11 @@ func New(nodes, self int, by Algorithm) (*Chooser, error) {
 	return c, nil
 }
 
-// choose is the algorithm for data of that many bytes together.
-func (c *Chooser) choose(bytes int) Algorithm {
-	switch {
-	case c.forced != Auto:
+// choose is the algorithm for data. A ring sends as many bytes as Bruck's algorithm in more messages, and is never
+// faster where all nodes are equally far from each other.
+func (c *Chooser) choose() Algorithm {
+	if c.forced != Auto {
 		return c.forced
-	case c.nodes <= RingNodes:
-		return RingAlgorithm
 	}
 	return BruckAlgorithm
 }
@@ -179,7 +173,7 @@ func (c *Chooser) told(m Message) {
 		c.emit(Effect{Kind: Done, Message: m})
 		return
 	}
-	c.carryOut(c.data[c.choose(bytes)].Add(m.Op, own))
+	c.carryOut(c.data[c.choose()].Add(m.Op, own))
 }
 
 // Repeat implements Collective.

@@ -67,7 +67,7 @@ func TestChoice(t *testing.T) {
 		want  Algorithm
 	}{
 		{Auto, same(n, 0), TreeAlgorithm}, {Auto, same(n, TreeBytes/n), TreeAlgorithm}, {Auto, same(n, TreeBytes/n+1), BruckAlgorithm},
-		{Auto, large, BruckAlgorithm}, {Auto, same(RingNodes, TreeBytes), RingAlgorithm},
+		{Auto, large, BruckAlgorithm},
 		{RingAlgorithm, same(n, empty), TreeAlgorithm}, {RingAlgorithm, same(n, empty+1), RingAlgorithm}, {RingAlgorithm, large, RingAlgorithm},
 		{BruckAlgorithm, same(n, 0), TreeAlgorithm}, {BruckAlgorithm, same(n, 100), BruckAlgorithm},
 		{TreeAlgorithm, same(n, TreeBytes), TreeAlgorithm}, {TreeAlgorithm, large, TreeAlgorithm},

@@ -30,6 +30,7 @@ var groups = []group{
 	{"netswitch", netswitchGroup},
 	{"hostile", hostileGroup},
 	{"scale", scaleGroup},
+	{"pmi", pmiGroup},
 	{"submit", submitGroup},
 }
 
@@ -107,7 +108,7 @@ func choose(only string) ([]group, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels, netswitch, hostile, scale, submit", name)
+			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels, netswitch, hostile, scale, pmi, submit", name)
 		}
 		chosen = append(chosen, groups[i])
 	}
