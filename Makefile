@@ -48,10 +48,11 @@ bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|shari
 	@go run ./tests/bench -only "$(ONLY)" $(if $(RECORD),-record "$(RECORD)")
 
 .PHONY: soak
-soak: ## gangs on four nodes for ten minutes, failures at every step 100 times, a million seeds of the simulator as each kind of world (hours)
+soak: ## gangs on four nodes for ten minutes, failures at every step and in every history 100 times, a million seeds of the simulator as each kind of world (hours)
 	@.ci/setup build
 	@go test ./tests/soak -soak.for 10m -timeout 0
 	@go test ./tests/failures -failures.times 100 -timeout 0
+	@go test ./tests/histories -histories.times 100 -timeout 0
 	@go test ./tests/sim -run TestSeeds -sim.seeds 1000000 -sim.context all -timeout 0
 
 .PHONY: generate

@@ -34,19 +34,21 @@ func (l *Leader) Submit(ctx context.Context, spec *scorev1.JobSpec, user *scorev
 func (l *Leader) control(ctx context.Context, id uint64, caller Caller, act func(*brain, *job) error) error {
 	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) {
 		j := b.jobs[id]
-		if j == nil || j.state == done {
-			answer(struct{}{}, l.overOrUnknown(id))
-			return
+		over := j == nil || j.state == done
+		var refusal error
+		if !over {
+			refusal = caller.mayControl(id, j.user)
 		}
-		err := caller.mayControl(id, j.user)
-		if err == nil {
-			err = act(b, j)
+		if !over && refusal == nil {
+			refusal = act(b, j)
 		}
-		if err != nil {
-			answer(struct{}{}, err)
-			return
-		}
-		b.call(func(err error) { answer(struct{}{}, err) })
+		// A refusal too may come from what is not committed yet.
+		b.call(func(err error) {
+			if err == nil && over {
+				err = l.overOrUnknown(id)
+			}
+			answer(struct{}{}, cmp.Or(err, refusal))
+		})
 	})
 	return err
 }

@@ -84,6 +84,31 @@ func TestWhoMayDoWhat(t *testing.T) {
 	})
 }
 
+// TestRefusalsWaitForTheCommit: who comes while the end of a job is on its way to the disk is told of that end, and
+// not that there is no such job; and nothing of an end that could not be committed.
+func TestRefusalsWaitForTheCommit(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		join(t, l, "n1")
+		cancelTwice := func(id uint64) (first, second error) {
+			over := make(chan error)
+			go func() { over <- l.Cancel(t.Context(), id, owner, "ada") }()
+			synctest.Wait()
+			second = l.Cancel(t.Context(), id, owner, "ada")
+			return <-over, second
+		}
+		for range 3 {
+			mustSubmit(t, l, jobSpec(1))
+		}
+		if first, second := cancelTwice(2); first != nil || !errors.Is(second, ErrState) {
+			t.Errorf("cancelled: %v, then %v", first, second)
+		}
+		r.failNext(errors.New("no space left on device"))
+		if first, second := cancelTwice(3); !errors.Is(first, ErrLost) || !errors.Is(second, ErrLost) {
+			t.Errorf("cancelled in vain: %v, then %v", first, second)
+		}
+	})
+}
+
 func TestUnknownAndFinishedJobs(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")

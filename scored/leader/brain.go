@@ -106,6 +106,25 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 	return b
 }
 
+// numbers are those that a brain has given out of which agents know.
+type numbers struct {
+	term, plan uint64 // of the newest plan
+	planTime   int64
+	ask        uint64
+}
+
+func (b *brain) numbers() numbers {
+	return numbers{term: b.term, plan: b.rotation.Version, planTime: b.planTime, ask: b.nextAsk}
+}
+
+// goOn numbers on from a brain that was given up in the same term: agents obey only plans that are newer than those
+// they have seen.
+func (b *brain) goOn(from numbers) {
+	if from.term == b.term {
+		b.rotation.Version, b.planTime, b.nextAsk = from.plan, from.planTime, from.ask
+	}
+}
+
 func (b *brain) restoreNode(record *state.Node) {
 	n := &node{
 		name: record.Name, address: record.Address, cpus: record.CPUs, memory: record.MemoryBytes,

@@ -87,6 +87,7 @@ type Leader struct {
 	brain     *brain // nil while another server leads, or none
 	lead      replica.Leadership
 	committed uint64    // of brain's commands
+	given     numbers   // by the brain before
 	busy      bool      // a batch is being committed
 	confirmed time.Time // when a majority last was asked, and said that this server leads
 }
@@ -190,6 +191,7 @@ func (l *Leader) begin() {
 		l.term.Store(l.lead.Term)
 		l.committed = 0
 		l.brain = newBrain(l.options.Cluster, l.options.Version, l.lead.Term, s, clock.Now())
+		l.brain.goOn(l.given)
 		l.brain.singleUser = l.options.SingleUser
 		l.brain.look = l.options.Replica.Read
 		if observe := l.options.ObserveRevoked; observe != nil {
@@ -214,7 +216,7 @@ func (l *Leader) abandon(why error) {
 	if b == nil {
 		return
 	}
-	l.brain = nil
+	l.brain, l.given = nil, b.numbers()
 	l.deciding.Store(false)
 	defer close(b.over)
 	for _, e := range b.effects {

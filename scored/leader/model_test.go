@@ -31,6 +31,7 @@ type simAgent struct {
 	unsent []*scorev1.AgentMessage
 
 	requests uint64
+	newest   [2]uint64 // term and version of the newest plan it has seen
 }
 
 // simPart is an agent's part of a job.
@@ -163,6 +164,12 @@ func (a *simAgent) prepare(m *scorev1.Prepare) {
 }
 
 func (a *simAgent) plan(m *scorev1.Plan) {
+	// Real agents would not obey it.
+	if id := [2]uint64{m.GetTerm(), m.GetVersion()}; slices.Compare(id[:], a.newest[:]) < 0 {
+		a.sim.t.Fatalf("%s is told plan %v after %v\n%s", a.name, id, a.newest, a.sim.seen.String())
+	} else {
+		a.newest = id
+	}
 	for _, row := range m.GetRows() {
 		for _, id := range row.GetJobs() {
 			if p := a.jobs[id]; p != nil && p.prepared && !p.launched && !p.done {
@@ -258,7 +265,7 @@ func (s *simulation) changeLeader() {
 func (s *simulation) draw(t *rapid.T) {
 	a := rapid.SampledFrom(s.agents).Draw(t, "agent")
 	id := rapid.Uint64Range(1, max(s.b.nextJob, 2)-1).Draw(t, "job")
-	switch rapid.IntRange(0, 18).Draw(t, "what") {
+	switch rapid.IntRange(0, 20).Draw(t, "what") {
 	case 0, 1, 2:
 		s.drawSubmit(t)
 	case 3:
@@ -286,6 +293,11 @@ func (s *simulation) draw(t *rapid.T) {
 		a.bad = !a.bad
 	case 18:
 		a.crash = true
+	case 19: // the disk is slow: what is decided meanwhile is one batch
+		s.busy, s.most = !s.busy, rapid.SampledFrom([]int{0, 1, 2, 5}).Draw(t, "commands")
+		s.settle()
+	case 20:
+		s.failing = rapid.SampledFrom([]failing{vanishing, doubtful}).Draw(t, "failing")
 	case 17:
 		a.mute = !a.mute
 	case 16:
@@ -303,7 +315,9 @@ func (s *simulation) drawSubmit(t *rapid.T) {
 	spec := jobSpec(rapid.Uint32Range(1, 6).Draw(t, "tasks"))
 	spec.Exclusive = rapid.IntRange(0, 4).Draw(t, "exclusive") == 0
 	spec.Detached = rapid.Bool().Draw(t, "detached")
-	_, _ = s.submit(spec) // may be refused
+	for range rapid.IntRange(1, 3).Draw(t, "jobs") {
+		_, _ = s.submit(spec) // may be refused, or lost
+	}
 }
 
 func (s *simulation) drop(a *simAgent) {
@@ -333,6 +347,8 @@ func (s *simulation) attachOrDetach(id uint64) {
 // calm connects everybody, ends what does not end by itself, and lets enough
 // time pass.
 func (s *simulation) calm() {
+	s.busy, s.failing = false, committing
+	s.settle()
 	for range 3 {
 		for _, a := range s.agents {
 			a.deaf, a.mute, a.crash = false, false, false

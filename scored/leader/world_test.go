@@ -24,7 +24,21 @@ type world struct {
 	links map[string]*fakeLink
 	seen  strings.Builder
 	quiet bool // commits are not written down
+
+	committed uint64  // of the brain's commands
+	busy      bool    // an entry is on its way to the disk: nothing is committed meanwhile
+	most      int     // commands of an entry; 0: as many as the leader takes
+	failing   failing // what becomes of the next commit
 }
+
+// failing is what becomes of an entry.
+type failing uint8
+
+const (
+	committing failing = iota
+	vanishing          // the disk has not taken it
+	doubtful           // the leader is told so, and yet it is committed
+)
 
 // fataler is a test of package testing or of rapid.
 type fataler interface {
@@ -42,31 +56,74 @@ func newWorld(t fataler) *world {
 
 // restart lets another leader take over from the committed state.
 func (w *world) restart() {
-	w.links = make(map[string]*fakeLink)
-	w.b = newBrain("lab", "v1", w.b.term+1, w.log, w.b.now+1)
+	w.begin(w.b.term + 1)
 	w.settle()
+}
+
+func (w *world) begin(term uint64) {
+	w.links = make(map[string]*fakeLink)
+	before := w.b
+	w.b, w.committed = newBrain("lab", "v1", term, w.log, before.now+1), 0
+	w.b.goOn(before.numbers())
+}
+
+// fall lets the brain go after a commit that failed, as the loop does, and another begin in the same term.
+func (w *world) fall() {
+	w.note("commit failed")
+	before, links := w.b, w.links
+	w.begin(before.term)
+	for _, e := range before.effects {
+		if e.call != nil {
+			e.call(ErrLost)
+		}
+	}
+	for _, link := range links {
+		link.closed = true
+	}
 }
 
 // settle lets the brain draw its conclusions, commits what it decides and does
 // what follows, until nothing is left to do.
 func (w *world) settle() {
 	w.t.Helper()
-	committed := w.b.decided - uint64(len(w.b.commands))
 	for {
 		w.b.advance()
-		ready := w.b.due(committed)
+		ready := w.b.due(w.committed)
 		for i := range ready {
 			w.perform(&ready[i])
 		}
-		commands, taken := w.b.takeCommands(maxEntry)
-		if len(commands) > 0 {
-			w.commit(commands)
-			committed = taken
+		if w.busy {
+			if len(ready) == 0 {
+				return
+			}
+			continue
 		}
-		if len(commands) == 0 && len(ready) == 0 {
+		most := maxEntry
+		if w.most > 0 {
+			most = w.most
+		}
+		commands, taken := w.b.takeCommands(most)
+		switch {
+		case len(commands) > 0:
+			w.propose(commands, taken)
+		case len(ready) == 0:
 			w.check()
 			return
 		}
+	}
+}
+
+// propose commits the commands, or fails.
+func (w *world) propose(commands []*statepb.Command, taken uint64) {
+	w.t.Helper()
+	now := w.failing
+	w.failing = committing
+	if now != vanishing {
+		w.commit(commands)
+		w.committed = taken
+	}
+	if now != committing {
+		w.fall()
 	}
 }
 
@@ -242,7 +299,7 @@ func (w *world) submit(spec *scorev1.JobSpec) (uint64, error) {
 	answered := false
 	w.b.submit(spec, &scorev1.Identity{Uid: 7, User: "ada"}, func(i uint64, e error) { id, err, answered = i, e, true })
 	w.settle()
-	if !answered {
+	if !answered && !w.busy {
 		w.t.Fatalf("Submit was not answered")
 	}
 	return id, err

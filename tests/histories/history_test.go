@@ -1,0 +1,273 @@
+package histories
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/anishathalye/porcupine"
+
+	"score/scored/api/scorev1"
+	"score/scored/failpoint"
+	"score/tests/daemons"
+)
+
+// checkPatience bounds the search for an order; it takes milliseconds where there is one.
+const checkPatience = time.Minute
+
+// fault is what happens to a daemon during a history.
+type fault struct {
+	daemon string // "server" or a node
+	point  failpoint.Point
+	action string // kill, or error
+}
+
+// faults are of the server where it decides, writes and tells, and of the agent where jobs begin and end.
+var faults = []fault{
+	{"server", failpoint.ProposeBegin, "kill"},
+	{"server", failpoint.ProposeBegin, "error"},
+	{"server", failpoint.ProposeEnd, "kill"},
+	{"server", failpoint.CommitBegin, "kill"},
+	{"server", failpoint.CommitEnd, "kill"},
+	{"server", failpoint.CommitEnd, "error"},
+	{"server", failpoint.PlanPush, "kill"},
+	{"server", failpoint.LaunchHeard, "kill"},
+	{"server", failpoint.ExitHeard, "kill"},
+	{free, failpoint.PrepareArrived, "kill"},
+	{free, failpoint.PrepareEnd, "kill"},
+	{free, failpoint.PlanArrived, "kill"},
+	{free, failpoint.LaunchBegin, "kill"},
+	{free, failpoint.LaunchEnd, "kill"},
+	{free, failpoint.ExitReport, "kill"},
+	{free, failpoint.DoneReport, "kill"},
+}
+
+// scene is a cluster of two nodes; the second is held by a job of its own, so that others wait for it.
+type scene struct {
+	*daemons.Cluster
+	t      *testing.T
+	ctx    context.Context
+	holder uint64
+	round  int
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	s := &scene{Cluster: startCluster(t, daemons.Options{Nodes: 2, Grace: 10 * time.Second}), t: t, ctx: t.Context()}
+	hold := spec(input{kind: submitWaiting, token: "holder"}, filepath.Join(s.Dir, "ran"))
+	hold.Argv, hold.Exclusive = []string{"/bin/sleep", "100000"}, true
+	reply, err := s.Jobs.Submit(s.ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: hold}))
+	s.check(err)
+	s.holder = reply.Msg.GetJobId()
+	s.await("the node is held", func() bool {
+		reply, err := s.Jobs.GetJob(s.ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.holder}))
+		return err == nil && reply.Msg.GetJob().GetState() == scorev1.JobState_JOB_STATE_RUNNING
+	})
+	return s
+}
+
+func (s *scene) check(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) await(what string, is func() bool) {
+	s.t.Helper()
+	s.check(daemons.Await(s.ctx, what, is))
+}
+
+// Whatever dies, and where: what clients were told is linearizable, and what was acknowledged has run once.
+func TestHistories(t *testing.T) {
+	s := newScene(t)
+	for range max(*times, 1) {
+		for _, f := range faults {
+			s.fails(f)
+		}
+	}
+	s.cancelAll([]uint64{s.holder})
+	s.check(s.AwaitClean(s.ctx, nil))
+}
+
+// fails lets one history happen with a fault in its midst.
+func (s *scene) fails(f fault) {
+	s.t.Helper()
+	begin := time.Now()
+	s.round++
+	first, value := s.nextJob(), s.points()
+	r := newRecorder(s.Cluster, s.round)
+	s.check(s.Fail(fmt.Sprintf("%s:%s=%s@%d", f.daemon, f.point, f.action, s.passing())))
+	keeper := s.keep(f.daemon)
+	s.check(r.work(s.ctx, uint64(s.round)))
+	s.awaitEnds()
+	s.check(s.Fail(""))
+	died := keeper.stop()
+	if f.action == "kill" && !died && s.passing() == firstPassing {
+		s.t.Errorf("%s never came to %s", f.daemon, f.point)
+	}
+	jobs := s.jobs()
+	r.resolve(jobs)
+	s.linearizable(r, first, value)
+	ran, reported := s.ranOnce(r, jobs)
+	s.cancelAll(waitingOf(jobs))
+	if s.t.Failed() {
+		s.t.Fatalf("%s at %s of %s", f.action, f.point, f.daemon)
+	}
+	s.t.Logf("%s at %s of %s: died %v, %d operations, %d answers lost; %d jobs ran, %d were reported; %v", f.action, f.point, f.daemon,
+		died, len(r.history), r.lost, ran, reported, time.Since(begin).Round(time.Millisecond))
+}
+
+const (
+	// firstPassing of a point is when something happens there first: in the midst of a history.
+	firstPassing = 3
+	// passings bounds the later ones, in soaks.
+	passings = 37
+)
+
+// passing says which passing of the point is the one: in soaks every time through all faults another.
+func (s *scene) passing() int { return firstPassing + (s.round-1)/len(faults)*5%passings }
+
+// keeper starts a daemon anew when it dies, as a service manager does.
+type keeper struct {
+	end  func()
+	died chan bool
+}
+
+func (s *scene) keep(name string) *keeper {
+	daemon := s.Server
+	if name != "server" {
+		daemon = s.Agent(name)
+	}
+	end := make(chan struct{})
+	k := &keeper{end: sync.OnceFunc(func() { close(end) }), died: make(chan bool, 1)}
+	s.t.Cleanup(func() { k.end() })
+	go func() {
+		died := false
+		for {
+			select {
+			case <-daemon.Ended():
+			case <-end:
+				k.died <- died
+				return
+			}
+			died = true
+			// What is set counts anew in the next process.
+			if err := errors.Join(s.Fail(""), daemon.Start()); err != nil {
+				s.t.Error(err)
+				<-end
+				k.died <- died
+				return
+			}
+		}
+	}()
+	return k
+}
+
+// stop ends the keeping, and says whether the daemon has died.
+func (k *keeper) stop() bool {
+	k.end()
+	return <-k.died
+}
+
+// awaitEnds waits until only jobs are left that wait.
+func (s *scene) awaitEnds() {
+	s.t.Helper()
+	var left []*scorev1.Job
+	err := daemons.Await(s.ctx, "all jobs that run have ended", func() bool {
+		reply, err := s.Jobs.ListJobs(s.ctx, connect.NewRequest(&scorev1.ListJobsRequest{}))
+		if err != nil {
+			return false
+		}
+		left = reply.Msg.GetJobs()
+		return len(left) == len(waitingOf(left))+1 // and the holder
+	})
+	if err != nil {
+		s.t.Fatal(err, left)
+	}
+}
+
+// jobs are all that the cluster remembers.
+func (s *scene) jobs() []*scorev1.Job {
+	s.t.Helper()
+	reply, err := s.Jobs.ListJobs(s.ctx, connect.NewRequest(&scorev1.ListJobsRequest{All: true}))
+	s.check(err)
+	return reply.Msg.GetJobs()
+}
+
+// nextJob is the number of the next job.
+func (s *scene) nextJob() uint64 {
+	jobs := s.jobs()
+	return jobs[len(jobs)-1].GetId() + 1
+}
+
+func (s *scene) points() uint32 {
+	s.t.Helper()
+	reply, err := s.Cluster.Cluster.GetSettings(s.ctx, connect.NewRequest(&scorev1.GetSettingsRequest{}))
+	s.check(err)
+	return reply.Msg.GetSettings().GetFairSharePoints()
+}
+
+func (s *scene) cancelAll(ids []uint64) {
+	s.t.Helper()
+	for _, id := range ids {
+		_, err := s.Jobs.CancelJob(s.ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
+		s.check(err)
+	}
+}
+
+// linearizable says that some order of the operations explains all answers.
+func (s *scene) linearizable(r *recorder, first uint64, value uint32) {
+	s.t.Helper()
+	m := model(first, value)
+	result, info := porcupine.CheckOperationsVerbose(m, r.history, checkPatience)
+	if result == porcupine.Ok {
+		return
+	}
+	picture := filepath.Join(os.TempDir(), fmt.Sprintf("score-history-%d-%d.html", os.Getpid(), s.round))
+	if err := porcupine.VisualizePath(m, info, picture); err != nil {
+		picture = err.Error()
+	}
+	s.t.Errorf("the history is not linearizable (%v); see %s", result, picture)
+}
+
+// ranOnce says that every job that was acknowledged has run once, or its end says why not; and that no other ran.
+func (s *scene) ranOnce(r *recorder, jobs []*scorev1.Job) (ran, reported int) {
+	s.t.Helper()
+	lines := make(map[string]int)
+	if file, err := os.Open(r.file); err == nil {
+		defer file.Close()
+		for text := bufio.NewScanner(file); text.Scan(); {
+			lines[text.Text()]++
+		}
+	}
+	ended := make(map[uint64]*scorev1.Job)
+	for _, job := range jobs {
+		ended[job.GetId()] = job
+	}
+	for token, id := range r.runners {
+		verdict, times := ended[id].GetVerdict(), lines[token]
+		delete(lines, token)
+		switch good := verdict.GetReason() == scorev1.EndReason_END_REASON_EXITED && verdict.GetExitCode() == 0; {
+		case times > 1:
+			s.t.Errorf("job %d, %s, ran %d times: %v", id, token, times, verdict)
+		case good && times == 1:
+			ran++
+		case good || verdict.GetMessage() == "":
+			s.t.Errorf("job %d, %s, was acknowledged, ran %d times, and its end says %v", id, token, times, verdict)
+		default:
+			reported++
+		}
+	}
+	for token, times := range lines {
+		s.t.Errorf("%s ran %d times and was never submitted", token, times)
+	}
+	return ran, reported
+}
