@@ -91,7 +91,7 @@ func (b *brain) attach(j *job, w *Attachment) error {
 
 // openSources tells an attachment all outputs there are, also of spawned jobs.
 func (b *brain) openSources(j *job, w *Attachment) {
-	if w.options.Output && (j.state == running || j.started != 0) && !j.forgotten {
+	if w.options.Output && (j.state == running || j.started != 0) && !j.forgotten && !j.unheard() {
 		b.notify(w, Event{Sources: b.sources(j)})
 	}
 	for _, child := range j.children {
@@ -102,7 +102,7 @@ func (b *brain) openSources(j *job, w *Attachment) {
 func (b *brain) sources(j *job) []*Source {
 	var sources []*Source
 	for i, p := range j.parts {
-		if n := b.nodes[p.Node]; n != nil {
+		if n := b.nodes[p.Node]; n != nil && !p.lost {
 			sources = append(sources, &Source{Job: j.id, Node: p.Node, Index: uint32(i), Address: n.address, Stdin: j.readsInput(p)})
 		}
 	}
@@ -159,9 +159,13 @@ func (b *brain) tellState(j *job, message string) {
 	for _, w := range j.watchers {
 		b.notify(w, Event{Message: b.stateEvent(j, message)})
 	}
-	if j.state != running {
-		return
+	if j.state == running {
+		b.tellSources(j)
 	}
+}
+
+// tellSources tells where the output of the job is to those who want it.
+func (b *brain) tellSources(j *job) {
 	for ancestor := j; ancestor != nil; ancestor = ancestor.parent {
 		for _, w := range ancestor.watchers {
 			if w.options.Output {

@@ -86,6 +86,9 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 	}
 	jobs := s.Jobs()
 	for _, record := range jobs {
+		b.restoreEnded(record)
+	}
+	for _, record := range jobs {
 		if record.Phase == state.Allocated || record.Phase == state.Running {
 			b.restoreJob(record)
 		}
@@ -95,6 +98,7 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 			b.restoreJob(record)
 		}
 	}
+	b.reunite()
 	for _, record := range s.Names() {
 		b.names[nameKey{record.UID, record.Service}] = name{port: record.Port, job: record.Job, once: record.Once}
 		if j := b.jobs[record.Job]; j != nil {

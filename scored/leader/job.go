@@ -56,6 +56,7 @@ type part struct {
 	launched bool
 	done     bool               // no process of it is left there
 	lost     bool               // done because the node was: what is left there must end
+	unheard  bool               // an earlier leader's job is done, and the node has not said yet whether it keeps output of it
 	start    *scorev1.NodeStart // what the node said of its start; nil: nothing
 	usage    *scorev1.Usage
 	rates    rates

@@ -2,9 +2,9 @@ package leader
 
 // What happens between the end of a job and its being forgotten.
 
-// over tells whether the job and all it spawned are done.
+// over tells whether the job and all it spawned are done, and it is known where their output is.
 func (j *job) over() bool {
-	if j.state != done {
+	if j.state != done || j.unheard() {
 		return false
 	}
 	for _, child := range j.children {
@@ -71,7 +71,7 @@ func (j *job) mayForget() bool {
 func (b *brain) forget(j *job) {
 	j.forgotten = true
 	for _, p := range j.parts {
-		if n := b.nodes[p.Node]; n != nil {
+		if n := b.nodes[p.Node]; n != nil && !p.lost {
 			b.send(n.link, forgetMessage(j.id))
 		}
 	}

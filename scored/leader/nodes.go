@@ -167,6 +167,7 @@ func (b *brain) replaceColumn(n *node, known bool) {
 
 // welcome tells an agent all that it must know, whatever it knew before.
 func (b *brain) welcome(n *node, held []uint64) {
+	b.heardOfEnded(n.name, held)
 	var keep []uint64
 	var concerned []*job
 	for _, j := range b.sortedJobs() {
@@ -267,6 +268,7 @@ func (b *brain) loseNode(n *node, reason string) {
 	}
 	n.inMatrix = false
 	b.placeDirty, b.planDirty = true, true
+	b.lostEnded(n.name)
 	for _, j := range b.sortedJobs() {
 		if p := j.part(n.name); p != nil && j.active() && !p.done {
 			b.step(j, evPartLost{p, reason})

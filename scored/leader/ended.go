@@ -1,0 +1,82 @@
+package leader
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"score/scored/state"
+)
+
+// What a new leader does for jobs that ended under an earlier one: their output
+// may not have been read, and only the nodes know.
+
+// keptAfterEnd is how long nodes keep the end and the output of a job that nobody has told them to forget
+// (forgetWait in nodeagent/steward/life).
+const keptAfterEnd = 10 * time.Minute
+
+// restoreEnded lets a finished job linger if a node may still hold output of it.
+func (b *brain) restoreEnded(record *state.Job) {
+	if record.Phase != state.Done || record.Started == 0 || b.now-record.Ended > keptAfterEnd.Nanoseconds() {
+		return
+	}
+	j := &job{
+		id: record.ID, spec: record.Spec, listed: listedSpec(record.Spec), user: record.User,
+		parents: record.Parent, charged: record.Usage, verdict: record.Verdict,
+		state: done, submitted: record.Submitted, started: record.Started, ended: record.Ended, attempts: record.Attempts,
+		row: -1, codeRank: noRank,
+	}
+	for _, p := range record.Places {
+		j.parts = append(j.parts, &part{Place: p, done: true, launched: true, unheard: b.nodes[p.Node] != nil, lost: b.nodes[p.Node] == nil})
+	}
+	b.jobs[j.id] = j
+	b.awaitOwner(j)
+}
+
+// reunite makes jobs children of those that spawned them, whichever of the two was restored first.
+func (b *brain) reunite() {
+	for _, j := range b.sortedJobs() {
+		if parent := b.jobs[j.parents]; j.parent == nil && parent != nil {
+			j.parent = parent
+			parent.children = append(parent.children, j)
+		}
+	}
+}
+
+// unheard tells whether a node has yet to say if it keeps output of the job.
+func (j *job) unheard() bool {
+	return slices.ContainsFunc(j.parts, func(p *part) bool { return p.unheard })
+}
+
+// heardOfEnded takes from a node's list of jobs whether it keeps output of those that have ended: it
+// keeps what nobody has read.
+func (b *brain) heardOfEnded(node string, held []uint64) {
+	for _, j := range b.sortedJobs() {
+		if p := j.part(node); p != nil && p.unheard {
+			b.heardOf(j, p, slices.Contains(held, j.id))
+		}
+	}
+}
+
+// lostEnded gives up the output of ended jobs on a node that is lost.
+func (b *brain) lostEnded(node string) {
+	for _, j := range b.sortedJobs() {
+		if p := j.part(node); p != nil && p.unheard {
+			b.warn(j, fmt.Sprintf("output from node %s may be missing: the node was lost", node))
+			b.heardOf(j, p, false)
+		}
+	}
+}
+
+func (b *brain) heardOf(j *job, p *part, held bool) {
+	p.unheard, p.lost = false, !held
+	if j.unheard() {
+		return
+	}
+	if j.all(func(p *part) bool { return p.lost }) {
+		j.outputRead = true
+	} else {
+		b.tellSources(j)
+	}
+	b.settleEnd(j)
+}
