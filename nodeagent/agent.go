@@ -148,6 +148,17 @@ func (a *Agent) Run(ctx context.Context) error {
 	return a.serve(ctx, listener, orphans)
 }
 
+// Name is the node's.
+func (a *Agent) Name() string { return a.options.Name }
+
+// Address is where servers and other agents reach this one, with the port taken. It
+// is known when Options.Serving is called.
+func (a *Agent) Address() string { return a.address }
+
+// Alive returns nil once the thread that switches has answered. It may be called from when
+// Options.Serving is called.
+func (a *Agent) Alive(ctx context.Context) error { return a.switcher.Alive(ctx) }
+
 // openRoot makes the node's control group; it is nil where signals are used.
 func (a *Agent) openRoot() (*cgroup.Root, error) {
 	if a.options.NoCgroups {

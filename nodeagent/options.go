@@ -96,6 +96,9 @@ type Options struct {
 	// MetricsAddress serves Prometheus metrics at /metrics, host:port on
 	// loopback. Default: not served.
 	MetricsAddress string
+	// Serving is called once, when servers and other agents are answered and the jobs that were found
+	// are taken over. It must not wait. Default: not called.
+	Serving func()
 	// Logger gets one line per event. Default: none.
 	Logger *zap.Logger
 }

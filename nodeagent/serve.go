@@ -62,6 +62,9 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 		}
 	})
 	a.log.Info("agent runs", zap.String("address", a.address), zap.Int("cpus", len(a.cpuIDs)), zap.Strings("notes", a.notes))
+	if a.options.Serving != nil {
+		a.options.Serving()
+	}
 	<-ctx.Done()
 	reason := context.Cause(ctx)
 

@@ -1,6 +1,7 @@
 package switcher
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -19,5 +20,29 @@ func TestRan(t *testing.T) {
 		if got := h.Ran(step.at + 1); got != step.want || h.On() != step.on {
 			t.Errorf("at %d: ran %v, on %v, want %v", step.at, got, h.On(), step.want)
 		}
+	}
+}
+
+// TestAlive: the thread answers while it runs, not when it is busy elsewhere or has ended.
+func TestAlive(t *testing.T) {
+	s, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hasty, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := s.Alive(hasty); err == nil {
+		t.Error("a thread that was never started answers")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { s.Run(ctx); close(ended) }()
+	if err := s.Alive(t.Context()); err != nil {
+		t.Error(err)
+	}
+	stop()
+	<-ended
+	if err := s.Alive(t.Context()); err == nil {
+		t.Error("a thread that has ended answers")
 	}
 }

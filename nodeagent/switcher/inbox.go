@@ -20,6 +20,8 @@ type letter struct {
 	usage chan<- Usage
 	// report is to be filled in, instead of an event.
 	report *Report
+	// alive is to be closed, instead of an event.
+	alive chan<- struct{}
 }
 
 // inbox takes letters from everybody for one reader. It is a stack without
@@ -79,6 +81,9 @@ func (l *letter) answer() {
 	}
 	if l.report != nil {
 		l.report.filled <- struct{}{}
+	}
+	if l.alive != nil {
+		close(l.alive)
 	}
 }
 

@@ -1,6 +1,9 @@
 package switcher
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -136,6 +139,23 @@ func (s *Switcher) Remove(id ctxswitch.JobID) <-chan Usage {
 	return usage
 }
 
+// Alive returns nil once the thread has answered.
+func (s *Switcher) Alive(ctx context.Context) error {
+	answer := make(chan struct{})
+	if !s.post(&letter{alive: answer}) {
+		return errEnded
+	}
+	select {
+	case <-answer:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the switching thread stands still: %w", context.Cause(ctx))
+	}
+}
+
+// errEnded says that Run has returned.
+var errEnded = errors.New("the switching thread has ended")
+
 // post wakes the thread only when it is not yet about to read.
 func (s *Switcher) post(l *letter) bool {
 	first, ok := s.inbox.put(l)
@@ -147,6 +167,10 @@ func (s *Switcher) post(l *letter) bool {
 
 // read acts on one letter.
 func (s *Switcher) read(l *letter) {
+	if l.alive != nil {
+		close(l.alive)
+		return
+	}
 	now := s.clock.now()
 	if l.report != nil {
 		s.report = l.report

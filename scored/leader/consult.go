@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -33,6 +34,18 @@ func (l *Leader) hand(ctx context.Context, input func(*brain)) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-l.stopped:
+		return ErrStopped
+	}
+}
+
+// Alive returns nil once the goroutine that decides has answered, whoever leads.
+func (l *Leader) Alive(ctx context.Context) error {
+	select {
+	case l.probes <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the server's decisions stand still: %w", context.Cause(ctx))
 	case <-l.stopped:
 		return ErrStopped
 	}

@@ -73,6 +73,7 @@ type Leader struct {
 	options Options
 	logger  *zap.Logger
 	inputs  chan func(*brain) // told nil while another server leads
+	probes  chan struct{}
 	batches chan batch
 	results chan result
 	stopped chan struct{} // Run is over
@@ -113,6 +114,7 @@ func New(options Options) *Leader {
 		options: options,
 		logger:  options.Logger,
 		inputs:  make(chan func(*brain), maxInputs),
+		probes:  make(chan struct{}),
 		batches: make(chan batch, 1),
 		results: make(chan result, 1),
 		stopped: make(chan struct{}),
@@ -157,6 +159,8 @@ func (l *Leader) Run(ctx context.Context) error {
 		case input := <-inputs:
 			l.confirm(ctx)
 			l.decide(input)
+		case <-l.probes:
+			continue // Alive has its answer
 		case r := <-l.results:
 			l.finish(r)
 		case <-timer.C:

@@ -217,6 +217,9 @@ func (s *Server) Close() error {
 // Ready is closed once the server leads and answers.
 func (s *Server) Ready() <-chan struct{} { return s.leader.Leading() }
 
+// Alive returns nil once the server has shown that it can decide, whoever leads.
+func (s *Server) Alive(ctx context.Context) error { return s.leader.Alive(ctx) }
+
 // AgentURL is the base URL of the service for agents, with the port taken. For
 // a Unix socket it serves only AgentClient, which knows the way.
 func (s *Server) AgentURL() string {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,6 +146,52 @@ func TestLoad(t *testing.T) {
 	}
 	if _, err := Load(path); err == nil {
 		t.Error("a file without end was read")
+	}
+}
+
+func TestUnset(t *testing.T) {
+	dir := t.TempDir()
+	example, err := Example()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		text string
+		want bool
+	}{
+		"empty":        {"", true},
+		"the example":  {example, true},
+		"a section":    {"[agent]\n[log]\n", true},
+		"a key":        {"[log]\nlevel = \"info\"\n", false},
+		"another text": {"hello", false},
+		"a stray key":  {"level = 1", false},
+		"a list":       {"[[agent]]\n", false},
+	} {
+		path := filepath.Join(dir, "f")
+		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := Unset(path); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if !Unset(filepath.Join(dir, "none")) {
+		t.Error("a file that is not there")
+	}
+	if Unset(dir) {
+		t.Error("a directory")
+	}
+}
+
+func TestChanges(t *testing.T) {
+	was, is := Default(), Default()
+	if got := Changes(was, is); got != nil {
+		t.Errorf("nothing: %v", got)
+	}
+	is.Log.Level, is.Agent.CPUs, is.Cluster.Name = "debug", []int{3}, "other"
+	want := []string{"cluster.name", "agent.cpus", "log.level"}
+	if got := Changes(was, is); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -35,6 +35,25 @@ func Load(path string) (Config, error) {
 	return Parse(name, text)
 }
 
+// Unset tells whether there is no file, or one that sets no key, as a package installs it: such a
+// file may be replaced. What cannot be read or understood counts as set.
+func Unset(path string) bool {
+	text, err := readBounded(path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	var sections map[string]any
+	if err := toml.Unmarshal(text, &sections); err != nil {
+		return false
+	}
+	for _, section := range sections {
+		if keys, ok := section.(map[string]any); !ok || len(keys) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func readBounded(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"score/cmd/scored/config"
 	"score/cmd/scored/lifeline"
+	"score/cmd/scored/service"
 	"score/cmd/scrun/options"
 	"score/nodeagent"
 	"score/nodeagent/steward/client"
@@ -30,7 +31,8 @@ func agentCommand() *cobra.Command {
 		Long: `Runs the agent of this node until it is stopped. ^C ends the jobs of the node as
 well. SIGTERM does not: they go on for agent.grace, and the next agent of the node
 takes them over, as it does after a crash or an upgrade; nothing of their output,
-messages and exit codes is lost. It needs the cluster's key file. Root's agents run
+messages and exit codes is lost. At SIGHUP it reads its configuration again, of
+which log.level is used at once. It needs the cluster's key file. Root's agents run
 jobs of all users, others' only their own.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -50,14 +52,19 @@ jobs of all users, others' only their own.`,
 				}
 			}
 			if !tied {
-				ctx, stop := untilLeft(command.Context())
-				defer stop()
-				return runAgent(ctx, settings, func() {})
+				life := service.Begin(command.Context(), nodeagent.ErrLeave)
+				defer life.End()
+				return serveAgent(life, path, settings)
 			}
 			ctx, stop := untilStopped(command.Context())
 			defer stop()
 			return withLine(ctx, func(ctx context.Context, line *lifeline.Line) error {
-				return runAgent(ctx, settings, func() { line.Ready("") })
+				logger, _, err := newLogger(settings.Log.Level)
+				if err != nil {
+					return err
+				}
+				defer func() { _ = logger.Sync() }() // a terminal cannot be synced
+				return runAgent(ctx, settings, logger, func(*nodeagent.Agent) { line.Ready("") })
 			})
 		},
 	}
@@ -86,12 +93,25 @@ func agentConfig(path, token string) (config.Config, error) {
 	return c, err
 }
 
-func runAgent(ctx context.Context, c config.Config, ready func()) error {
-	logger, err := newLogger(c.Log.Level)
+// serveAgent runs an agent as a service.
+func serveAgent(life *service.Life, path string, c config.Config) error {
+	logger, level, err := newLogger(c.Log.Level)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = logger.Sync() }() // a terminal cannot be synced
+	ctx := life.Context()
+	return runAgent(ctx, c, logger, func(agent *nodeagent.Agent) {
+		again := newReloader(path, "agent", c, level, logger)
+		again.status = fmt.Sprintf("node %s of cluster %s at %s", agent.Name(), c.Cluster.Name, agent.Address())
+		life.Go(func() { service.Watch(ctx, logger, agent.Alive) })
+		life.Go(func() { again.run(ctx, life.Reloads()) })
+		service.Ready(again.status)
+	})
+}
+
+// runAgent runs an agent, and calls ready when it serves.
+func runAgent(ctx context.Context, c config.Config, logger *zap.Logger, ready func(*nodeagent.Agent)) error {
 	options, err := agentOptions(c, logger)
 	if err != nil {
 		return err
@@ -101,12 +121,12 @@ func runAgent(ctx context.Context, c config.Config, ready func()) error {
 		return err
 	}
 	defer stop()
-	agent, err := nodeagent.New(options)
-	if err != nil {
+	var agent *nodeagent.Agent
+	options.Serving = func() { ready(agent) }
+	if agent, err = nodeagent.New(options); err != nil {
 		return err
 	}
 	api.Warm()
-	ready()
 	return agent.Run(ctx)
 }
 

@@ -56,13 +56,17 @@ func scheme(c config.Cluster) string {
 	return "https"
 }
 
-// writeConfig writes a new configuration file with all keys explained.
+// writeConfig writes a new configuration file with all keys explained, over one that sets none.
 func writeConfig(path string, c config.Config) error {
 	text, err := config.Commented(configHead, c)
 	if err != nil {
 		return err
 	}
-	if err := newFile(path, []byte(text), 0o644); err != nil {
+	write := newFile
+	if config.Unset(path) {
+		write = replaceFile
+	}
+	if err := write(path, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("cannot write the configuration: %w", err)
 	}
 	return nil

@@ -15,7 +15,6 @@ import (
 	"score/cmd/scored/config"
 	"score/cmd/scored/embedded"
 	"score/cmd/scored/lifeline"
-	"score/nodeagent"
 	"score/nodeagent/steward/client"
 )
 
@@ -51,31 +50,9 @@ func namedConfig(flag string) string {
 	return flag
 }
 
-// untilStopped is the context of a daemon: it ends with ^C, SIGTERM or SIGHUP.
+// untilStopped is the context of a command: it ends with ^C, SIGTERM or SIGHUP.
 func untilStopped(parent context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(parent, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-}
-
-// untilLeft is the context of an agent that is no child: SIGTERM, by which the system stops
-// and restarts its services, lets the jobs go on.
-func untilLeft(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(parent)
-	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-	go func() {
-		select {
-		case received := <-caught:
-			if received == unix.SIGTERM {
-				cancel(nodeagent.ErrLeave)
-			}
-			cancel(nil)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(caught)
-		cancel(nil)
-	}
 }
 
 // withLine runs a child of another scored or scrun until its parent lets go.

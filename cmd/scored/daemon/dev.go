@@ -147,7 +147,7 @@ func (c *devCluster) configure() error {
 
 // run starts the server, then the agents, and stops them in the other order.
 func (c *devCluster) run(ctx context.Context) error {
-	logger, err := newLogger(c.logLevel)
+	logger, _, err := newLogger(c.logLevel)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -60,7 +59,7 @@ func (p *initPlan) run(out io.Writer) error {
 		return err
 	}
 	path := configPath(p.config)
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+	if !config.Unset(path) {
 		return fmt.Errorf("there is a configuration already, %s: this host has a cluster, or had one; to begin anew remove it and %s", path, p.certificates)
 	}
 	dir := certificateDir(c.Cluster, pki.Server, c.Server.Name)

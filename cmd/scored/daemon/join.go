@@ -36,8 +36,7 @@ func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io
 		return c, fmt.Errorf("the token is for a %s, not for an agent", token.Role)
 	}
 	path := configPath(j.config)
-	_, err = os.Lstat(path)
-	fresh := errors.Is(err, fs.ErrNotExist)
+	fresh := config.Unset(path)
 	if fresh {
 		c.Cluster.Name, c.Agent.Servers = token.Cluster, token.Servers
 	}
@@ -120,6 +119,16 @@ func keepKey(path, key string) error {
 
 // newFile writes a file that must not be there; it appears whole or not at all.
 func newFile(path string, data []byte, mode fs.FileMode) error {
+	return writeFile(path, data, mode, os.Link)
+}
+
+// replaceFile writes a file that may be there, whole or not at all.
+func replaceFile(path string, data []byte, mode fs.FileMode) error {
+	return writeFile(path, data, mode, os.Rename)
+}
+
+// writeFile writes a draft beside the file, which place makes the file.
+func writeFile(path string, data []byte, mode fs.FileMode, place func(draft, path string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -132,5 +141,5 @@ func newFile(path string, data []byte, mode fs.FileMode) error {
 	if err = errors.Join(err, draft.Chmod(mode), draft.Sync(), draft.Close()); err != nil {
 		return err
 	}
-	return os.Link(draft.Name(), path)
+	return place(draft.Name(), path)
 }

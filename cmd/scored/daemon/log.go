@@ -8,15 +8,15 @@ import (
 )
 
 // newLogger writes one line per event to standard error, where service managers
-// collect it.
-func newLogger(level string) (*zap.Logger, error) {
-	parsed, err := zapcore.ParseLevel(level)
+// collect it. The level can be changed later.
+func newLogger(level string) (*zap.Logger, zap.AtomicLevel, error) {
+	parsed, err := zap.ParseAtomicLevel(level)
 	if err != nil {
-		return nil, err
+		return nil, parsed, err
 	}
 	encoding := zap.NewProductionEncoderConfig()
 	encoding.EncodeTime = zapcore.ISO8601TimeEncoder
 	encoding.EncodeLevel = zapcore.LowercaseLevelEncoder
 	encoder := zapcore.NewConsoleEncoder(encoding)
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), parsed)), nil
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), parsed)), parsed, nil
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/cmd/scored/config"
+	"score/cmd/scored/service"
 	"score/scored/api"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
@@ -24,24 +24,25 @@ func serverCommand() *cobra.Command {
 		Use:   "server",
 		Short: "run the server: it knows the jobs and decides what runs where and when",
 		Long: `Runs the server until it is stopped (^C or SIGTERM). It makes the key file of
-the cluster if it is missing; agents need a copy of it.`,
+the cluster if it is missing; agents need a copy of it. At SIGHUP it reads its
+configuration again, of which log.level is used at once.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			settings, err := loadConfig(path)
 			if err != nil {
 				return err
 			}
-			ctx, stop := untilStopped(command.Context())
-			defer stop()
-			return runServer(ctx, settings)
+			life := service.Begin(command.Context(), nil)
+			defer life.End()
+			return runServer(life, path, settings)
 		},
 	}
 	addConfig(command, &path)
 	return command
 }
 
-func runServer(ctx context.Context, c config.Config) (err error) {
-	logger, err := newLogger(c.Log.Level)
+func runServer(life *service.Life, path string, c config.Config) (err error) {
+	logger, level, err := newLogger(c.Log.Level)
 	if err != nil {
 		return err
 	}
@@ -60,6 +61,12 @@ func runServer(ctx context.Context, c config.Config) (err error) {
 		return err
 	}
 	api.Warm() // here, not on the first user's way
+	ctx := life.Context()
+	life.Go(func() { service.Watch(ctx, logger, s.Alive) })
+	again := newReloader(path, "server", c, level, logger)
+	again.status = fmt.Sprintf("server of cluster %s at %s", c.Cluster.Name, s.AgentURL())
+	life.Go(func() { again.run(ctx, life.Reloads()) })
+	service.Ready(again.status) // every socket is bound: who comes is answered
 	return s.Run(ctx)
 }
 

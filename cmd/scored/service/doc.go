@@ -1,0 +1,13 @@
+// Package service is a daemon's side of the service manager: which signals end it, when
+// it is to read its configuration again, and what it tells by sd_notify(3) - that it serves,
+// reads its configuration, is alive, stops (which Life tells by itself).
+//
+//	life := service.Begin(ctx, nodeagent.ErrLeave)
+//	defer life.End()
+//	...
+//	service.Ready("node n1")         // connections are answered from here on
+//	life.Go(func() { service.Watch(life.Context(), logger, agent.Alive) })
+//	for range life.Reloads() { ... } // after service.Reloading, before service.Ready
+//
+// Without a service manager, that is, without NOTIFY_SOCKET in the environment, nothing is told.
+package service

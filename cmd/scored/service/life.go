@@ -1,0 +1,75 @@
+package service
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// Life is the time in which a daemon runs.
+type Life struct {
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	caught  chan os.Signal
+	reloads chan struct{}
+	parts   sync.WaitGroup
+}
+
+// Begin starts to look at signals. ^C ends the context, SIGTERM ends it with the cause onTerm, where that is
+// not nil. SIGHUP asks for the configuration to be read again; where standard input is a terminal
+// it says that the terminal is gone, and ends the context as ^C does. End must be called.
+func Begin(parent context.Context, onTerm error) *Life {
+	return begin(parent, onTerm, term.IsTerminal(int(os.Stdin.Fd())))
+}
+
+func begin(parent context.Context, onTerm error, terminal bool) *Life {
+	l := &Life{caught: make(chan os.Signal, 1), reloads: make(chan struct{}, 1)}
+	l.ctx, l.cancel = context.WithCancelCause(parent)
+	signal.Notify(l.caught, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	l.parts.Go(func() {
+		for {
+			select {
+			case received := <-l.caught:
+				l.take(received, onTerm, terminal)
+			case <-l.ctx.Done():
+				Stopping()
+				return
+			}
+		}
+	})
+	return l
+}
+
+func (l *Life) take(received os.Signal, onTerm error, terminal bool) {
+	switch {
+	case received == unix.SIGTERM:
+		l.cancel(onTerm)
+	case received == unix.SIGHUP && !terminal:
+		select {
+		case l.reloads <- struct{}{}:
+		default: // one is waiting, and will read what is there then
+		}
+	default:
+		l.cancel(nil)
+	}
+}
+
+// Context ends when the daemon is to end.
+func (l *Life) Context() context.Context { return l.ctx }
+
+// Reloads brings a value for each time that the configuration is to be read again; several orders may be one.
+func (l *Life) Reloads() <-chan struct{} { return l.reloads }
+
+// Go runs a part of the daemon, for which End waits. It must end with the context.
+func (l *Life) Go(part func()) { l.parts.Go(part) }
+
+// End gives signals back, ends the context and waits for the parts.
+func (l *Life) End() {
+	signal.Stop(l.caught)
+	l.cancel(nil)
+	l.parts.Wait()
+}

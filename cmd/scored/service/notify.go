@@ -1,0 +1,74 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// Ready tells that the daemon serves, and how, in a few words.
+func Ready(status string) { tell(daemon.SdNotifyReady, statusOf(status)) }
+
+// Reloading tells that the configuration is being read again; Ready must follow.
+func Reloading() {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return // without the time the manager cannot tell one reload from another
+	}
+	tell(daemon.SdNotifyReloading, fmt.Sprintf("MONOTONIC_USEC=%d", now.Nano()/int64(time.Microsecond/time.Nanosecond)))
+}
+
+// Stopping tells that the daemon has begun to end.
+func Stopping() { tell(daemon.SdNotifyStopping) }
+
+// statusOf is one line, as the protocol has one variable a line.
+func statusOf(status string) string {
+	return "STATUS=" + strings.Join(strings.Fields(status), " ")
+}
+
+// tell says it to a manager that there may not be. One that does not listen finds out by its own bounds.
+func tell(lines ...string) {
+	_, _ = daemon.SdNotify(false, strings.Join(lines, "\n"))
+}
+
+// Watch tells the manager that the daemon is alive, as often as it wants to hear that, as long as alive says so. It
+// returns when ctx has ended, at once where nobody wants to hear.
+func Watch(ctx context.Context, logger *zap.Logger, alive func(context.Context) error) {
+	patience, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		logger.Warn("the service manager's watchdog is not told anything", zap.Error(err))
+	}
+	if err != nil || patience == 0 {
+		return
+	}
+	// Two in the time that the manager waits, as sd_watchdog_enabled(3) recommends.
+	ticker := time.NewTicker(patience / 2)
+	defer ticker.Stop()
+	for {
+		if err := within(ctx, patience/2, alive); err == nil {
+			tell(daemon.SdNotifyWatchdog)
+		} else if ctx.Err() == nil {
+			logger.Error("this daemon does not do its work; the service manager will end it unless it recovers", zap.Error(err))
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// errSlow says that something did not answer.
+var errSlow = errors.New("no answer in time")
+
+func within(ctx context.Context, bound time.Duration, alive func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, bound, errSlow)
+	defer cancel()
+	return alive(ctx)
+}
