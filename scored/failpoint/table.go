@@ -32,10 +32,12 @@ const (
 	PlanPush
 	LaunchHeard
 	ExitHeard
+	LogStore
+	LogStored
 )
 
 // pointCount is how many there are.
-const pointCount = int(ExitHeard) + 1
+const pointCount = int(LogStored) + 1
 
 // can says what else a point can do than kill, stop and delay.
 type can uint8
@@ -83,6 +85,8 @@ var Table = [pointCount]Info{
 	{PlanPush, "plan.push", "A plan is about to be sent to an agent.", 0},
 	{LaunchHeard, "launch.heard", "A node says that it has launched a job; the leader does not know yet.", 0},
 	{ExitHeard, "exit.heard", "A node says that a rank has ended; the leader does not know yet.", 0},
+	{LogStore, "log.store", "A server is about to write entries, its term or its vote to its disk.", canFail},
+	{LogStored, "log.stored", "They are on the disk; the server does not know yet.", 0},
 }
 
 // String gives the point's name.

@@ -19,15 +19,9 @@ var (
 )
 
 const (
-	lockName   = "lock"
-	formatName = "format"
+	lockName = "lock"
 	// nameName holds the name that the log knows the server by.
 	nameName = "server"
-	// freshSuffix marks a file that was being written when the power went.
-	freshSuffix = ".new"
-	// format is the version of the files' meaning. A program refuses what it
-	// does not know, instead of guessing.
-	format = "1"
 	// privateMode: environments of users' jobs are in the log.
 	privateMode = 0o700
 )
@@ -79,45 +73,6 @@ func processNote(holder []byte) string {
 		return ""
 	}
 	return " (process " + pid + ")"
-}
-
-// checkFormat writes the format into a new directory, and refuses one that
-// another program, or another version of this one, has filled.
-func checkFormat(dir string) error {
-	path := filepath.Join(dir, formatName)
-	data, err := os.ReadFile(path)
-	switch found := strings.TrimSpace(string(data)); {
-	case err == nil && found == format:
-		return nil
-	case err == nil:
-		return fmt.Errorf("%w %q has format %q, and this program reads %q; use the program that wrote it", ErrDirectory, dir, found, format)
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %w", ErrDirectory, err)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDirectory, err)
-	}
-	for _, entry := range entries {
-		if name := entry.Name(); name != lockName && name != formatName+freshSuffix && name != "lost+found" {
-			return fmt.Errorf("%w %q holds other files (%s); choose one that is empty or does not exist", ErrDirectory, dir, name)
-		}
-	}
-	return writeFormat(path)
-}
-
-func writeFormat(path string) error { return writeWhole(path, format) }
-
-// writeWhole is all or nothing: a half-written format would lock the user out.
-func writeWhole(path, text string) error {
-	fresh := path + freshSuffix
-	if err := os.WriteFile(fresh, []byte(text+"\n"), 0o600); err != nil {
-		return fmt.Errorf("%w: %w", ErrDirectory, err)
-	}
-	if err := os.Rename(fresh, path); err != nil {
-		return fmt.Errorf("%w: %w", ErrDirectory, err)
-	}
-	return nil
 }
 
 // checkName refuses the directory of another server, whose votes are in it. nameless: it is new, or

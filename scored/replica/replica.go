@@ -3,7 +3,6 @@ package replica
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"score/scored/failpoint"
+	"score/scored/replica/guard"
 	"score/scored/state"
 	"score/scored/state/statepb"
 )
@@ -49,6 +49,14 @@ var ErrStale = errors.New("the leader has changed")
 // ErrClosed says that Close was called before Commit.
 var ErrClosed = errors.New("the replica is closed")
 
+// ErrDisk is wrapped by errors of a data directory whose disk fails. The process that
+// uses it can do nothing more than end, and be started again.
+var ErrDisk = guard.ErrDisk
+
+// closeBound is how long Close waits for a Raft whose disk has failed, and which may
+// wait for it.
+const closeBound = 2 * time.Second
+
 // Options say where a replica keeps its state.
 type Options struct {
 	// Dir is the data directory, made with mode 0700. Empty: memory.
@@ -82,7 +90,7 @@ type Replica struct {
 	address    string
 	raft       *raft.Raft
 	transport  transport
-	close      io.Closer
+	stores     *stores
 	observe    func(*state.State, *statepb.Entry)
 	logger     *zap.Logger
 	news       *news
@@ -118,13 +126,16 @@ func Open(options Options) (*Replica, error) {
 		address:    options.Address,
 		observe:    options.Observe,
 		news:       newNews(),
-		close:      stores,
+		stores:     stores,
 		logger:     options.Logger,
 		leadership: make(chan Leadership, 1),
 		stop:       make(chan struct{}),
 		state:      state.New(),
 	}
 	if err := r.start(stores, options); err != nil {
+		if disk := stores.err(); disk != nil {
+			err = disk // Raft's error has its text alone
+		}
 		return nil, errors.Join(err, stores.Close())
 	}
 	return r, nil
@@ -137,14 +148,14 @@ func (r *Replica) start(stores *stores, options Options) error {
 	us := raft.Server{ID: config.LocalID, Address: r.transport.LocalAddr()}
 	if !stores.existing && !options.Joins {
 		first := raft.Configuration{Servers: []raft.Server{us}}
-		if err := raft.BootstrapCluster(config, stores.logs, stores.stable, stores.snapshots, r.transport, first); err != nil {
+		if err := raft.BootstrapCluster(config, stores.logs, stores.first, stores.snapshots, r.transport, first); err != nil {
 			return fmt.Errorf("cannot begin a new log: %w", err)
 		}
 	}
 	if err := r.settleName(options, config, stores, us); err != nil {
 		return err
 	}
-	node, err := raft.NewRaft(config, (*machine)(r), stores.logs, stores.stable, stores.snapshots, r.transport)
+	node, err := stores.newRaft(config, (*machine)(r), r.transport)
 	if err != nil {
 		return fmt.Errorf("cannot read the log: %w", err)
 	}
@@ -263,9 +274,15 @@ func (r *Replica) Commit(entry *statepb.Entry) error {
 	if r.closed {
 		return ErrClosed
 	}
+	if err := r.Err(); err != nil {
+		return fmt.Errorf("the change was not committed: %w", err)
+	}
 	future := r.raft.Apply(data, enqueueTimeout)
 	_ = failpoint.Hit(failpoint.ProposeEnd) // cannot fail
 	if err := future.Error(); err != nil {
+		if disk := r.Err(); disk != nil {
+			err = disk // Raft's error has its text alone
+		}
 		return fmt.Errorf("the change was not committed: %w", err)
 	}
 	if err, ok := future.Response().(error); ok {
@@ -282,15 +299,47 @@ func (r *Replica) Read(f func(*state.State)) {
 	f(r.state)
 }
 
+// Failed is closed when the disk of the data directory has failed, see Err. This replica
+// leads no more and never will; its process should end, to be started again.
+func (r *Replica) Failed() <-chan struct{} { return r.stores.failed() }
+
+// Err says in one sentence, which wraps ErrDisk, why the disk cannot be used any more.
+func (r *Replica) Err() error { return r.stores.err() }
+
 // Close stops the replica and unlocks its directory. It waits for commits under
-// way; later ones are refused.
+// way; later ones are refused. When the disk has failed it waits closeBound at most,
+// and leaves to the end of the process what hangs.
 func (r *Replica) Close() error {
 	close(r.stop)
+	if r.Err() != nil {
+		return r.closeFailed()
+	}
 	r.stopped.Wait()
 	r.open.Lock()
 	r.closed = true
 	r.open.Unlock()
 	r.asking.Wait()
 	err := r.raft.Shutdown().Error()
-	return errors.Join(err, r.transport.Close(), r.close.Close())
+	return errors.Join(err, r.transport.Close(), r.stores.Close())
+}
+
+// closeFailed cuts Raft off from other servers before it lets it go on without a disk.
+func (r *Replica) closeFailed() error {
+	shutdown := r.raft.Shutdown()
+	err := r.transport.Close()
+	r.stores.log.Release()
+	down := make(chan error, 1)
+	go func() {
+		err := shutdown.Error()
+		r.stopped.Wait()
+		down <- err
+	}()
+	limit := time.NewTimer(closeBound)
+	defer limit.Stop()
+	select {
+	case downErr := <-down:
+		return errors.Join(err, downErr, r.stores.Close())
+	case <-limit.C:
+		return err
+	}
 }

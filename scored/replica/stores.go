@@ -10,9 +10,17 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
+
+	"score/scored/replica/boltcheck"
+	"score/scored/replica/guard"
 )
 
+// termKey is where Raft keeps the present term.
+var termKey = []byte("CurrentTerm")
+
 const (
+	// logName is the log's file in the data directory.
+	logName = "log.db"
 	// boltLockTimeout bounds waiting for the database's own lock. The
 	// directory's lock is ours already, so only a foreign tool can hold it.
 	boltLockTimeout = time.Second
@@ -26,9 +34,12 @@ const (
 type stores struct {
 	logs      raft.LogStore
 	stable    raft.StableStore
+	first     raft.StableStore // the same, to begin a log with
 	snapshots raft.SnapshotStore
-	existing  bool // they hold a log already
-	nameless  bool // that of a replica without a network
+	nameless  bool        // that of a replica without a network
+	existing  bool        // they hold a log already
+	disk      *guard.Disk // nil in memory
+	log       *guard.Log  // nil in memory
 	closers   []io.Closer
 }
 
@@ -44,7 +55,7 @@ func (s *stores) Close() error {
 func openStores(options Options) (*stores, error) {
 	if options.Dir == "" {
 		memory := raft.NewInmemStore()
-		return &stores{logs: memory, stable: memory, snapshots: raft.NewDiscardSnapshotStore()}, nil
+		return &stores{logs: memory, stable: memory, first: memory, snapshots: raft.NewDiscardSnapshotStore()}, nil
 	}
 	lock, err := lockDirectory(options.Dir)
 	if err != nil {
@@ -58,11 +69,68 @@ func openStores(options Options) (*stores, error) {
 }
 
 func (s *stores) openFiles(options Options) error {
-	if err := checkFormat(options.Dir); err != nil {
+	found, err := findFormat(options.Dir)
+	if err != nil {
 		return err
 	}
+	s.disk = guard.NewDisk(options.Dir, options.Logger)
+	if err := s.openLog(options.Dir); err != nil {
+		return err
+	}
+	if err := s.upgrade(options, found); err != nil {
+		return err
+	}
+	files, err := raft.NewFileSnapshotStoreWithLogger(options.Dir, keptSnapshots, newRaftLogger(options.Logger))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, s.disk.Explain("opening the snapshots", err))
+	}
+	s.snapshots = guard.NewSnapshots(s.disk, files)
+	if err := s.examine(options); err != nil {
+		return err
+	}
+	s.log.Keep(s.older)
+	if err := s.findExisting(options.Dir); err != nil {
+		return err
+	}
+	s.nameless, err = checkName(options.Dir, options.Name, options.Network != nil)
+	return err
+}
+
+// firstTerm is that of a new log, before the first election.
+const firstTerm = 1
+
+// findExisting says whether there is a log. The first term alone is what is left of a
+// new one that was broken off: it is taken back, or nobody would ever lead.
+func (s *stores) findExisting(dir string) error {
+	last, err := s.logs.LastIndex()
+	if err != nil {
+		return fmt.Errorf("%w %q: its log cannot be read: %w", ErrDirectory, dir, err)
+	}
+	list, err := s.snapshots.List()
+	if err != nil {
+		return fmt.Errorf("%w %q: its snapshots cannot be listed: %w", ErrDirectory, dir, err)
+	}
+	if s.existing = last > 0 || len(list) > 0; s.existing {
+		return nil
+	}
+	if term, err := s.stable.GetUint64(termKey); err != nil || term != firstTerm {
+		return nil // none, or that of another's cluster
+	}
+	return s.first.SetUint64(termKey, 0)
+}
+
+// openLog opens the log's file if it is whole.
+func (s *stores) openLog(dir string) error {
+	path := filepath.Join(dir, logName)
+	err := boltcheck.File(path)
+	if errors.Is(err, boltcheck.ErrDamaged) {
+		return damaged(path, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the log cannot be read: %w", ErrDirectory, err)
+	}
 	db, err := raftboltdb.New(raftboltdb.Options{
-		Path: filepath.Join(options.Dir, "log.db"),
+		Path: path,
 		BoltOptions: &bbolt.Options{
 			Timeout: boltLockTimeout,
 			// The list of free pages is rebuilt when the file is opened, which
@@ -73,20 +141,63 @@ func (s *stores) openFiles(options Options) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("cannot open the log in the data directory %q: %w", options.Dir, err)
+		return fmt.Errorf("%w: %w", ErrDirectory, s.disk.Explain("opening the log", err))
 	}
-	s.closers = append(s.closers, db)
-	if s.logs, err = raft.NewLogCache(cachedLogs, db); err != nil {
+	s.log = guard.NewLog(s.disk, db)
+	s.closers = append(s.closers, s.log)
+	s.stable, s.first = s.log, s.log.Direct()
+	if s.logs, err = raft.NewLogCache(cachedLogs, s.log); err != nil {
 		return err
 	}
-	s.stable = db
-	s.snapshots, err = raft.NewFileSnapshotStoreWithLogger(options.Dir, keptSnapshots, newRaftLogger(options.Logger))
-	if err != nil {
-		return fmt.Errorf("cannot open the snapshots in the data directory %q: %w", options.Dir, err)
+	return syncDirectory(dir)
+}
+
+// failed is closed when the disk fails.
+func (s *stores) failed() <-chan struct{} {
+	if s.disk == nil {
+		return nil
 	}
-	if s.existing, err = raft.HasExistingState(s.logs, s.stable, s.snapshots); err != nil {
-		return fmt.Errorf("cannot read the log in the data directory %q: %w", options.Dir, err)
+	return s.disk.Failed()
+}
+
+// err says why the disk cannot be used any more.
+func (s *stores) err() error {
+	if s.disk == nil {
+		return nil
 	}
-	s.nameless, err = checkName(options.Dir, options.Name, options.Network != nil)
-	return err
+	return s.disk.Err()
+}
+
+// newRaft is raft.NewRaft, which waits for ever or ends the process when it cannot write
+// its term. When the disk fails meanwhile, what it makes later is stopped.
+func (s *stores) newRaft(config *raft.Config, machine raft.FSM, transport raft.Transport) (*raft.Raft, error) {
+	type result struct {
+		node *raft.Raft
+		err  error
+	}
+	made := make(chan result, 1)
+	go func() {
+		node, err := raft.NewRaft(config, machine, s.logs, s.stable, s.snapshots, transport)
+		made <- result{node, err}
+	}()
+	select {
+	case r := <-made:
+		return r.node, r.err
+	case <-s.failed():
+		go func() {
+			if r := <-made; r.err == nil {
+				_ = r.node.Shutdown().Error() // nobody waits for it
+			}
+		}()
+		return nil, s.err()
+	}
+}
+
+// older is the entry up to which the snapshot before the last one goes; 0: there is none.
+func (s *stores) older() uint64 {
+	list, err := s.snapshots.List() // newest first
+	if err != nil || len(list) < keptSnapshots {
+		return 0
+	}
+	return list[keptSnapshots-1].Index
 }

@@ -154,6 +154,14 @@ func (s *Server) Run(ctx context.Context) error {
 		defer close(led)
 		return s.leader.Run(ctx)
 	})
+	group.Go(func() error {
+		select {
+		case <-s.replica.Failed():
+			return s.replica.Err()
+		case <-ctx.Done():
+			return nil
+		}
+	})
 	if s.office != nil {
 		group.Go(func() error {
 			s.office.KeepOwn(ctx, s.options.CertificateDir)
@@ -213,6 +221,10 @@ func (s *Server) Close() error {
 	}
 	return errors.Join(errors.Join(errs...), s.replica.Close())
 }
+
+// Failed is closed when the disk of the data directory fails. Run ends by itself, with an
+// error that wraps replica.ErrDisk; what hangs on the disk may keep it from that.
+func (s *Server) Failed() <-chan struct{} { return s.replica.Failed() }
 
 // Ready is closed once the server leads and answers.
 func (s *Server) Ready() <-chan struct{} { return s.leader.Leading() }

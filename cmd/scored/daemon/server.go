@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/cmd/scored/service"
 	"score/scored/api"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
+	"score/scored/replica"
 	"score/scored/server"
 )
 
@@ -25,7 +27,12 @@ func serverCommand() *cobra.Command {
 		Short: "run the server: it knows the jobs and decides what runs where and when",
 		Long: `Runs the server until it is stopped (^C or SIGTERM). It makes the key file of
 the cluster if it is missing; agents need a copy of it. At SIGHUP it reads its
-configuration again, of which log.level is used at once.`,
+configuration again, of which log.level is used at once.
+
+
+When the disk of its data directory is full, fails, or does not answer for five
+seconds, the server leads no more, says so, and ends with exit code 74: started again,
+as by a service manager, it goes on if the disk does.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			settings, err := loadConfig(path)
@@ -34,7 +41,7 @@ configuration again, of which log.level is used at once.`,
 			}
 			life := service.Begin(command.Context(), nil)
 			defer life.End()
-			return runServer(life, path, settings)
+			return diskExit(runServer(life, path, settings))
 		},
 	}
 	addConfig(command, &path)
@@ -67,7 +74,44 @@ func runServer(life *service.Life, path string, c config.Config) (err error) {
 	again.status = fmt.Sprintf("server of cluster %s at %s", c.Cluster.Name, s.AgentURL())
 	life.Go(func() { again.run(ctx, life.Reloads()) })
 	service.Ready(again.status) // every socket is bound: who comes is answered
+	defer endWithDisk(s, logger)()
 	return s.Run(ctx)
+}
+
+const (
+	// exitDisk is the exit code of a server whose disk fails (EX_IOERR of sysexits.h): it
+	// can be started again, and goes on if the disk does.
+	exitDisk = 74
+	// diskEnd is how long a server whose disk has failed may take to end in order.
+	diskEnd = 10 * time.Second
+)
+
+// endWithDisk ends the process when the disk has failed and the server does not end by
+// itself, until stop is called.
+func endWithDisk(s *server.Server, logger *zap.Logger) (stop func()) {
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-over:
+			return
+		case <-s.Failed():
+		}
+		select {
+		case <-over:
+		case <-time.After(diskEnd):
+			logger.Error("the server does not end in order", zap.Duration("within", diskEnd))
+			os.Exit(exitDisk)
+		}
+	}()
+	return func() { close(over) }
+}
+
+// diskExit gives the errors of a disk their exit code.
+func diskExit(err error) error {
+	if errors.Is(err, replica.ErrDisk) {
+		return &cli.ExitError{Code: exitDisk, Err: err}
+	}
+	return err
 }
 
 // serverOptions makes what the configuration only names: key and directories.

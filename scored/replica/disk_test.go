@@ -1,0 +1,198 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"score/scored/failpoint"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// smallDisk is a directory on a file system of 2 MB that is nothing else's.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("mounting a small disk needs root")
+	}
+	dir := filepath.Join(t.TempDir(), "disk")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("score-test", dir, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "size=2m,mode=0700"); err != nil {
+		t.Skipf("this machine lets nobody mount a small disk: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// bulky is an entry of some 10 KB.
+func bulky(term uint64, nanos int64) *statepb.Entry {
+	entry := nodeEntry(term, nanos, "n")
+	entry.Commands[0].GetRegisterNode().Node.Notes = []string{strings.Repeat("a note ", 1500), fmt.Sprint(nanos)}
+	return entry
+}
+
+// fails waits until the replica says that its disk has failed, and that it leads no more.
+func fails(t *testing.T, r *Replica) {
+	t.Helper()
+	select {
+	case <-r.Failed():
+	case <-time.After(waitBound):
+		t.Fatal("the disk has not failed")
+	}
+	if err := r.Err(); !errors.Is(err, ErrDisk) {
+		t.Fatalf("error %v", err)
+	}
+	select {
+	case l := <-r.Leadership():
+		if l.Leader {
+			t.Fatalf("leadership %+v on a disk that has failed", l)
+		}
+	case <-time.After(waitBound):
+		t.Fatal("the replica leads on")
+	}
+}
+
+// On a full disk the leader steps down and says so; with room it goes on where it was.
+func TestFullDisk(t *testing.T) {
+	dir := smallDisk(t)
+	ballast := filepath.Join(dir, "lost+found") // a name that a new directory may have
+	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term, committed := lead(t, r), int64(0)
+	for err == nil {
+		if err = r.Commit(bulky(term, committed+1)); err == nil {
+			committed++
+		}
+	}
+	if !errors.Is(err, ErrDisk) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "there is no room in") {
+		t.Fatalf("after %d commits: %v", committed, err)
+	}
+	fails(t, r)
+	if again := r.Commit(bulky(term, committed+1)); !errors.Is(again, ErrDisk) {
+		t.Errorf("a commit on a disk that has failed: %v", again)
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+
+	// Started again without room it may fail at once or at the first entry, and says the same.
+	r, err = Open(Options{Dir: dir})
+	if err == nil {
+		select {
+		case <-r.Failed():
+			err = r.Err()
+		case <-r.Leadership():
+			err = r.Commit(bulky(term+9, committed+1))
+		}
+		if closeErr := r.Close(); closeErr != nil {
+			t.Errorf("Close: %v", closeErr)
+		}
+	}
+	if !errors.Is(err, ErrDisk) && !errors.Is(err, ErrStale) {
+		t.Errorf("started again on a full disk: %v", err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	r, term = open(t, dir)
+	if got := lastCommit(t, r); got < committed {
+		t.Errorf("the state is that of commit %d of %d", got, committed)
+	}
+	if err := r.Commit(bulky(term, committed+2)); err != nil {
+		t.Errorf("with room: %v", err)
+	}
+}
+
+// lastCommit tells which bulky commit the state is of.
+func lastCommit(t *testing.T, r *Replica) (number int64) {
+	t.Helper()
+	r.Read(func(s *state.State) {
+		node := s.Node("n")
+		if node == nil {
+			return
+		}
+		var err error
+		if number, err = strconv.ParseInt(node.Notes[1], 10, 64); err != nil {
+			t.Error(err)
+		}
+	})
+	return number
+}
+
+// inject sets failpoints of the process until stop is called.
+func inject(t *testing.T, list string) (stop func()) {
+	t.Helper()
+	t.Setenv(failpoint.Variable, list)
+	stop, err := failpoint.FromEnvironment("server", func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stop
+}
+
+// Whatever write fails, nothing that was acknowledged is lost, and nothing panics.
+func TestEveryWriteFails(t *testing.T) {
+	for nth := 1; nth <= 8; nth++ {
+		t.Run(fmt.Sprint(nth), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			stop := inject(t, fmt.Sprintf("log.store=error@%d", nth))
+			acknowledged := int64(0)
+			r, err := Open(Options{Dir: dir})
+			if err == nil {
+				acknowledged = commitUntilItFails(t, r)
+			} else if !errors.Is(err, ErrDisk) {
+				t.Errorf("Open: %v", err)
+			}
+			stop()
+			again, term := open(t, dir)
+			if got := lastCommit(t, again); got < acknowledged {
+				t.Errorf("commit %d was acknowledged, the state is of %d", acknowledged, got)
+			}
+			if err := again.Commit(bulky(term, acknowledged+2)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func commitUntilItFails(t *testing.T, r *Replica) (acknowledged int64) {
+	t.Helper()
+	var term uint64
+	select {
+	case l := <-r.Leadership():
+		term = l.Term
+	case <-r.Failed():
+	case <-time.After(waitBound):
+		t.Fatal("neither leads nor fails")
+	}
+	for r.Commit(bulky(term, acknowledged+1)) == nil {
+		acknowledged++
+	}
+	select {
+	case <-r.Failed():
+	case <-time.After(waitBound):
+		t.Fatal("no write has failed")
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	return acknowledged
+}

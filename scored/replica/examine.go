@@ -1,0 +1,171 @@
+package replica
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+
+	"score/scored/state"
+)
+
+const (
+	// snapshotsName is where Raft's file store has its snapshots.
+	snapshotsName = "snapshots"
+	// unfinished ends the name of a snapshot that was being written.
+	unfinished = ".tmp"
+	// setAside is where a damaged snapshot is put, for whoever wants to know what
+	// became of it; the next one replaces it.
+	setAside = "damaged-snapshot"
+)
+
+// damaged is a file of the data directory that cannot be used, and what to do.
+func damaged(path string, err error) error {
+	// The cause is text alone: that a file ends early is no end of a connection.
+	return fmt.Errorf("%w: %s cannot be used: %s; where other servers are left, remove this one from the cluster, empty its data directory and join it anew; else put the file back from a copy, or see 'scored snapshot restore'",
+		ErrDirectory, path, err.Error())
+}
+
+// badSnapshot is one that cannot be read.
+type badSnapshot struct {
+	path  string
+	index uint64 // of the last entry in it
+	why   error
+}
+
+// examine reads everything that Raft will read, so that what is damaged is found here,
+// where it can be told, and not in the midst of Raft, which ends the process or goes on
+// with a gap. A snapshot that is damaged is replaced by the one before and the log.
+func (s *stores) examine(options Options) error {
+	if err := removeUnfinished(options.Dir); err != nil {
+		return err
+	}
+	sound, bad, err := s.soundSnapshot(options.Dir)
+	if err != nil {
+		return err
+	}
+	last, err := s.log.LastIndex()
+	if err != nil {
+		return fmt.Errorf("%w %q: its log cannot be read: %w", ErrDirectory, options.Dir, err)
+	}
+	entry := new(raft.Log)
+	for index := sound + 1; index <= max(last, newest(bad)); index++ {
+		err := s.log.Check(index, entry)
+		switch {
+		case err == nil:
+		case index <= newest(bad):
+			return damaged(bad[0].path, bad[0].why)
+		default:
+			return damaged(filepath.Join(options.Dir, logName), err)
+		}
+	}
+	return putAside(options, bad)
+}
+
+func newest(bad []badSnapshot) uint64 {
+	index := uint64(0)
+	for _, b := range bad {
+		index = max(index, b.index)
+	}
+	return index
+}
+
+// soundSnapshot finds the newest snapshot that can be read, and those that cannot and
+// are newer. It returns the last entry in it; 0: the log begins at its beginning.
+func (s *stores) soundSnapshot(dir string) (index uint64, bad []badSnapshot, err error) {
+	list, err := s.snapshots.List() // newest first; those whose heads are damaged are not in it
+	if err != nil {
+		return 0, nil, fmt.Errorf("%w %q: its snapshots cannot be listed: %w", ErrDirectory, dir, err)
+	}
+	bad, err = headless(dir, list)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, meta := range list {
+		path := filepath.Join(dir, snapshotsName, meta.ID)
+		_, from, err := s.snapshots.Open(meta.ID)
+		if err != nil {
+			bad = append(bad, badSnapshot{path, meta.Index, err})
+			continue
+		}
+		// One that is whole and means nothing is of another version: no older one may take its place.
+		if err := restorable(from); err != nil {
+			return 0, nil, damaged(path, err)
+		}
+		return meta.Index, bad, nil
+	}
+	return 0, bad, nil
+}
+
+func restorable(from io.ReadCloser) error {
+	defer from.Close()
+	data, err := io.ReadAll(io.LimitReader(from, maxSnapshotBytes))
+	if err != nil {
+		return err
+	}
+	_, err = state.Restore(data)
+	return err
+}
+
+// headless finds snapshots that are not in the list, as what describes them cannot be
+// read. Their names say how far they went.
+func headless(dir string, list []*raft.SnapshotMeta) (bad []badSnapshot, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, snapshotsName))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	listed := make(map[string]bool, len(list))
+	oldest := uint64(0)
+	for _, meta := range list {
+		listed[meta.ID] = true
+		oldest = meta.Index
+	}
+	for _, entry := range entries {
+		var term, index, millis uint64
+		if _, err := fmt.Sscanf(entry.Name(), "%d-%d-%d", &term, &index, &millis); err != nil || listed[entry.Name()] || index < oldest {
+			continue
+		}
+		bad = append(bad, badSnapshot{filepath.Join(dir, snapshotsName, entry.Name()), index, errHead})
+	}
+	return bad, nil
+}
+
+var errHead = fmt.Errorf("%w: what describes it cannot be read", state.ErrSnapshot)
+
+// removeUnfinished takes away what was being written when a server ended; Raft never does.
+func removeUnfinished(dir string) error {
+	entries, err := os.ReadDir(filepath.Join(dir, snapshotsName))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), unfinished) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, snapshotsName, entry.Name())); err != nil {
+			return fmt.Errorf("%w: %w", ErrDirectory, err)
+		}
+	}
+	return nil
+}
+
+// putAside moves damaged snapshots out of Raft's way, which would try to send them to
+// other servers. The log has what was in them.
+func putAside(options Options, bad []badSnapshot) error {
+	to := filepath.Join(options.Dir, setAside)
+	for _, b := range bad {
+		if err := os.RemoveAll(to); err != nil {
+			return fmt.Errorf("%w: %w", ErrDirectory, err)
+		}
+		if err := os.Rename(b.path, to); err != nil {
+			return fmt.Errorf("%w: %w", ErrDirectory, err)
+		}
+		options.Logger.Error("a snapshot is damaged; the state is made from what was before it and the log",
+			zap.String("snapshot", b.path), zap.String("kept_as", to), zap.Error(b.why))
+	}
+	return nil
+}

@@ -1,0 +1,320 @@
+package replica
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// commitNodes makes one entry for each name.
+func commitNodes(t *testing.T, r *Replica, term uint64, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := r.Commit(nodeEntry(term, 1, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// filled is a data directory with three snapshots made, of which the older two are kept,
+// and an entry after the last: nodes a to d.
+func filled(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	r, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := lead(t, r)
+	config := r.raft.ReloadableConfig()
+	config.TrailingLogs = 1
+	if err := r.raft.ReloadConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		commitNodes(t, r, term, name+"ocean")
+		if err := r.raft.Snapshot().Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commitNodes(t, r, term, "docean")
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+const wantNodes = "[aocean bocean cocean docean]"
+
+// snapshotDirs are the snapshots, newest first.
+func snapshotDirs(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, snapshotsName, "*-*-*"))
+	if err != nil || len(found) != keptSnapshots {
+		t.Fatalf("snapshots %v, %v", found, err)
+	}
+	files, err := raft.NewFileSnapshotStore(dir, keptSnapshots, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := files.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := make([]string, 0, len(list))
+	for _, meta := range list {
+		dirs = append(dirs, filepath.Join(dir, snapshotsName, meta.ID))
+	}
+	return dirs
+}
+
+// flip changes one bit of a file, in the midst of the last place where text is.
+func flip(t *testing.T, path, text string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.LastIndex(data, []byte(text))
+	if at < 0 {
+		t.Fatalf("%q is not in %s", text, path)
+	}
+	data[at+len(text)/2] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamagedSnapshotIsReplacedByTheOneBefore(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		damage func(t *testing.T, snapshot string)
+	}{
+		{"a flipped bit", func(t *testing.T, s string) { flip(t, filepath.Join(s, "state.bin"), "cocean") }},
+		{"cut off", func(t *testing.T, s string) { truncate(t, filepath.Join(s, "state.bin"), 5) }},
+		{"an index of its head", func(t *testing.T, s string) { flip(t, filepath.Join(s, "meta.json"), "ConfigurationIndex\":1,") }},
+		{"its head garbled", func(t *testing.T, s string) { flip(t, filepath.Join(s, "meta.json"), "\"Version\":") }},
+		{"its head empty", func(t *testing.T, s string) { truncate(t, filepath.Join(s, "meta.json"), 0) }},
+		{"a file is gone", func(t *testing.T, s string) { remove(t, filepath.Join(s, "state.bin")) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := filled(t)
+			newest := snapshotDirs(t, dir)[0]
+			test.damage(t, newest)
+			core, lines := observer.New(zap.WarnLevel)
+			r, err := Open(Options{Dir: dir, Logger: zap.New(core)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lead(t, r)
+			if got := fmt.Sprint(nodes(r)); got != wantNodes {
+				t.Errorf("nodes %s", got)
+			}
+			said := lines.FilterMessageSnippet("a snapshot is damaged").All()
+			if len(said) != 1 || said[0].ContextMap()["snapshot"] != newest {
+				t.Errorf("lines %v", lines.All())
+			}
+			if _, err := os.Stat(filepath.Join(dir, setAside)); err != nil {
+				t.Errorf("the damaged one is not kept: %v", err)
+			}
+			if err := errors.Join(r.raft.Snapshot().Error(), r.Close()); err != nil {
+				t.Error(err)
+			}
+			again, _ := open(t, dir)
+			if got := fmt.Sprint(nodes(again)); got != wantNodes {
+				t.Errorf("opened once more: nodes %s", got)
+			}
+		})
+	}
+}
+
+func truncate(t *testing.T, path string, size int64) {
+	t.Helper()
+	if err := os.Truncate(path, size); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What cannot be made good is refused by a sentence that names the file and what to do,
+// and stays as it is.
+func TestDamageIsRefused(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		damage func(t *testing.T, dir string) (file string)
+		want   string
+	}{
+		{"both snapshots", func(t *testing.T, dir string) string {
+			for _, snapshot := range snapshotDirs(t, dir) {
+				flip(t, filepath.Join(snapshot, "state.bin"), "bocean")
+			}
+			return snapshotDirs(t, dir)[0]
+		}, "CRC mismatch"},
+		{"all snapshots gone", func(t *testing.T, dir string) string {
+			if err := os.RemoveAll(filepath.Join(dir, snapshotsName)); err != nil {
+				t.Fatal(err)
+			}
+			return filepath.Join(dir, logName)
+		}, "entry 1: log not found"},
+		{"a bit of an entry", func(t *testing.T, dir string) string {
+			flip(t, filepath.Join(dir, logName), "docean")
+			return filepath.Join(dir, logName)
+		}, "its checksum is another one"},
+		{"half of the log", func(t *testing.T, dir string) string {
+			truncate(t, filepath.Join(dir, logName), 4*4096)
+			return filepath.Join(dir, logName)
+		}, "the file is damaged: it has 16384 bytes, and needs"},
+		{"a part of a page", func(t *testing.T, dir string) string {
+			truncate(t, filepath.Join(dir, logName), 1000)
+			return filepath.Join(dir, logName)
+		}, "the file is damaged"},
+		{"another file", func(t *testing.T, dir string) string {
+			path := filepath.Join(dir, logName)
+			if err := os.WriteFile(path, bytes.Repeat([]byte("\\documentclass{thesis}"), 1000), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return path
+		}, "it does not begin like a database"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := filled(t)
+			file := test.damage(t, dir)
+			for range 2 { // the first refusal has changed nothing
+				r, err := Open(Options{Dir: dir})
+				if err == nil {
+					t.Fatal(r.Close(), "it was opened")
+				}
+				for _, part := range []string{file, test.want, "join it anew", "scored snapshot restore"} {
+					if !strings.Contains(err.Error(), part) {
+						t.Errorf("error %q lacks %q", err, part)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The power went while the database's newest head was written: the transaction before
+// it counts, which was on the disk.
+func TestTornLastRecord(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	r, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := lead(t, r)
+	commitNodes(t, r, term, "a", "b", "c")
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, logName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := 0 // its transaction's number says which it is
+	page := os.Getpagesize()
+	if bytes.Compare(reversed(data[64:72]), reversed(data[page+64:page+72])) < 0 {
+		newest = page
+	}
+	clear(data[newest+40 : newest+80])
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, term := open(t, dir)
+	if got := nodes(again); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("nodes %v", got)
+	}
+	commitNodes(t, again, term, "d")
+}
+
+// reversed makes a little-endian number comparable by bytes.
+func reversed(number []byte) []byte {
+	number = bytes.Clone(number)
+	slices.Reverse(number)
+	return number
+}
+
+// A snapshot that was being written when the server ended is no snapshot.
+func TestUnfinishedSnapshotIsRemoved(t *testing.T) {
+	dir := filled(t)
+	left := filepath.Join(dir, snapshotsName, "9-99-123"+unfinished)
+	if err := errors.Join(os.Mkdir(left, 0o700), os.WriteFile(filepath.Join(left, "state.bin"), []byte("half"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := open(t, dir)
+	if got := fmt.Sprint(nodes(r)); got != wantNodes {
+		t.Errorf("nodes %s", got)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is there: %v", err)
+	}
+}
+
+// The log holds what follows the snapshot before the last one, and no more than Raft
+// wants to keep beyond that, however many entries come.
+func TestLogIsCut(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	r, term := open(t, dir)
+	config := r.raft.ReloadableConfig()
+	config.TrailingLogs = 10
+	if err := r.raft.ReloadConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	sizes := make([]int64, 0, 10)
+	var previous, present uint64 // last entries of the snapshots
+	for round := range 10 {
+		for i := range 100 {
+			if err := r.Commit(bulky(term, int64(100*round+i+1))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.raft.Snapshot().Error(); err != nil {
+			t.Fatal(err)
+		}
+		previous, present = present, r.stores.snapshotIndex(t)
+		first, err := r.stores.log.FirstIndex()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first > previous+1 {
+			t.Errorf("round %d: the log begins at %d, the snapshot before the last ends at %d", round, first, previous)
+		}
+		if round > 0 && first != previous+1 {
+			t.Errorf("round %d: the log begins at %d, not after %d", round, first, previous)
+		}
+		info, err := os.Stat(filepath.Join(dir, logName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes = append(sizes, info.Size())
+	}
+	if grown := sizes[9] - sizes[4]; grown > sizes[4]/2 {
+		t.Errorf("the log's file grows on: %v", sizes)
+	}
+}
+
+// snapshotIndex is the last entry in the newest snapshot.
+func (s *stores) snapshotIndex(t *testing.T) uint64 {
+	t.Helper()
+	list, err := s.snapshots.List()
+	if err != nil || len(list) == 0 {
+		t.Fatalf("snapshots %v, %v", list, err)
+	}
+	return list[0].Index
+}

@@ -1,0 +1,124 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+const (
+	formatName = "format"
+	// freshSuffix marks a file that was being written when the power went.
+	freshSuffix = ".new"
+	// format is the version of the files' meaning. A program refuses what it
+	// does not know, instead of guessing; older ones it brings up to this by the
+	// steps below. What each version was, DESIGN.md says.
+	format = 2
+)
+
+// step brings a data directory from one format to the next. It may be broken off at any
+// point and done again, as the format is written when it is over.
+type step struct {
+	from  int
+	about string // for the log: what it does
+	do    func(s *stores) error
+}
+
+// steps are in order, without gap.
+var steps = []step{
+	{1, "the log's entries get checksums", func(s *stores) error { return s.log.SealAll() }},
+}
+
+// findFormat reads a directory's format, and writes the present one into a new directory.
+// It refuses what another program, or a later version of this one, has filled.
+func findFormat(dir string) (found int, err error) {
+	path := filepath.Join(dir, formatName)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := checkEmpty(dir); err != nil {
+			return 0, err
+		}
+		return format, writeFormat(path)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	text := strings.TrimSpace(string(data))
+	found, err = strconv.Atoi(text)
+	switch {
+	case err != nil || found < steps[0].from:
+		return 0, fmt.Errorf("%w %q: %s says %.20q, which is no format; it is damaged, or is no directory of a server", ErrDirectory, dir, formatName, text)
+	case found > format:
+		return 0, fmt.Errorf("%w %q has format %d, and this program reads up to %d: a later version has used it; start that one again", ErrDirectory, dir, found, format)
+	}
+	return found, nil
+}
+
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	for _, entry := range entries {
+		if name := entry.Name(); name != lockName && name != formatName+freshSuffix && name != "lost+found" {
+			return fmt.Errorf("%w %q holds other files (%s); choose one that is empty or does not exist", ErrDirectory, dir, name)
+		}
+	}
+	return nil
+}
+
+// upgrade does the steps from the format that was found on.
+func (s *stores) upgrade(options Options, found int) error {
+	for _, next := range steps {
+		if next.from < found {
+			continue
+		}
+		if err := next.do(s); err != nil {
+			return fmt.Errorf("%w %q cannot be brought from format %d to %d; it can still be used by the program that wrote it: %w", ErrDirectory, options.Dir, next.from, next.from+1, err)
+		}
+		if err := writeNumber(filepath.Join(options.Dir, formatName), next.from+1); err != nil {
+			return err
+		}
+		options.Logger.Info("the data directory has another format", zap.Int("format", next.from+1), zap.String("step", next.about))
+	}
+	return nil
+}
+
+func writeFormat(path string) error { return writeNumber(path, format) }
+
+func writeNumber(path string, number int) error { return writeWhole(path, strconv.Itoa(number)) }
+
+// writeWhole is all or nothing: a half-written format would lock the user out.
+func writeWhole(path, text string) error {
+	fresh := path + freshSuffix
+	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	_, err = fmt.Fprintln(file, text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	return syncDirectory(filepath.Dir(path))
+}
+
+// syncDirectory puts the names of new files on the disk.
+func syncDirectory(dir string) error {
+	file, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	return nil
+}
