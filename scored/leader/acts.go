@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -242,8 +243,19 @@ func (b *brain) endChildren(j *job) {
 	if j.verdict.GetReason() == exited {
 		return
 	}
-	for _, child := range j.children {
-		b.step(child, evStop{verdict(cancelled, exitEnded, "job %d, which spawned it, was ended", j.id)})
+	for _, child := range slices.Clone(j.children) {
+		b.stop(child, verdict(cancelled, exitEnded, "job %d, which spawned it, was ended", j.id))
+	}
+}
+
+// stop ends a job; of one that has ended already, what it spawned.
+func (b *brain) stop(j *job, v *scorev1.Verdict) {
+	if j.state != done {
+		b.step(j, evStop{v})
+		return
+	}
+	for _, child := range slices.Clone(j.children) {
+		b.stop(child, v)
 	}
 }
 
@@ -253,7 +265,16 @@ func (b *brain) endParent(j *job) {
 	if j.parent == nil || v.GetReason() == exited {
 		return
 	}
-	b.step(j.parent, evStop{verdict(v.GetReason(), v.GetExitCode(), "job %d, which the job spawned, ended: %s", j.id, v.GetMessage())})
+	v = verdict(v.GetReason(), v.GetExitCode(), "job %d, which the job spawned, ended: %s", j.id, v.GetMessage())
+	for spawner := j.parent; spawner != nil; spawner = spawner.parent {
+		if spawner.state != done {
+			b.step(spawner, evStop{v})
+			return
+		}
+		if spawner.childVerdict == nil {
+			spawner.childVerdict = v
+		}
+	}
 }
 
 // setDeadline bounds the job's present state.

@@ -34,7 +34,7 @@ func (l *Leader) Submit(ctx context.Context, spec *scorev1.JobSpec, user *scorev
 func (l *Leader) control(ctx context.Context, id uint64, caller Caller, act func(*brain, *job) error) error {
 	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) {
 		j := b.jobs[id]
-		over := j == nil || j.state == done
+		over := j == nil || j.over()
 		var refusal error
 		if !over {
 			refusal = caller.mayControl(id, j.user)
@@ -72,7 +72,7 @@ func (l *Leader) finished(id uint64) (record *state.Job) {
 // Cancel ends a job. It answers when that is decided, not when it is done.
 func (l *Leader) Cancel(ctx context.Context, id uint64, caller Caller, name string) error {
 	return l.control(ctx, id, caller, func(b *brain, j *job) error {
-		b.step(j, evStop{verdict(cancelled, exitEnded, "the job was cancelled by %s", name)})
+		b.stop(j, verdict(cancelled, exitEnded, "the job was cancelled by %s", name))
 		return nil
 	})
 }
@@ -98,8 +98,8 @@ func (b *brain) signal(j *job, signal int32) error {
 		b.step(j, evStop{verdict(cancelled, exitSignal+signal, "the job was ended by signal %s before it ran", signalText(signal))})
 		return nil
 	}
-	if j.state != running {
-		return nil // it is being ended
+	if j.state == ending {
+		return nil
 	}
 	for _, p := range j.parts {
 		if n := b.nodes[p.Node]; n != nil && !p.done {

@@ -81,7 +81,7 @@ func (a *Attachment) Signal(ctx context.Context, signal int32) error {
 // Kill ends the job at its owner's wish.
 func (a *Attachment) Kill(ctx context.Context) error {
 	return a.do(ctx, func(b *brain, j *job) {
-		b.step(j, evStop{verdict(cancelled, exitEnded, "the job was killed by its user")})
+		b.stop(j, verdict(cancelled, exitEnded, "the job was killed by its user"))
 	})
 }
 

@@ -134,7 +134,7 @@ func (b *brain) detach(id uint64, w *Attachment) {
 			break
 		}
 	}
-	if w.options.Owner && j.owners() == 0 && j.state != done && j.needsOwner() {
+	if w.options.Owner && j.owners() == 0 && !j.over() && j.needsOwner() {
 		b.awaitOwner(j)
 	}
 	b.settleTree(j)
@@ -147,11 +147,11 @@ func (b *brain) awaitOwner(j *job) {
 
 // ownerLate ends a job that nobody owns any more.
 func (b *brain) ownerLate(j *job) {
-	if j.state == done {
+	if j.over() {
 		b.settleEnd(j)
 		return
 	}
-	b.step(j, evStop{verdict(cancelled, exitEnded, "the job was cancelled: its scrun was gone for %v; use --detach for jobs that shall go on without", OwnerGrace)})
+	b.stop(j, verdict(cancelled, exitEnded, "the job was cancelled: its scrun was gone for %v; use --detach for jobs that shall go on without", OwnerGrace))
 }
 
 // tellState tells the job's attachments its state, and where its output is.

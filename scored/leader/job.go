@@ -110,6 +110,7 @@ type job struct {
 	watchers      []*Attachment
 	notes         []string
 	children      []*job              // spawned by it, not forgotten
+	childVerdict  *scorev1.Verdict    // of the first of them that ended badly after it had ended; nil: none
 	names         int                 // that it has published
 	spawned       map[spawnKey]uint64 // children by the request that made them
 	// outputRead: a client has fetched all its output.

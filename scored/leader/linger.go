@@ -1,5 +1,7 @@
 package leader
 
+import "score/scored/api/scorev1"
+
 // What happens between the end of a job and its being forgotten.
 
 // over tells whether the job and all it spawned are done, and it is known where their output is.
@@ -13,6 +15,14 @@ func (j *job) over() bool {
 		}
 	}
 	return true
+}
+
+// lastVerdict is the end of the job and of all it spawned, which are one program.
+func (j *job) lastVerdict() *scorev1.Verdict {
+	if j.verdict.GetReason() == exited && j.verdict.GetExitCode() == 0 && j.childVerdict != nil {
+		return j.childVerdict
+	}
+	return j.verdict
 }
 
 // settleEnd does what follows once a job is done: its attachments learn the
@@ -41,7 +51,7 @@ func (b *brain) settleOne(j *job) {
 	for _, w := range j.watchers {
 		if over && !w.ended {
 			w.ended = true
-			b.notify(w, endedEvent(j.verdict))
+			b.notify(w, endedEvent(j.lastVerdict()))
 		}
 	}
 	if !j.forgotten && j.mayForget() {

@@ -326,7 +326,7 @@ func (w *world) stop(id uint64) {
 		w.note("there is no job %d", id)
 		return
 	}
-	w.b.step(w.b.jobs[id], evStop{verdict(cancelled, exitEnded, "the job was cancelled by ada")})
+	w.b.stop(w.b.jobs[id], verdict(cancelled, exitEnded, "the job was cancelled by ada"))
 	w.settle()
 }
 
