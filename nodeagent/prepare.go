@@ -121,6 +121,7 @@ func (j *job) getReady() {
 		MemoryCgroup: memory,
 		Node:         j.agent.options.Name,
 		Files:        j.nameFiles(),
+		SharesCpus:   j.agent.options.SharesCPUs,
 	})
 	if err != nil {
 		j.cannotPrepare(err)

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/launch"
+	"score/scored/api/environ"
 	"score/scored/api/scorev1"
 )
 
@@ -145,12 +146,13 @@ func (b *batch) launchRanks(j *job) []launch.Rank {
 
 func (j *job) launchRank(k int, c *childFDs) launch.Rank {
 	umask := j.spec.GetUmask()
+	command := &j.commands[j.app(j.ranks[k].rank)]
 	rank := launch.Rank{
 		ID:       k,
-		Path:     j.program,
-		Argv:     j.spec.GetArgv(),
-		Env:      j.rankEnv(k),
-		Dir:      j.spec.GetWorkDir(),
+		Path:     command.path,
+		Argv:     command.argv,
+		Env:      environ.Override(j.rankEnv(k), command.env),
+		Dir:      command.dir,
 		Stdin:    c.stdin,
 		Stdout:   c.stdout,
 		Stderr:   c.stderr,

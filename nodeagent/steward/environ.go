@@ -34,11 +34,9 @@ func (j *job) commonEnv() []string {
 	given := j.spec.GetEnv()
 	env := make([]string, 0, len(given)+9)
 	for _, v := range given {
-		name, _, ok := strings.Cut(v, "=")
-		if !ok || name == "" || ownVariable(name) || pmi.Inherited(name) || strings.IndexByte(v, 0) >= 0 {
-			continue
+		if takenOver(v) {
+			env = append(env, v)
 		}
-		env = append(env, v)
 	}
 	if path := j.order.GetPmSocket(); path != "" {
 		env = append(env, pmSocket+"="+path)
@@ -51,6 +49,12 @@ func (j *job) commonEnv() []string {
 		"SCORE_NODES="+strconv.Itoa(j.nodes),
 		"SCORE_LOCAL_SIZE="+strconv.Itoa(len(j.ranks)),
 	)
+}
+
+// takenOver tells whether ranks get a variable (NAME=VALUE) that they were given.
+func takenOver(v string) bool {
+	name, _, ok := strings.Cut(v, "=")
+	return ok && name != "" && !ownVariable(name) && !pmi.Inherited(name) && strings.IndexByte(v, 0) < 0
 }
 
 // rankEnv is the whole environment of local rank k.

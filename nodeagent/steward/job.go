@@ -22,7 +22,8 @@ type job struct {
 	node  string
 	nodes int
 
-	program  string // as launch.Resolve found it
+	commands []command // in the order of the ranks that run them
+	program  string    // of the first rank here, as launch.Resolve found it
 	user     *launch.User
 	limits   []launch.Limit
 	warnings []string
@@ -66,6 +67,7 @@ func newJob(order *stewardpb.PrepareJob) *job {
 		j.place = p.GetPlaces()[index]
 	}
 	j.ranks = make([]localRank, len(j.place.GetRanks()))
+	j.commands = newCommands(j.spec, j.size())
 	j.local = make(map[uint32]int, len(j.ranks))
 	for k, rank := range j.place.GetRanks() {
 		j.ranks[k] = localRank{rank: rank, stdin: -1, pmi: conn{fd: -1}}
@@ -80,8 +82,8 @@ func (j *job) check() error {
 	if j.place == nil || j.order.GetJob().GetUser() == nil {
 		return fmt.Errorf("%w: no user, or no node", errOrder)
 	}
-	if len(j.spec.GetArgv()) == 0 {
-		return fmt.Errorf("%w: no program", errOrder)
+	if err := j.checkCommands(); err != nil {
+		return err
 	}
 	if n := len(j.ranks); n == 0 || n > maxLocalRanks {
 		return fmt.Errorf("%w: %d ranks on one node, at most %d", errOrder, n, maxLocalRanks)
@@ -145,8 +147,10 @@ func (j *job) cpus(k int) []int {
 }
 
 // variable is the value of an environment variable of the user's.
-func (j *job) variable(name string) string {
-	for _, v := range j.spec.GetEnv() {
+func (j *job) variable(name string) string { return valueOf(j.spec.GetEnv(), name) }
+
+func valueOf(env []string, name string) string {
+	for _, v := range env {
 		if len(v) > len(name) && v[len(name)] == '=' && v[:len(name)] == name {
 			return v[len(name)+1:]
 		}

@@ -38,12 +38,7 @@ func (j *job) newPMI() error {
 	if parent := p.GetParentJob(); parent != 0 {
 		info.SpawnerJob = kvsName(parent)
 	}
-	if app := int32(j.spec.GetAppnum()); app != 0 {
-		info.RankApp = make([]int32, len(nodes))
-		for i := range info.RankApp {
-			info.RankApp[i] = app
-		}
-	}
+	info.RankApp = j.rankApps()
 	engine, err := pmi.NewEngine(info)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package steward_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -203,6 +204,34 @@ read -r a <&3; echo "$a"; say "cmd=finalize"`))
 	a.do(a.conn.Spawn(&scorev1.SpawnReply{JobId: testJob, Request: r.GetRequest(), ChildJob: 8}))
 	if out := readAll(t, a.stdio())[stream{0, 1}]; !strings.Contains(out, "rc=0") || !strings.Contains(out, "score_8") {
 		t.Errorf("answer %q", out)
+	}
+	a.exits()
+}
+
+// TestSpawnedChildren has several programs in one job, each with arguments, variables
+// and a directory of its own.
+func TestSpawnedChildren(t *testing.T) {
+	needBash(t)
+	dir := t.TempDir()
+	const script = `say "cmd=get_appnum"; echo "$0 $KIND $HOME $PWD $a"; say "cmd=finalize"`
+	a := start(t)
+	a.run(3, speaking(script), func(p *stewardpb.PrepareJob) {
+		argv := p.Job.Spec.Argv
+		p.Job.ParentJob, p.Job.Spec.Env, p.Job.Spec.WorkDir = 3, []string{"KIND=none", "HOME=/h"}, "/"
+		p.Job.Spec.Commands = []*scorev1.Command{
+			{Tasks: 1, Argv: append(slices.Clone(argv), "first"), Env: []string{"KIND=one", "PMI_RANK=9", "odd"}},
+			{Tasks: 2, Argv: append(slices.Clone(argv), "second"), WorkDir: dir},
+		}
+	})
+	out := readAll(t, a.stdio())
+	for rank, want := range []string{
+		"first one /h / cmd=appnum appnum=0\n",
+		"second none /h " + dir + " cmd=appnum appnum=1\n",
+		"second none /h " + dir + " cmd=appnum appnum=1\n",
+	} {
+		if got := out[stream{uint32(rank), 1}]; got != want {
+			t.Errorf("rank %d: %q, want %q", rank, got, want)
+		}
 	}
 	a.exits()
 }

@@ -97,7 +97,7 @@ func (e *pmixEndpoint) environ(env []string, j *job, rank int) []string {
 	if e.dirs.shared != "" {
 		set("OMPI_MCA_btl_vader_backing_directory", e.dirs.shared)
 	}
-	if len(j.ranks) > max(len(j.place.GetCpus()), 1) {
+	if j.order.GetSharesCpus() || len(j.ranks) > max(len(j.place.GetCpus()), 1) {
 		set("OMPI_MCA_mpi_yield_when_idle", strconv.Itoa(1))
 	}
 	return env

@@ -93,12 +93,7 @@ func (j *job) prepare(s *steward) error {
 		u := j.order.GetJob().GetUser()
 		j.user = &launch.User{UID: u.GetUid(), GID: u.GetGid(), Groups: u.GetGroups()}
 	}
-	path := j.variable("PATH")
-	if path == "" {
-		path = launch.DefaultPath
-	}
-	var err error
-	if j.program, err = launch.Resolve(j.spec.GetArgv()[0], j.spec.GetWorkDir(), path, j.user); err != nil {
+	if err := j.resolve(); err != nil {
 		return err
 	}
 	j.chooseLimits(s.forker)

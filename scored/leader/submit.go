@@ -2,13 +2,11 @@ package leader
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"score/gang"
@@ -211,50 +209,4 @@ func (b *brain) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
 	}
 	slices.SortFunc(child.preput, func(x, y state.Pair) int { return strings.Compare(x.Key, y.Key) })
 	return child, b.queue(child)
-}
-
-// childSpec is that of the parent with the program that was asked for.
-func childSpec(parent *job, apps []*scorev1.SpawnApp) (*scorev1.JobSpec, error) {
-	if len(apps) == 0 || apps[0].GetProgram() == "" {
-		return nil, fmt.Errorf("%w: spawn names no program", ErrInvalid)
-	}
-	app := apps[0]
-	tasks := uint64(0)
-	for _, other := range apps {
-		if !sameProgram(app, other) {
-			return nil, fmt.Errorf("%w: spawn names several programs (%s and %s); spawn them one after the other", ErrInvalid, app.GetProgram(), other.GetProgram())
-		}
-		tasks += uint64(other.GetTasks())
-	}
-	if tasks == 0 || tasks > gang.MaxTasks {
-		return nil, fmt.Errorf("%w: spawn asks for %d processes", ErrInvalid, tasks)
-	}
-	spec := proto.Clone(parent.listed).(*scorev1.JobSpec)
-	spec.Name = path.Base(app.GetProgram())
-	spec.Argv = append([]string{program(app)}, app.GetArgs()...)
-	spec.Env = append(slices.Clone(parent.spec.GetEnv()), app.GetEnv()...)
-	spec.Limits = parent.spec.GetLimits()
-	if app.GetWorkDir() != "" {
-		spec.WorkDir = app.GetWorkDir()
-	}
-	spec.Tasks, spec.Nodes, spec.NodeList = uint32(tasks), 0, app.GetHosts()
-	spec.CpusPerTask, spec.MemoryPerNodeBytes = 1, 0
-	spec.Exclusive, spec.Oversubscribe = false, true
-	spec.Stdin, spec.StdinPattern = scorev1.StdinMode_STDIN_MODE_NONE, ""
-	spec.TimeLimitNanos = 0 // the parent's covers it: it ends with the parent
-	return spec, nil
-}
-
-// program is the path of a program whose directory is named apart.
-func program(app *scorev1.SpawnApp) string {
-	if app.GetPath() == "" || strings.Contains(app.GetProgram(), "/") {
-		return app.GetProgram()
-	}
-	return path.Join(app.GetPath(), app.GetProgram())
-}
-
-func sameProgram(x, y *scorev1.SpawnApp) bool {
-	return x.GetProgram() == y.GetProgram() && slices.Equal(x.GetArgs(), y.GetArgs()) &&
-		x.GetWorkDir() == y.GetWorkDir() && slices.Equal(x.GetEnv(), y.GetEnv()) &&
-		x.GetPath() == y.GetPath() && slices.Equal(x.GetHosts(), y.GetHosts())
 }

@@ -87,6 +87,9 @@ func checkProgram(s *scorev1.JobSpec) error {
 	if len(s.GetArgv()) == 0 || s.GetArgv()[0] == "" {
 		return invalid("the job names no program")
 	}
+	if len(s.GetCommands()) > 0 {
+		return invalid("a submission has one program; several are for what a program spawns")
+	}
 	if n := len(s.GetArgv()) + len(s.GetEnv()); n > maxArguments {
 		return invalid("%d arguments and environment variables are more than %d", n, maxArguments)
 	}

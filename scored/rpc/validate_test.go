@@ -42,6 +42,7 @@ func TestBadSpecs(t *testing.T) {
 		{"umask", func(s *scorev1.JobSpec) { s.Umask = 0o1000 }, "the umask 01000 is more than 0777"},
 		{"limits", func(s *scorev1.JobSpec) { s.Limits = make([]*scorev1.ResourceLimit, 17) }, "17 resource limits are more than the 16 there are"},
 		{"no program", func(s *scorev1.JobSpec) { s.Argv = nil }, "the job names no program"},
+		{"programs", func(s *scorev1.JobSpec) { s.Commands = []*scorev1.Command{{Tasks: 1}} }, "a submission has one program"},
 		{"empty program", func(s *scorev1.JobSpec) { s.Argv = []string{""} }, "the job names no program"},
 		{"NUL", func(s *scorev1.JobSpec) { s.Argv[1] = "a\x00b" }, `an argument or environment variable holds a NUL: "a\x00b"`},
 		{"long argument", func(s *scorev1.JobSpec) { s.Argv[1] = long(1 << 17) }, "an argument or environment variable is longer than the 131071 bytes"},

@@ -23,6 +23,9 @@ const scriptTimeout = 120 * time.Second
 // untilTimeout bounds one wait for a state.
 const untilTimeout = 60 * time.Second
 
+// longPrograms has the programs of script programs take the sizes that they were made for.
+var longPrograms = flag.Bool("programs.long", false, "run the programs of Debian's archive at their usual sizes, for minutes")
+
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 // pmExamples is the directory of the programs that link score/pm, below binaries.
@@ -75,7 +78,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Deadline:            time.Now().Add(10 * scriptTimeout),
+		Deadline:            deadline(),
 		Setup:               setup,
 		Condition:           condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -93,6 +96,14 @@ func TestScripts(t *testing.T) {
 			"nothing-held":         nothingHeld,
 		},
 	})
+}
+
+// deadline is when the scripts must be over.
+func deadline() time.Time {
+	if *longPrograms {
+		return time.Now().Add(time.Hour)
+	}
+	return time.Now().Add(10 * scriptTimeout)
 }
 
 // setup gives each script a short working directory of its own (Unix sockets
@@ -113,6 +124,13 @@ func setup(env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("TMPDIR", os.TempDir())
 	env.Setenv("SCORE_SOCKET", "")
+	// A few repetitions of small messages, small matrices; or NetPIPE's own choice up to 8 MiB.
+	env.Setenv("NETPIPE", "-n 10 -u 300")
+	env.Setenv("HPL_N", "64")
+	if *longPrograms {
+		env.Setenv("NETPIPE", "-u 8388608")
+		env.Setenv("HPL_N", "1000")
+	}
 	work := env.WorkDir
 	env.Defer(func() {
 		if err := nothingLeft(work); err != nil {

@@ -431,8 +431,9 @@ type PrepareJob struct {
 	Cgroup        string                 `protobuf:"bytes,3,opt,name=cgroup,proto3" json:"cgroup,omitempty"`                                 // directory of the ranks' v2 cgroup; empty: none
 	MemoryCgroup  string                 `protobuf:"bytes,4,opt,name=memory_cgroup,json=memoryCgroup,proto3" json:"memory_cgroup,omitempty"` // directory of a v1 memory cgroup; empty: none
 	Node          string                 `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
-	PmSocket      string                 `protobuf:"bytes,6,opt,name=pm_socket,json=pmSocket,proto3" json:"pm_socket,omitempty"` // where the ranks get their channels; empty: nowhere
-	Files         string                 `protobuf:"bytes,7,opt,name=files,proto3" json:"files,omitempty"`                       // name of the ranks' directories, see package mpidirs
+	PmSocket      string                 `protobuf:"bytes,6,opt,name=pm_socket,json=pmSocket,proto3" json:"pm_socket,omitempty"`         // where the ranks get their channels; empty: nowhere
+	Files         string                 `protobuf:"bytes,7,opt,name=files,proto3" json:"files,omitempty"`                               // name of the ranks' directories, see package mpidirs
+	SharesCpus    bool                   `protobuf:"varint,20,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"` // another node of this machine has the same CPUs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -514,6 +515,13 @@ func (x *PrepareJob) GetFiles() string {
 		return x.Files
 	}
 	return ""
+}
+
+func (x *PrepareJob) GetSharesCpus() bool {
+	if x != nil {
+		return x.SharesCpus
+	}
+	return false
 }
 
 type FromSteward struct {
@@ -1325,7 +1333,7 @@ const file_steward_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x15\n" +
 	"\x06job_id\x18\x03 \x01(\x04R\x05jobId\x12\x1a\n" +
 	"\bsequence\x18\x04 \x01(\x04R\bsequence\x12\x16\n" +
-	"\x06spares\x18\x05 \x01(\bR\x06spares\"\xce\x01\n" +
+	"\x06spares\x18\x05 \x01(\bR\x06spares\"\xef\x01\n" +
 	"\n" +
 	"PrepareJob\x12#\n" +
 	"\x03job\x18\x01 \x01(\v2\x11.score.v1.PrepareR\x03job\x12\x17\n" +
@@ -1334,7 +1342,9 @@ const file_steward_proto_rawDesc = "" +
 	"\rmemory_cgroup\x18\x04 \x01(\tR\fmemoryCgroup\x12\x12\n" +
 	"\x04node\x18\x05 \x01(\tR\x04node\x12\x1b\n" +
 	"\tpm_socket\x18\x06 \x01(\tR\bpmSocket\x12\x14\n" +
-	"\x05files\x18\a \x01(\tR\x05files\"\x9d\x06\n" +
+	"\x05files\x18\a \x01(\tR\x05files\x12\x1f\n" +
+	"\vshares_cpus\x18\x14 \x01(\bR\n" +
+	"sharesCpus\"\x9d\x06\n" +
 	"\vFromSteward\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.score.steward.StatusH\x00R\x06status\x120\n" +
 	"\bprepared\x18\x02 \x01(\v2\x12.score.v1.PreparedH\x00R\bprepared\x120\n" +

@@ -428,6 +428,75 @@ func (x *ResourceLimit) GetHard() uint64 {
 	return 0
 }
 
+// Command is one of several programs that a job consists of.
+type Command struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tasks         uint32                 `protobuf:"varint,1,opt,name=tasks,proto3" json:"tasks,omitempty"`                   // the ranks that run it, after those of the command before it
+	Argv          []string               `protobuf:"bytes,2,rep,name=argv,proto3" json:"argv,omitempty"`                      // argv[0] is the program
+	Env           []string               `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty"`                        // KEY=VALUE, in place of or besides the job's
+	WorkDir       string                 `protobuf:"bytes,4,opt,name=work_dir,json=workDir,proto3" json:"work_dir,omitempty"` // empty: the job's
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Command) Reset() {
+	*x = Command{}
+	mi := &file_score_v1_job_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Command) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Command) ProtoMessage() {}
+
+func (x *Command) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_job_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Command.ProtoReflect.Descriptor instead.
+func (*Command) Descriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Command) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *Command) GetArgv() []string {
+	if x != nil {
+		return x.Argv
+	}
+	return nil
+}
+
+func (x *Command) GetEnv() []string {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
+func (x *Command) GetWorkDir() string {
+	if x != nil {
+		return x.WorkDir
+	}
+	return ""
+}
+
 // JobSpec is what the user asked for.
 type JobSpec struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
@@ -460,13 +529,14 @@ type JobSpec struct {
 	Appnum             uint32                 `protobuf:"varint,25,opt,name=appnum,proto3" json:"appnum,omitempty"`
 	ChannelsPerTask    uint32                 `protobuf:"varint,26,opt,name=channels_per_task,json=channelsPerTask,proto3" json:"channels_per_task,omitempty"` // of PM, that each rank may open; 0: none
 	Requeue            bool                   `protobuf:"varint,60,opt,name=requeue,proto3" json:"requeue,omitempty"`                                          // start it again when a node of it is lost or handed back
+	Commands           []*Command             `protobuf:"bytes,45,rep,name=commands,proto3" json:"commands,omitempty"`                                         // of a spawn of several programs, in the place of argv; tasks is their sum
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_score_v1_job_proto_msgTypes[1]
+	mi := &file_score_v1_job_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -478,7 +548,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[1]
+	mi := &file_score_v1_job_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -491,7 +561,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{1}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *JobSpec) GetName() string {
@@ -697,6 +767,13 @@ func (x *JobSpec) GetRequeue() bool {
 	return false
 }
 
+func (x *JobSpec) GetCommands() []*Command {
+	if x != nil {
+		return x.Commands
+	}
+	return nil
+}
+
 // Identity is who submitted, as the kernel told the daemon (SO_PEERCRED).
 type Identity struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -710,7 +787,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_score_v1_job_proto_msgTypes[2]
+	mi := &file_score_v1_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +799,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[2]
+	mi := &file_score_v1_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +812,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{2}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Identity) GetUid() uint32 {
@@ -779,7 +856,7 @@ type NodePlace struct {
 
 func (x *NodePlace) Reset() {
 	*x = NodePlace{}
-	mi := &file_score_v1_job_proto_msgTypes[3]
+	mi := &file_score_v1_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +868,7 @@ func (x *NodePlace) String() string {
 func (*NodePlace) ProtoMessage() {}
 
 func (x *NodePlace) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[3]
+	mi := &file_score_v1_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +881,7 @@ func (x *NodePlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodePlace.ProtoReflect.Descriptor instead.
 func (*NodePlace) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{3}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *NodePlace) GetNode() string {
@@ -849,7 +926,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_score_v1_job_proto_msgTypes[4]
+	mi := &file_score_v1_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +938,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[4]
+	mi := &file_score_v1_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +951,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Verdict) GetReason() EndReason {
@@ -928,7 +1005,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_score_v1_job_proto_msgTypes[5]
+	mi := &file_score_v1_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -940,7 +1017,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[5]
+	mi := &file_score_v1_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -953,7 +1030,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Usage) GetCpuNanos() int64 {
@@ -1022,7 +1099,7 @@ type Messages struct {
 
 func (x *Messages) Reset() {
 	*x = Messages{}
-	mi := &file_score_v1_job_proto_msgTypes[6]
+	mi := &file_score_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1111,7 @@ func (x *Messages) String() string {
 func (*Messages) ProtoMessage() {}
 
 func (x *Messages) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[6]
+	mi := &file_score_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1124,7 @@ func (x *Messages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Messages.ProtoReflect.Descriptor instead.
 func (*Messages) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Messages) GetContexts() uint64 {
@@ -1131,7 +1208,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_score_v1_job_proto_msgTypes[7]
+	mi := &file_score_v1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1143,7 +1220,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[7]
+	mi := &file_score_v1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1156,7 +1233,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Job) GetId() uint64 {
@@ -1291,7 +1368,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_score_v1_job_proto_msgTypes[8]
+	mi := &file_score_v1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1380,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[8]
+	mi := &file_score_v1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1393,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StartTrace) GetAllocatedNanos() int64 {
@@ -1357,7 +1434,7 @@ type NodeStart struct {
 
 func (x *NodeStart) Reset() {
 	*x = NodeStart{}
-	mi := &file_score_v1_job_proto_msgTypes[9]
+	mi := &file_score_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1446,7 @@ func (x *NodeStart) String() string {
 func (*NodeStart) ProtoMessage() {}
 
 func (x *NodeStart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[9]
+	mi := &file_score_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1459,7 @@ func (x *NodeStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStart.ProtoReflect.Descriptor instead.
 func (*NodeStart) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NodeStart) GetOrderedNanos() int64 {
@@ -1458,7 +1535,7 @@ type Idleness struct {
 
 func (x *Idleness) Reset() {
 	*x = Idleness{}
-	mi := &file_score_v1_job_proto_msgTypes[10]
+	mi := &file_score_v1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1547,7 @@ func (x *Idleness) String() string {
 func (*Idleness) ProtoMessage() {}
 
 func (x *Idleness) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[10]
+	mi := &file_score_v1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1560,7 @@ func (x *Idleness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Idleness.ProtoReflect.Descriptor instead.
 func (*Idleness) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Idleness) GetSinceNanos() int64 {
@@ -1551,7 +1628,7 @@ type RankWait struct {
 
 func (x *RankWait) Reset() {
 	*x = RankWait{}
-	mi := &file_score_v1_job_proto_msgTypes[11]
+	mi := &file_score_v1_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1563,7 +1640,7 @@ func (x *RankWait) String() string {
 func (*RankWait) ProtoMessage() {}
 
 func (x *RankWait) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[11]
+	mi := &file_score_v1_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1576,7 +1653,7 @@ func (x *RankWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankWait.ProtoReflect.Descriptor instead.
 func (*RankWait) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RankWait) GetRank() uint32 {
@@ -1636,7 +1713,12 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\rResourceLimit\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\rR\bresource\x12\x12\n" +
 	"\x04soft\x18\x02 \x01(\x04R\x04soft\x12\x12\n" +
-	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\xe5\a\n" +
+	"\x04hard\x18\x03 \x01(\x04R\x04hard\"`\n" +
+	"\aCommand\x12\x14\n" +
+	"\x05tasks\x18\x01 \x01(\rR\x05tasks\x12\x12\n" +
+	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
+	"\x03env\x18\x03 \x03(\tR\x03env\x12\x19\n" +
+	"\bwork_dir\x18\x04 \x01(\tR\aworkDir\"\x94\b\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
@@ -1667,7 +1749,8 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\tnode_list\x18\x18 \x03(\tR\bnodeList\x12\x16\n" +
 	"\x06appnum\x18\x19 \x01(\rR\x06appnum\x12*\n" +
 	"\x11channels_per_task\x18\x1a \x01(\rR\x0fchannelsPerTask\x12\x18\n" +
-	"\arequeue\x18< \x01(\bR\arequeue\"Z\n" +
+	"\arequeue\x18< \x01(\bR\arequeue\x12-\n" +
+	"\bcommands\x18- \x03(\v2\x11.score.v1.CommandR\bcommands\"Z\n" +
 	"\bIdentity\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03gid\x18\x02 \x01(\rR\x03gid\x12\x16\n" +
@@ -1812,7 +1895,7 @@ func file_score_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_score_v1_job_proto_goTypes = []any{
 	(JobState)(0),         // 0: score.v1.JobState
 	(StdinMode)(0),        // 1: score.v1.StdinMode
@@ -1821,17 +1904,18 @@ var file_score_v1_job_proto_goTypes = []any{
 	(Distribution)(0),     // 4: score.v1.Distribution
 	(EndReason)(0),        // 5: score.v1.EndReason
 	(*ResourceLimit)(nil), // 6: score.v1.ResourceLimit
-	(*JobSpec)(nil),       // 7: score.v1.JobSpec
-	(*Identity)(nil),      // 8: score.v1.Identity
-	(*NodePlace)(nil),     // 9: score.v1.NodePlace
-	(*Verdict)(nil),       // 10: score.v1.Verdict
-	(*Usage)(nil),         // 11: score.v1.Usage
-	(*Messages)(nil),      // 12: score.v1.Messages
-	(*Job)(nil),           // 13: score.v1.Job
-	(*StartTrace)(nil),    // 14: score.v1.StartTrace
-	(*NodeStart)(nil),     // 15: score.v1.NodeStart
-	(*Idleness)(nil),      // 16: score.v1.Idleness
-	(*RankWait)(nil),      // 17: score.v1.RankWait
+	(*Command)(nil),       // 7: score.v1.Command
+	(*JobSpec)(nil),       // 8: score.v1.JobSpec
+	(*Identity)(nil),      // 9: score.v1.Identity
+	(*NodePlace)(nil),     // 10: score.v1.NodePlace
+	(*Verdict)(nil),       // 11: score.v1.Verdict
+	(*Usage)(nil),         // 12: score.v1.Usage
+	(*Messages)(nil),      // 13: score.v1.Messages
+	(*Job)(nil),           // 14: score.v1.Job
+	(*StartTrace)(nil),    // 15: score.v1.StartTrace
+	(*NodeStart)(nil),     // 16: score.v1.NodeStart
+	(*Idleness)(nil),      // 17: score.v1.Idleness
+	(*RankWait)(nil),      // 18: score.v1.RankWait
 }
 var file_score_v1_job_proto_depIdxs = []int32{
 	6,  // 0: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
@@ -1839,23 +1923,24 @@ var file_score_v1_job_proto_depIdxs = []int32{
 	2,  // 2: score.v1.JobSpec.mpi:type_name -> score.v1.MpiMode
 	4,  // 3: score.v1.JobSpec.distribution:type_name -> score.v1.Distribution
 	3,  // 4: score.v1.JobSpec.exchange:type_name -> score.v1.ExchangeMode
-	5,  // 5: score.v1.Verdict.reason:type_name -> score.v1.EndReason
-	12, // 6: score.v1.Usage.messages:type_name -> score.v1.Messages
-	7,  // 7: score.v1.Job.spec:type_name -> score.v1.JobSpec
-	8,  // 8: score.v1.Job.user:type_name -> score.v1.Identity
-	0,  // 9: score.v1.Job.state:type_name -> score.v1.JobState
-	9,  // 10: score.v1.Job.places:type_name -> score.v1.NodePlace
-	10, // 11: score.v1.Job.verdict:type_name -> score.v1.Verdict
-	11, // 12: score.v1.Job.usage:type_name -> score.v1.Usage
-	16, // 13: score.v1.Job.idle:type_name -> score.v1.Idleness
-	14, // 14: score.v1.Job.start:type_name -> score.v1.StartTrace
-	15, // 15: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
-	17, // 16: score.v1.Idleness.waits:type_name -> score.v1.RankWait
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	7,  // 5: score.v1.JobSpec.commands:type_name -> score.v1.Command
+	5,  // 6: score.v1.Verdict.reason:type_name -> score.v1.EndReason
+	13, // 7: score.v1.Usage.messages:type_name -> score.v1.Messages
+	8,  // 8: score.v1.Job.spec:type_name -> score.v1.JobSpec
+	9,  // 9: score.v1.Job.user:type_name -> score.v1.Identity
+	0,  // 10: score.v1.Job.state:type_name -> score.v1.JobState
+	10, // 11: score.v1.Job.places:type_name -> score.v1.NodePlace
+	11, // 12: score.v1.Job.verdict:type_name -> score.v1.Verdict
+	12, // 13: score.v1.Job.usage:type_name -> score.v1.Usage
+	17, // 14: score.v1.Job.idle:type_name -> score.v1.Idleness
+	15, // 15: score.v1.Job.start:type_name -> score.v1.StartTrace
+	16, // 16: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
+	18, // 17: score.v1.Idleness.waits:type_name -> score.v1.RankWait
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_job_proto_init() }
@@ -1869,7 +1954,7 @@ func file_score_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_job_proto_rawDesc), len(file_score_v1_job_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

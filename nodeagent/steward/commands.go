@@ -1,0 +1,104 @@
+package steward
+
+import (
+	"fmt"
+	"slices"
+
+	"score/nodeagent/launch"
+	"score/scored/api/environ"
+	"score/scored/api/scorev1"
+)
+
+// command is one of the programs of a job.
+type command struct {
+	end  int // of its ranks, which begin where those of the command before it end
+	argv []string
+	env  []string // in place of or besides the job's
+	dir  string
+	path string // of the program, as launch.Resolve found it; "": no rank here runs it
+}
+
+// newCommands lists a job's commands, one at least.
+func newCommands(spec *scorev1.JobSpec, size int) []command {
+	if len(spec.GetCommands()) == 0 {
+		return []command{{end: size, argv: spec.GetArgv(), dir: spec.GetWorkDir()}}
+	}
+	commands := make([]command, len(spec.GetCommands()))
+	end := 0
+	for i, c := range spec.GetCommands() {
+		end += int(c.GetTasks())
+		commands[i] = command{end: end, argv: c.GetArgv(), dir: c.GetWorkDir()}
+		if commands[i].dir == "" {
+			commands[i].dir = spec.GetWorkDir()
+		}
+		for _, v := range c.GetEnv() {
+			if takenOver(v) {
+				commands[i].env = append(commands[i].env, v)
+			}
+		}
+	}
+	return commands
+}
+
+// checkCommands finds what is wrong with the commands of an order.
+func (j *job) checkCommands() error {
+	for i := range j.commands {
+		if c := &j.commands[i]; len(c.argv) == 0 {
+			return fmt.Errorf("%w: no program", errOrder)
+		}
+	}
+	end := j.commands[len(j.commands)-1].end
+	if end != j.size() {
+		return fmt.Errorf("%w: commands for %d ranks of %d", errOrder, end, j.size())
+	}
+	for k := range j.ranks {
+		if rank := j.ranks[k].rank; int64(rank) >= int64(end) {
+			return fmt.Errorf("%w: rank %d is placed beyond the last", errOrder, rank)
+		}
+	}
+	return nil
+}
+
+// app is the number of the command that a rank runs.
+func (j *job) app(rank uint32) int {
+	i, _ := slices.BinarySearchFunc(j.commands, int(rank), func(c command, rank int) int {
+		if rank < c.end {
+			return 1
+		}
+		return -1
+	})
+	return i
+}
+
+// resolve finds the programs that the ranks here run.
+func (j *job) resolve() error {
+	for k := range j.ranks {
+		c := &j.commands[j.app(j.ranks[k].rank)]
+		if c.path != "" {
+			continue
+		}
+		path := valueOf(environ.Override(j.spec.GetEnv(), c.env), "PATH")
+		if path == "" {
+			path = launch.DefaultPath
+		}
+		var err error
+		if c.path, err = launch.Resolve(c.argv[0], c.dir, path, j.user); err != nil {
+			return err
+		}
+	}
+	j.program = j.commands[j.app(j.ranks[0].rank)].path
+	return nil
+}
+
+// rankApps are the numbers of the commands of all ranks; nil: one for all.
+func (j *job) rankApps() []int32 {
+	first := int32(j.spec.GetAppnum())
+	if len(j.commands) == 1 && first == 0 {
+		return nil
+	}
+	apps := make([]int32, j.size())
+	for rank := range apps {
+		apps[rank] = first + int32(j.app(uint32(rank)))
+	}
+	return apps
+}

@@ -1,0 +1,35 @@
+// Package environ changes environments: NAME=VALUE each, as a process gets them.
+package environ
+
+import "strings"
+
+// Override returns an environment (NAME=VALUE each) with variables set to other
+// values, or added. The arguments stay as they are; what has no name is left out.
+func Override(env, with []string) []string {
+	if len(with) == 0 {
+		return env
+	}
+	value := make(map[string]string, len(with))
+	var order []string
+	for _, v := range with {
+		name, _, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			continue
+		}
+		if _, seen := value[name]; !seen {
+			order = append(order, name)
+		}
+		value[name] = v
+	}
+	out := make([]string, 0, len(env)+len(order))
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		if _, set := value[name]; !set {
+			out = append(out, v)
+		}
+	}
+	for _, name := range order {
+		out = append(out, value[name])
+	}
+	return out
+}

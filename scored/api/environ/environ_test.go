@@ -1,0 +1,20 @@
+package environ
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOverride(t *testing.T) {
+	env := []string{"A=1", "B=2", "ODD"}
+	for _, test := range []struct{ with, want []string }{
+		{nil, []string{"A=1", "B=2", "ODD"}},
+		{[]string{"B=3", "C=4"}, []string{"A=1", "ODD", "B=3", "C=4"}},
+		{[]string{"A=5", "A=6", "nameless", "=x"}, []string{"B=2", "ODD", "A=6"}},
+	} {
+		if diff := cmp.Diff(test.want, Override(env, test.with)); diff != "" {
+			t.Errorf("%q: %s", test.with, diff)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package leader
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/gang"
+	"score/scored/api/environ"
+	"score/scored/api/scorev1"
+)
+
+// childSpec is that of the parent with the programs that were asked for.
+func childSpec(parent *job, apps []*scorev1.SpawnApp) (*scorev1.JobSpec, error) {
+	if len(apps) == 0 {
+		return nil, fmt.Errorf("%w: spawn names no program", ErrInvalid)
+	}
+	tasks := uint64(0)
+	for _, app := range apps {
+		if app.GetProgram() == "" {
+			return nil, fmt.Errorf("%w: spawn names no program", ErrInvalid)
+		}
+		tasks += uint64(app.GetTasks())
+	}
+	if tasks == 0 || tasks > gang.MaxTasks {
+		return nil, fmt.Errorf("%w: spawn asks for %d processes", ErrInvalid, tasks)
+	}
+	app := apps[0]
+	spec := proto.Clone(parent.listed).(*scorev1.JobSpec)
+	spec.Name = path.Base(app.GetProgram())
+	spec.Argv = argv(app)
+	spec.Env = parent.spec.GetEnv()
+	spec.Limits = parent.spec.GetLimits()
+	spec.Tasks, spec.Nodes, spec.NodeList = uint32(tasks), 0, nodesOf(apps)
+	spec.Commands = commandsOf(apps)
+	if len(spec.Commands) == 0 {
+		spec.Env = environ.Override(spec.Env, app.GetEnv())
+		if app.GetWorkDir() != "" {
+			spec.WorkDir = app.GetWorkDir()
+		}
+	}
+	spec.CpusPerTask, spec.MemoryPerNodeBytes = 1, 0
+	spec.Exclusive, spec.Oversubscribe = false, true
+	spec.Stdin, spec.StdinPattern = scorev1.StdinMode_STDIN_MODE_NONE, ""
+	spec.TimeLimitNanos = 0 // the parent's covers it: it ends with the parent
+	return spec, nil
+}
+
+// commandsOf are the commands of a job; none if all ranks run the first.
+func commandsOf(apps []*scorev1.SpawnApp) []*scorev1.Command {
+	if len(apps) == 1 {
+		return nil
+	}
+	commands := make([]*scorev1.Command, len(apps))
+	for i, app := range apps {
+		commands[i] = &scorev1.Command{Tasks: app.GetTasks(), Argv: argv(app), Env: app.GetEnv(), WorkDir: app.GetWorkDir()}
+	}
+	return commands
+}
+
+// nodesOf are the nodes that any of the commands is to run on.
+func nodesOf(apps []*scorev1.SpawnApp) []string {
+	var names []string
+	for _, app := range apps {
+		for _, host := range app.GetHosts() {
+			if !slices.Contains(names, host) {
+				names = append(names, host)
+			}
+		}
+	}
+	return names
+}
+
+// argv is a command with the path of a program whose directory is named apart.
+func argv(app *scorev1.SpawnApp) []string {
+	program := app.GetProgram()
+	if app.GetPath() != "" && !strings.Contains(program, "/") {
+		program = path.Join(app.GetPath(), program)
+	}
+	return append([]string{program}, app.GetArgs()...)
+}

@@ -1,0 +1,51 @@
+package leader
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"score/scored/api/scorev1"
+)
+
+func TestChildSpec(t *testing.T) {
+	parent := &job{spec: &scorev1.JobSpec{
+		Name: "p", Argv: []string{"p"}, Env: []string{"A=1", "B=2"}, WorkDir: "/w", Tasks: 9, Nodes: 3, Label: true, TimeLimitNanos: 5,
+	}}
+	parent.listed = listedSpec(parent.spec)
+	one := &scorev1.SpawnApp{Program: "a", Args: []string{"x"}, Tasks: 2, Env: []string{"B=3"}, WorkDir: "/tmp", Path: "/bin", Hosts: []string{"n1"}}
+	other := &scorev1.SpawnApp{Program: "./b", Tasks: 3, Path: "/bin", Hosts: []string{"n1", "n2"}}
+	child := func(change func(*scorev1.JobSpec)) *scorev1.JobSpec {
+		spec := &scorev1.JobSpec{Name: "a", Argv: []string{"/bin/a", "x"}, Env: []string{"A=1", "B=3"}, WorkDir: "/tmp", Tasks: 2,
+			NodeList: []string{"n1"}, CpusPerTask: 1, Oversubscribe: true, Stdin: scorev1.StdinMode_STDIN_MODE_NONE, Label: true}
+		change(spec)
+		return spec
+	}
+	for name, test := range map[string]struct {
+		apps []*scorev1.SpawnApp
+		want *scorev1.JobSpec
+	}{
+		"one": {[]*scorev1.SpawnApp{one}, child(func(*scorev1.JobSpec) {})},
+		"two": {[]*scorev1.SpawnApp{one, other}, child(func(s *scorev1.JobSpec) {
+			s.Env, s.WorkDir, s.Tasks, s.NodeList = parent.spec.Env, "/w", 5, []string{"n1", "n2"}
+			s.Commands = []*scorev1.Command{
+				{Tasks: 2, Argv: []string{"/bin/a", "x"}, Env: []string{"B=3"}, WorkDir: "/tmp"},
+				{Tasks: 3, Argv: []string{"./b"}},
+			}
+		})},
+		"none":       {nil, nil},
+		"no program": {[]*scorev1.SpawnApp{one, {Tasks: 1}}, nil},
+		"no process": {[]*scorev1.SpawnApp{{Program: "a"}}, nil},
+		"too many":   {[]*scorev1.SpawnApp{one, {Program: "a", Tasks: 1<<32 - 1}}, nil},
+	} {
+		got, err := childSpec(parent, test.apps)
+		if (test.want == nil) != errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(test.want, got, protocmp.Transform()); diff != "" && test.want != nil {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
