@@ -24,9 +24,9 @@ func noJob(id uint64) error {
 }
 
 // Submit commits a job and gives its id. It is refused with a sentence if the
-// cluster could never run it. The spec must have been validated.
-func (l *Leader) Submit(ctx context.Context, spec *scorev1.JobSpec, user *scorev1.Identity) (uint64, error) {
-	return consult(ctx, l, func(b *brain, answer func(uint64, error)) { b.submit(spec, user, answer) })
+// cluster could never run it, or if it is beyond the user's limits. The spec must have been validated.
+func (l *Leader) Submit(ctx context.Context, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller) (uint64, error) {
+	return consult(ctx, l, func(b *brain, answer func(uint64, error)) { b.submit(spec, user, caller, answer) })
 }
 
 // control does something to a job that its owner may do, and answers when all

@@ -72,7 +72,7 @@ func (b *brain) userView(a *account) *scorev1.User {
 }
 
 // userFields are what SetUser can change.
-var userFields = []string{"role", "share", "jobs", "running", "cpus", "memory", "time"}
+var userFields = []string{"role", "share", "jobs", "running", "cpus", "memory", "time", "priority"}
 
 // SetUser changes the named fields of a user and gives the user as it is then.
 func (l *Leader) SetUser(ctx context.Context, uid uint32, name string, values *scorev1.User, fields []string) (*scorev1.User, error) {
@@ -112,6 +112,8 @@ func (b *brain) setUser(uid uint32, name string, values *scorev1.User, fields []
 			limits.MemoryPerNodeBytes = values.GetLimits().GetMemoryPerNodeBytes()
 		case "time":
 			limits.TimeNanos = values.GetLimits().GetTimeNanos()
+		case "priority":
+			limits.Priority = values.GetLimits().Priority
 		default:
 			return nil, fmt.Errorf("%w: a user has no %q; there are %v", ErrInvalid, clip(field), userFields)
 		}
@@ -138,6 +140,8 @@ func checkUser(a *account, limits *scorev1.UserLimits) error {
 		return fmt.Errorf("%w: a limit of %d bytes is more than the most memory there can be, %d", ErrInvalid, limits.GetMemoryPerNodeBytes(), int64(gang.MaxMemory))
 	case limits.GetTimeNanos() < 0 || limits.GetTimeNanos() > int64(gang.MaxTimeLimit):
 		return fmt.Errorf("%w: a limit of %v is not between 0 and %v", ErrInvalid, time.Duration(limits.GetTimeNanos()), gang.MaxTimeLimit)
+	case limits.GetPriority() < 0 || limits.GetPriority() > gang.MaxPriority:
+		return fmt.Errorf("%w: a highest priority of %d is not between 0 and %d", ErrInvalid, limits.GetPriority(), gang.MaxPriority)
 	case uint64(limits.GetCpus()) > math.MaxInt32 || uint64(limits.GetRunning()) > math.MaxInt32:
 		return fmt.Errorf("%w: a limit above %d", ErrInvalid, math.MaxInt32)
 	}

@@ -15,5 +15,5 @@
 //
 //	l := leader.New(leader.Options{Replica: r, Cluster: "lab", Version: v})
 //	go l.Run(ctx)
-//	id, err := l.Submit(ctx, spec, user) // committed
+//	id, err := l.Submit(ctx, spec, user, caller) // committed
 package leader

@@ -21,7 +21,7 @@ func TestAnotherLeads(t *testing.T) {
 			t.Error("it leads still")
 		}
 		start := time.Now()
-		if _, err := l.Submit(t.Context(), &scorev1.JobSpec{Tasks: 1, Argv: []string{"a"}}, ada); !errors.Is(err, ErrElsewhere) {
+		if _, err := l.Submit(t.Context(), &scorev1.JobSpec{Tasks: 1, Argv: []string{"a"}}, ada, owner); !errors.Is(err, ErrElsewhere) {
 			t.Errorf("submitted: %v", err)
 		}
 		if took := time.Since(start); took > time.Second {
@@ -50,7 +50,7 @@ func TestAnotherLeads(t *testing.T) {
 func TestLeaderStoodStill(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")
-		id, err := l.Submit(t.Context(), &scorev1.JobSpec{Tasks: 1, Argv: []string{"a"}}, ada)
+		id, err := l.Submit(t.Context(), &scorev1.JobSpec{Tasks: 1, Argv: []string{"a"}}, ada, owner)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -186,7 +186,7 @@ func tell(t *testing.T, l *Leader, node string, link Link, messages ...*scorev1.
 
 func mustSubmit(t *testing.T, l *Leader, spec *scorev1.JobSpec) uint64 {
 	t.Helper()
-	id, err := l.Submit(t.Context(), spec, ada)
+	id, err := l.Submit(t.Context(), spec, ada, owner)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestFailedCommitIsToldAndForgotten(t *testing.T) {
 		}
 		defer watch.Close()
 		r.failNext(errors.New("disk full"))
-		_, err = l.Submit(t.Context(), jobSpec(1), ada)
+		_, err = l.Submit(t.Context(), jobSpec(1), ada, owner)
 		if !errors.Is(err, ErrLost) || err.Error() != "the server could not commit the change: disk full" {
 			t.Errorf("Submit: %v", err)
 		}
@@ -299,7 +299,7 @@ func TestStoppingAnswersEverybody(t *testing.T) {
 		}
 		failed := make(chan error, 1)
 		go func() {
-			_, err := l.Submit(t.Context(), jobSpec(1), ada)
+			_, err := l.Submit(t.Context(), jobSpec(1), ada, owner)
 			failed <- err
 		}()
 		synctest.Wait()
@@ -346,7 +346,7 @@ func TestCallersDoNotWaitForEver(t *testing.T) {
 		r.leadership <- replica.Leadership{}
 		synctest.Wait()
 		start := time.Now()
-		if _, err := l.Submit(t.Context(), jobSpec(1), ada); !errors.Is(err, ErrNoLeader) {
+		if _, err := l.Submit(t.Context(), jobSpec(1), ada, owner); !errors.Is(err, ErrNoLeader) {
 			t.Errorf("Submit without a leader: %v", err)
 		}
 		if waited := time.Since(start); waited != leaderWait {

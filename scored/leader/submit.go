@@ -17,9 +17,9 @@ import (
 
 // submit queues a job; answer comes when it is committed, or at once with the
 // reason why the cluster can never run it.
-func (b *brain) submit(spec *scorev1.JobSpec, user *scorev1.Identity, answer func(uint64, error)) {
+func (b *brain) submit(spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
 	j := b.newJob(spec, user)
-	err := b.withinLimits(j)
+	err := b.withinLimits(j, caller)
 	if err == nil {
 		err = b.queue(j)
 	}

@@ -61,9 +61,9 @@ func (b *brain) owns(j *job, change int) {
 
 // withinLimits refuses a job that is beyond its user's limits, and says by how much. A
 // job that asks for nothing gets no more than its user may have.
-func (b *brain) withinLimits(j *job) error {
+func (b *brain) withinLimits(j *job, caller Caller) error {
 	a := b.account(j.user.GetUid(), j.user.GetUser())
-	most, limits := a.maxJobs(), a.limits
+	most, limits := a.maxJobs(caller), a.limits
 	spec := j.spec
 	cpus := uint64(spec.GetTasks()) * uint64(max(spec.GetCpusPerTask(), 1))
 	switch {
@@ -77,6 +77,10 @@ func (b *brain) withinLimits(j *job) error {
 	case limits.GetTimeNanos() > 0 && spec.GetTimeLimitNanos() > limits.GetTimeNanos():
 		return limitError("the job asks for a run time of %v, %v more than your limit of %v", time.Duration(spec.GetTimeLimitNanos()),
 			time.Duration(spec.GetTimeLimitNanos()-limits.GetTimeNanos()), time.Duration(limits.GetTimeNanos()))
+	}
+	if highest := limits.GetPriority(); spec.GetPriority() > highest && !caller.operates() {
+		return fmt.Errorf("%w: the job asks for priority %d, and yours may be at most %d; anybody may ask for less, operators for more, and an administrator can raise it with 'scored user set'",
+			ErrDenied, spec.GetPriority(), highest)
 	}
 	if limits.GetTimeNanos() > 0 && spec.GetTimeLimitNanos() == 0 {
 		spec = proto.Clone(spec).(*scorev1.JobSpec)
@@ -92,11 +96,11 @@ func limitError(format string, args ...any) error {
 
 func asInt(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
-func (a *account) maxJobs() int {
+func (a *account) maxJobs(caller Caller) int {
 	switch {
 	case a.limits.GetJobs() > 0:
 		return int(a.limits.GetJobs())
-	case a.role >= scorev1.Role_ROLE_OPERATOR:
+	case caller.operates():
 		return state.MaxUnfinished
 	}
 	return maxJobsOfOne

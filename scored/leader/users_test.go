@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 )
@@ -22,7 +23,7 @@ func TestWhatOthersSee(t *testing.T) {
 		spec := jobSpec(1)
 		spec.Name, spec.Argv, spec.WorkDir = "ocean", []string{"secret-program"}, "/secret-dir"
 		spec.Env, spec.StdoutPattern, spec.StderrPattern, spec.StdinPattern = []string{"KEY=secret-env"}, "secret-out", "secret-err", "secret-in"
-		id, err := l.Submit(t.Context(), spec, &scorev1.Identity{Uid: 7, Gid: 7, Groups: []uint32{4711}, User: "ada"})
+		id, err := l.Submit(t.Context(), spec, &scorev1.Identity{Uid: 7, Gid: 7, Groups: []uint32{4711}, User: "ada"}, owner)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,7 @@ func TestHistory(t *testing.T) {
 		var ends []int64
 		for i := range 3 {
 			user := &scorev1.Identity{Uid: uint32(7 + i%2), User: []string{"ada", "bob"}[i%2]}
-			id, err := l.Submit(t.Context(), jobSpec(1), user)
+			id, err := l.Submit(t.Context(), jobSpec(1), user, Caller{UID: user.GetUid(), Role: scorev1.Role_ROLE_USER})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -239,7 +240,7 @@ func TestFairShare(t *testing.T) {
 				continue
 			}
 			for w.b.account(uid, "").jobs < waiting[uid] {
-				w.b.submit(jobSpec(2), &scorev1.Identity{Uid: uid, User: "u"}, func(_ uint64, err error) {
+				w.b.submit(jobSpec(2), &scorev1.Identity{Uid: uid, User: "u"}, Caller{UID: uid}, func(_ uint64, err error) {
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -325,4 +326,42 @@ func TestPoints(t *testing.T) {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}
+}
+
+// TestPriorityHasABound: users may ask for less, and for more only as far as they were allowed to; operators for anything.
+func TestPriorityHasABound(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		join(t, l, "n1")
+		bound := func(most *int32) {
+			t.Helper()
+			if _, err := l.SetUser(t.Context(), 7, "ada", &scorev1.User{Limits: &scorev1.UserLimits{Priority: most}}, []string{"priority"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		user, operator := Caller{UID: 7, Role: scorev1.Role_ROLE_USER}, Caller{UID: 7, Role: scorev1.Role_ROLE_OPERATOR}
+		try := func(caller Caller, priority int32, want string) {
+			t.Helper()
+			spec := jobSpec(1)
+			spec.Priority = priority
+			_, err := l.Submit(t.Context(), spec, ada, caller)
+			if (want == "") != (err == nil) || err != nil && (!errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), want)) {
+				t.Errorf("priority %d of %v: %v, want %q", priority, caller, err, want)
+			}
+		}
+		try(user, -5, "")
+		try(user, 0, "")
+		try(user, 1, "asks for priority 1, and yours may be at most 0")
+		try(operator, 400, "")
+		most := int32(50)
+		bound(&most)
+		try(user, 50, "")
+		try(user, 51, "yours may be at most 50")
+		bound(nil)
+		try(user, 50, "at most 0")
+		for _, bad := range []int32{-1, gang.MaxPriority + 1} {
+			if _, err := l.SetUser(t.Context(), 7, "ada", &scorev1.User{Limits: &scorev1.UserLimits{Priority: &bad}}, []string{"priority"}); !errors.Is(err, ErrInvalid) {
+				t.Errorf("a bound of %d: %v", bad, err)
+			}
+		}
+	})
 }

@@ -297,7 +297,7 @@ func (w *world) submit(spec *scorev1.JobSpec) (uint64, error) {
 	var id uint64
 	var err error
 	answered := false
-	w.b.submit(spec, &scorev1.Identity{Uid: 7, User: "ada"}, func(i uint64, e error) { id, err, answered = i, e, true })
+	w.b.submit(spec, &scorev1.Identity{Uid: 7, User: "ada"}, owner, func(i uint64, e error) { id, err, answered = i, e, true })
 	w.settle()
 	if !answered && !w.busy {
 		w.t.Fatalf("Submit was not answered")

@@ -88,7 +88,7 @@ func (u users) Submit(ctx context.Context, r *connect.Request[scorev1.SubmitRequ
 	if err != nil {
 		return nil, err
 	}
-	id, err := u.Leader.Submit(ctx, r.Msg.GetSpec(), identity)
+	id, err := u.Leader.Submit(ctx, r.Msg.GetSpec(), identity, callerOf(ctx))
 	if err != nil {
 		return nil, err
 	}

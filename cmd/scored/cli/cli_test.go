@@ -332,7 +332,7 @@ func TestActions(t *testing.T) {
 		"config get color":               {1, "scored: there is no setting \"color\": it is slice, max_rows, memory_per_cpu, usage_half_life, fair_share\n"},
 		"user set ann role=operator share=200 jobs=none memory=2G time=12h": {},
 		"user set ann":                  {1, "scored: name a user and what to set, as in: scored user set ann share=200 cpus=64\n"},
-		"user set ann colour=blue":      {1, "scored: a user has no \"colour\": it is role, share, jobs, running, cpus, memory, time\n"},
+		"user set ann colour=blue":      {1, "scored: a user has no \"colour\": it is role, share, jobs, running, cpus, memory, time, priority\n"},
 		"user set ann role=king":        {1, "scored: role \"king\": it is user, operator or admin\n"},
 		"user set ann role=unspecified": {1, "scored: role \"unspecified\": it is user, operator or admin\n"},
 		"user set ann jobs=x":           {1, "scored: jobs \"x\": write a number above 0, or none\n"},

@@ -11,6 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"score/cmd/scrun/options"
 	"score/scored/api/scorev1"
@@ -100,6 +101,22 @@ var userFields = []userField{
 				return errors.New("write a time with its unit, as in 90m or 12h, or none")
 			}
 			u.GetLimits().TimeNanos = most.Nanoseconds()
+			return nil
+		},
+	},
+	{
+		key: "priority", about: "highest --priority of a job (0 unless set); operators may go beyond",
+		show: func(u *scorev1.User) string { return strconv.Itoa(int(u.GetLimits().GetPriority())) },
+		read: func(u *scorev1.User, text string) error {
+			if text == none {
+				u.GetLimits().Priority = nil
+				return nil
+			}
+			n, err := strconv.ParseInt(text, 10, 32)
+			if err != nil || n < 0 {
+				return errors.New("write a number from 0 on, or none")
+			}
+			u.GetLimits().Priority = proto.Int32(int32(n))
 			return nil
 		},
 	},

@@ -30,13 +30,14 @@ type limitsData struct {
 	CPUs          uint32 `json:"cpus"`
 	MemoryPerNode uint64 `json:"memory_per_node_bytes"`
 	TimeNanos     int64  `json:"time_nanos"`
+	Priority      int32  `json:"priority"`
 }
 
 func newUserData(u *scorev1.User) userData {
 	l := u.GetLimits()
 	return userData{
 		UID: u.GetUid(), Name: u.GetName(), Role: roleWord(u.GetRole()), Share: u.GetShare(),
-		Limits: limitsData{l.GetJobs(), l.GetRunning(), l.GetCpus(), l.GetMemoryPerNodeBytes(), l.GetTimeNanos()},
+		Limits: limitsData{l.GetJobs(), l.GetRunning(), l.GetCpus(), l.GetMemoryPerNodeBytes(), l.GetTimeNanos(), l.GetPriority()},
 		Jobs:   u.GetJobs(), Running: u.GetRunning(), CPUs: u.GetCpus(), JobsEnded: u.GetJobsEnded(),
 		CPUMicros: u.GetCpuMicros(), HeldMicros: u.GetHeldMicros(), RecentMicros: u.GetRecentMicros(), Points: u.GetPoints(),
 	}

@@ -96,7 +96,7 @@ func (o *Options) addSize(flags *pflag.FlagSet) {
 func (o *Options) addPlacement(flags *pflag.FlagSet) {
 	flags.VarP(newParsed(&o.Hosts, "nodes", ParseHosts), "nodelist", "w", "nodes that must take part: n1,n2 or n[1-4]")
 	flags.VarP(newParsed(&o.Distribution, "how", parseDistribution), "distribution", "m", "block: ranks 0, 1, ... on the first node, then the next; cyclic: in turn (default: block)")
-	flags.Var(newParsed(&o.Priority, "number", parsePriority), "priority", "higher goes first and gets longer slices (default: 0)")
+	flags.Var(newParsed(&o.Priority, "number", parsePriority), "priority", "higher goes first and gets longer slices (default: 0, which is also the most unless 'scored user set' allows more)")
 	flags.BoolVar(&o.Exclusive, "exclusive", false, "share the nodes with no other job, neither in space nor in time")
 	flags.BoolVarP(&o.Oversubscribe, "oversubscribe", "s", false, "allow more ranks on a node than it has CPUs")
 }

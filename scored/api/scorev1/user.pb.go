@@ -4584,6 +4584,7 @@ type UserLimits struct {
 	Cpus               uint32                 `protobuf:"varint,3,opt,name=cpus,proto3" json:"cpus,omitempty"`                                                           // of those together
 	MemoryPerNodeBytes uint64                 `protobuf:"varint,4,opt,name=memory_per_node_bytes,json=memoryPerNodeBytes,proto3" json:"memory_per_node_bytes,omitempty"` // of one job
 	TimeNanos          int64                  `protobuf:"varint,5,opt,name=time_nanos,json=timeNanos,proto3" json:"time_nanos,omitempty"`                                // run time of one job
+	Priority           *int32                 `protobuf:"varint,6,opt,name=priority,proto3,oneof" json:"priority,omitempty"`                                             // highest of one job; not set: 0
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -4649,6 +4650,13 @@ func (x *UserLimits) GetMemoryPerNodeBytes() uint64 {
 func (x *UserLimits) GetTimeNanos() int64 {
 	if x != nil {
 		return x.TimeNanos
+	}
+	return 0
+}
+
+func (x *UserLimits) GetPriority() int32 {
+	if x != nil && x.Priority != nil {
+		return *x.Priority
 	}
 	return 0
 }
@@ -5770,7 +5778,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"6\n" +
 	"\x1aRevokeCertificatesResponse\x12\x18\n" +
-	"\arevoked\x18\x01 \x01(\rR\arevoked\"\xa0\x01\n" +
+	"\arevoked\x18\x01 \x01(\rR\arevoked\"\xce\x01\n" +
 	"\n" +
 	"UserLimits\x12\x12\n" +
 	"\x04jobs\x18\x01 \x01(\rR\x04jobs\x12\x18\n" +
@@ -5778,7 +5786,9 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x04cpus\x18\x03 \x01(\rR\x04cpus\x121\n" +
 	"\x15memory_per_node_bytes\x18\x04 \x01(\x04R\x12memoryPerNodeBytes\x12\x1d\n" +
 	"\n" +
-	"time_nanos\x18\x05 \x01(\x03R\ttimeNanos\"\xf2\x02\n" +
+	"time_nanos\x18\x05 \x01(\x03R\ttimeNanos\x12\x1f\n" +
+	"\bpriority\x18\x06 \x01(\x05H\x00R\bpriority\x88\x01\x01B\v\n" +
+	"\t_priority\"\xf2\x02\n" +
 	"\x04User\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\"\n" +
@@ -6122,6 +6132,7 @@ func file_score_v1_user_proto_init() {
 		(*DumpPart_Trouble)(nil),
 	}
 	file_score_v1_user_proto_msgTypes[40].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[69].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
