@@ -41,6 +41,11 @@ check: ## what CI runs besides the tests: format, vet, lint, generated code, rac
 	@$(MAKE) --no-print-directory build tools-test tools-check
 	@.ci/check $(FUZZTIME)
 
+.PHONY: deb
+deb: ## build the Debian package, into build/
+	@.ci/setup build
+	@packaging/deb/build build
+
 .PHONY: bench
 bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|sharing|placement|channels|netswitch|hostile|scale|submit|pmi
 	@.ci/setup build bench
@@ -74,6 +79,7 @@ clean: ## remove what was built
 tools-test:
 	@mkdir -p $(TOOLS)
 	@cd .ci/tools && go build -o ../../$(TOOLS)/ gotest.tools/gotestsum
+	@cd .ci/packager && go build -o ../../$(TOOLS)/ github.com/goreleaser/nfpm/v2/cmd/nfpm
 
 .PHONY: tools-check
 tools-check:

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Runs a script in a copy of this machine's file system that nobody else sees, with no network but loopback and
+# no other processes, and then tells what the script has left in it. usage: aside.sh DIRECTORY SCRIPT
+# DIRECTORY holds SCRIPT and what it needs, and is /tmp there.
+set -eu
+files=$1
+script=$2
+base=$files/aside
+mkdir -p "$base"
+mount -t tmpfs none "$base"
+mkdir "$base/upper" "$base/work" "$base/root"
+mount -t overlay none -o "lowerdir=/,upperdir=$base/upper,workdir=$base/work" "$base/root"
+root=$base/root
+mount -t proc none "$root/proc"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs none "$root/run"
+mount --bind "$files" "$root/tmp"
+ip link set lo up
+chroot "$root" /bin/sh "/tmp/$script"
+echo "left:"
+cd "$base/upper"
+find . ! -type d | sort
+# Directories of the machine are copied before something is changed in them.
+find . -type d | sort | while read -r d; do
+	[ -d "/$d" ] || echo "$d"
+done

@@ -1,0 +1,104 @@
+#!/bin/sh
+# An administrator installs the package, runs a cluster, upgrades, removes and purges. /tmp has score_1.deb and score_2.deb.
+set -eu
+export HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+cd /root
+
+fail() {
+	echo "failed: $*" >&2
+	[ ! -e /tmp/log ] || tail -20 /tmp/log >&2
+	exit 1
+}
+step() { echo "== $*"; }
+
+until_ok() { # a command
+	deadline=$(($(date +%s) + 40))
+	until "$@" >/tmp/out 2>&1; do
+		[ "$(date +%s)" -lt $deadline ] || { cat /tmp/out >&2; fail "not in time: $*"; }
+		sleep 0.05
+	done
+}
+
+quietly() { "$@" >/tmp/out 2>&1 || { cat /tmp/out >&2; fail "$*"; }; }
+
+server() {
+	scored server >>/tmp/log 2>&1 &
+	server=$!
+	until_ok scored node list
+}
+
+agent() { # descriptor 3 is its standard input: what sh runs behind it would have none
+	scored agent "$@" <&3 >>/tmp/log 2>&1 &
+	agent=$!
+	until_ok sh -c 'scored metrics | grep "1 up"'
+}
+
+end() { # process, signal
+	kill "-$2" "$1"
+	wait "$1" || fail "a daemon ended with $?"
+}
+
+# The index of manual pages takes seconds, and is not ours.
+rm -f /var/lib/man-db/auto-update
+
+step install
+quietly dpkg -i /tmp/score_1.deb
+dpkg --verify score || fail "files differ from the package's"
+cmp /etc/score/score.toml /usr/share/score/score.toml
+[ -z "$(ls /run/score /var/lib/score 2>/dev/null)" ] || fail "something was started"
+for name in scored scrun; do
+	bash -c ". /usr/share/bash-completion/completions/$name; complete -p $name" >/tmp/out || fail "completion of $name"
+	zcat "/usr/share/man/man1/$name.1.gz" | grep -q "^.TH" || fail "man page of $name"
+done
+if command -v systemd-analyze >/dev/null; then
+	systemd-analyze verify /lib/systemd/system/score-server.service /lib/systemd/system/score-agent.service >/tmp/out 2>&1 || true
+	if grep score- /tmp/out; then fail "systemd-analyze"; fi
+	echo "units verified"
+fi
+
+step run
+quietly scored init --server s1 --address 127.0.0.1
+server
+quietly sh -c 'scored token create >/tmp/token'
+agent --name n1 --join - 3</tmp/token
+[ "$(scrun -n 2 echo hello)" = "hello
+hello" ] || fail "a program did not run"
+
+step upgrade
+sum=$(cat /etc/score/* 2>/dev/null | cksum)
+job=$(scrun -d -o /tmp/job.out -n 1 sh -c 'until [ -e /tmp/go ]; do sleep 0.05; done; echo done >/tmp/result')
+until_ok sh -c "scored job list | grep -i running"
+quietly dpkg -i /tmp/score_2.deb
+[ "$(dpkg-query -W -f '${Version}' score)" = 2 ] || fail "not upgraded"
+[ "$sum" = "$(cat /etc/score/* 2>/dev/null | cksum)" ] || fail "the upgrade has changed the configuration"
+end "$agent" TERM
+agent --name n1 3</dev/null
+end "$server" TERM
+server
+until_ok sh -c 'scored metrics | grep "1 up"'
+touch /tmp/go
+quietly scored job wait "$job"
+[ "$(cat /tmp/result)" = done ] || fail "the job did not survive the upgrade"
+
+step remove
+end "$agent" INT
+end "$server" TERM
+quietly dpkg -r score
+[ ! -e /usr/bin/scored ] || fail "the program is still there"
+[ -e /var/lib/score/lock ] && [ -e /etc/score/key ] && [ -e /etc/score/score.toml ] || fail "the removal took the cluster away"
+
+step "install again"
+quietly dpkg -i /tmp/score_2.deb
+server
+quietly sh -c "scored history | grep -w $job"
+
+step "purge under a server"
+dpkg -P score >/tmp/out 2>&1 || fail "purge"
+grep -q "a server still uses /var/lib/score: it stays" /tmp/out || { cat /tmp/out; fail "nothing is said of the server"; }
+[ -e /var/lib/score/lock ] && [ -e /etc/score/key ] || fail "the state was taken away under a server"
+end "$server" TERM
+
+step purge
+quietly dpkg -i /tmp/score_2.deb
+quietly dpkg -P score
+[ ! -e /var/lib/score ] && [ ! -e /etc/score ] && [ ! -e /run/score ] || fail "the purge left something"
