@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
@@ -36,6 +38,8 @@ type brain struct {
 	accounts  map[uint32]*account      // of users with jobs, and of those of whom the state knows
 	look      func(func(*state.State)) // looks at what is committed
 	weighAt   int64                    // when users are charged next; 0: there is no job
+	sharedAt  int64                    // when users were last given their points
+	shareAt   int64                    // when somebody who came since gets some; 0: nobody did
 
 	rotation   gang.Rotation
 	planTime   int64 // no plan takes effect before
@@ -153,7 +157,7 @@ func (b *brain) restoreJob(record *state.Job) {
 		parents: record.Parent, parent: b.jobs[record.Parent], preput: record.Preput,
 		charged: record.Usage,
 		state:   queued, submitted: record.Submitted, started: record.Started, attempts: record.Attempts, allocated: record.Allocated,
-		row: -1, codeRank: noRank,
+		row: -1, codeRank: noRank, bytes: proto.Size(record.Spec),
 	}
 	j.memory = int64(min(record.MemoryPerNode, gang.MaxMemory))
 	j.request = j.requestOf()
@@ -251,6 +255,10 @@ func (b *brain) expire(t timer) {
 	case timerWeigh:
 		if t.at == b.weighAt {
 			b.weigh()
+		}
+	case timerShare:
+		if t.at == b.shareAt {
+			b.shareOut()
 		}
 	case timerAsk:
 		if a := b.asks[t.id]; a != nil {

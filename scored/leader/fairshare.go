@@ -16,6 +16,9 @@ const (
 	// weighEvery is how often what jobs have used is charged and priorities follow:
 	// often beside the hours in which shares show, seldom enough to cost nothing.
 	weighEvery = 10 * time.Second
+	// shareEvery bounds how often users who come with a first job are given points before the others are weighed:
+	// that may sort the whole queue.
+	shareEvery = 100 * time.Millisecond
 	// MinHalfLife and MaxHalfLife bound after what time half of what was used is
 	// forgotten: what is shorter than weighEvery a few times would be forgotten
 	// before it counts, what is longer than a year is a ban.
@@ -46,6 +49,15 @@ func (b *brain) weigh() {
 	b.shareOut()
 }
 
+// welcomeUser gives somebody who had no jobs points as soon as may be: without, a job would stand behind all those of
+// whoever has just submitted thousands.
+func (b *brain) welcomeUser() {
+	if b.shareAt == 0 {
+		b.shareAt = max(b.now, b.sharedAt+shareEvery.Nanoseconds())
+		b.timers.add(timer{at: b.shareAt, kind: timerShare})
+	}
+}
+
 // charge commits what jobs have used since they were last charged.
 func (b *brain) charge() {
 	var used []*statepb.JobUsage
@@ -68,6 +80,7 @@ func (b *brain) charge() {
 // shareOut tells the matrix of its owners: their limits, and how many points of
 // priority each has for what is left of the share.
 func (b *brain) shareOut() {
+	b.sharedAt, b.shareAt = b.now, 0
 	b.weights()
 	owners := make(map[gang.OwnerID]gang.Owner, len(b.accounts))
 	for uid, a := range b.accounts {
@@ -83,7 +96,7 @@ func (b *brain) shareOut() {
 
 // weights gives every user with jobs the points for what is left of the share:
 // 2^(-used/share) of the most there are, where both are parts of what all such
-// users have. Who has used what the share says has half of them, whoever has used
+// users have; what a user has now counts as used until the next weighing. Who has used what the share says has half of them, whoever has used
 // nothing all. Points come in a thousand steps, so that the queue is not sorted
 // anew for nothing.
 func (b *brain) weights() {
@@ -103,6 +116,7 @@ func (b *brain) weights() {
 	})
 	for _, uid := range b.sortedAccounts() {
 		if a := b.accounts[uid]; a.jobs > 0 {
+			recent[uid] += float64(b.gang.OwnerUse(gang.OwnerID(uid)).CPUs) * float64(weighEvery.Microseconds())
 			used += recent[uid]
 			shares += float64(a.share)
 		}

@@ -74,6 +74,7 @@ type job struct {
 	parents uint64
 	preput  []state.Pair
 	memory  int64 // promised on each node, bytes
+	bytes   int   // of spec, as it is kept
 	request gang.Request
 	charged *scorev1.Usage // what its user has been charged
 

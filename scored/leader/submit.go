@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"score/gang"
@@ -36,7 +37,7 @@ func (b *brain) submit(spec *scorev1.JobSpec, user *scorev1.Identity, caller Cal
 func (b *brain) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job {
 	return &job{
 		id: b.nextJob, spec: spec, listed: listedSpec(spec), user: user,
-		state: queued, submitted: b.now, row: -1, codeRank: noRank,
+		state: queued, submitted: b.now, row: -1, codeRank: noRank, bytes: proto.Size(spec),
 	}
 }
 

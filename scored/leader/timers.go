@@ -12,6 +12,7 @@ const (
 	timerAsk                    // ask.deadline
 	timerWeigh                  // brain.weighAt
 	timerIdle                   // job.idle.deadline
+	timerShare                  // brain.shareAt
 )
 
 // timer points at something that has a deadline. It is void when the deadline

@@ -16,6 +16,9 @@ const (
 	// that wait or run: three quarters of what the cluster keeps, so that one user's
 	// burst never shuts the others out.
 	maxJobsOfOne = state.MaxUnfinished / 4 * 3
+	// maxBytesOfOne bounds what the command lines and environments of a user's jobs that wait or run take together: ten
+	// times that of 10,000 jobs from a login shell. Every server keeps them, in memory and in its log.
+	maxBytesOfOne = 256 << 20
 )
 
 // account is the brain's picture of a user.
@@ -27,6 +30,7 @@ type account struct {
 	limits *scorev1.UserLimits
 	kept   bool // the state has a record
 	jobs   int  // that wait or run, without those that were spawned
+	bytes  int  // of their descriptions
 	points int  // of priority
 }
 
@@ -53,6 +57,10 @@ func (b *brain) owns(j *job, change int) {
 	}
 	a := b.account(j.user.GetUid(), j.user.GetUser())
 	a.jobs += change
+	a.bytes += change * j.bytes
+	if change > 0 && a.jobs == 1 {
+		b.welcomeUser()
+	}
 	b.accounts[a.uid] = a
 	if a.jobs == 0 && !a.kept {
 		delete(b.accounts, a.uid) // whoever has used something is in the state
@@ -69,6 +77,9 @@ func (b *brain) withinLimits(j *job, caller Caller) error {
 	switch {
 	case a.jobs >= most:
 		return limitError("%d of your jobs wait or run already, and you may have %d; wait until some have ended", a.jobs, most)
+	case a.bytes+j.bytes > maxBytesOfOne:
+		return fmt.Errorf("%w: arguments and environments of your %d jobs that wait or run take %d MiB, and may take %d; pass fewer variables with --export, or wait until some have ended",
+			ErrImpossible, a.jobs, a.bytes>>20, maxBytesOfOne>>20)
 	case limits.GetCpus() > 0 && cpus > uint64(limits.GetCpus()) && !spec.GetOversubscribe():
 		return limitError("the job asks for %d CPUs, %d more than your limit of %d", cpus, cpus-uint64(limits.GetCpus()), limits.GetCpus())
 	case limits.GetMemoryPerNodeBytes() > 0 && spec.GetMemoryPerNodeBytes() > limits.GetMemoryPerNodeBytes():

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -307,8 +308,8 @@ func TestPoints(t *testing.T) {
 	w.say("n1", prepared(id))
 	w.say("n1", launched(id, w.b.now))
 	w.pass(2 * weighEvery)
-	if points := w.b.accounts[7].points; points != DefaultFairSharePoints {
-		t.Errorf("%d points for one who has used nothing", points)
+	if points := w.b.accounts[7].points; points != DefaultFairSharePoints/2 {
+		t.Errorf("%d points for one who has all there is", points)
 	}
 	if err := w.b.applySettings(&scorev1.Settings{SliceNanos: 1e8, MaxRows: 1, FairSharePoints: proto.Uint32(0)}); err != nil {
 		t.Fatal(err)
@@ -364,4 +365,68 @@ func TestPriorityHasABound(t *testing.T) {
 			}
 		}
 	})
+}
+
+// submitAs submits a job of a user, which must be taken.
+func (w *world) submitAs(uid uint32, spec *scorev1.JobSpec) (id uint64) {
+	w.t.Helper()
+	w.b.submit(spec, &scorev1.Identity{Uid: uid, User: fmt.Sprint("u", uid)}, Caller{UID: uid}, func(i uint64, err error) {
+		if id = i; err != nil {
+			w.t.Fatalf("%v", err)
+		}
+	})
+	w.settle()
+	return id
+}
+
+// TestBurstLeavesRoom: somebody who comes after another has submitted hundreds of jobs is the next.
+func TestBurstLeavesRoom(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 1))
+	if err := w.b.applySettings(&scorev1.Settings{SliceNanos: 1e8, MaxRows: 1}); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	first := w.submitAs(1, jobSpec(1))
+	for range 300 {
+		w.submitAs(1, jobSpec(1))
+	}
+	w.pass(time.Second)
+	other := w.submitAs(2, jobSpec(1))
+	w.say("n1", prepared(first))
+	w.say("n1", launched(first, w.b.now))
+	w.say("n1", nodeDone(first))
+	if state := w.b.jobs[other].state; state != starting {
+		t.Errorf("the other's job is %v", state)
+	}
+	w.stop(other)
+	again := w.submitAs(2, jobSpec(1)) // at once after the first: points do not come more often than shareEvery
+	w.pass(shareEvery)
+	if points := w.b.accounts[2].points; points <= w.b.accounts[1].points {
+		t.Errorf("job %d: %d points, and the one with the burst has %d", again, points, w.b.accounts[1].points)
+	}
+}
+
+// TestDescriptionsHaveABound: what one user's jobs are called with cannot fill the servers' memory.
+func TestDescriptionsHaveABound(t *testing.T) {
+	w := newWorld(t)
+	w.quiet = true
+	w.connect(hello("n1", 1))
+	large := jobSpec(1)
+	large.Env = []string{"A=" + strings.Repeat("x", 1<<20)}
+	for range maxBytesOfOne>>20 - 1 {
+		w.submitAs(7, large)
+	}
+	if _, err := w.submit(large); !errors.Is(err, ErrImpossible) || !strings.Contains(err.Error(), "take 255 MiB, and may take 256; pass fewer variables") {
+		t.Errorf("one more: %v", err)
+	}
+	w.submitAs(8, large) // another has not
+	w.stop(9)
+	if _, err := w.submit(large); err != nil {
+		t.Errorf("after the end of one: %v", err)
+	}
+	w.restart()
+	if _, err := w.submit(large); !errors.Is(err, ErrImpossible) {
+		t.Errorf("after a restart: %v", err)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,29 +53,48 @@ func identityOf(ctx context.Context) (*scorev1.Identity, error) {
 // process at that time; where the kernel does not tell them, they are the
 // user's by the database of users.
 func peerIdentity(c net.Conn) (*scorev1.Identity, error) {
-	conn, ok := c.(*net.UnixConn)
-	if !ok {
+	conn, ok := c.(syscall.Conn)
+	if !ok || c.LocalAddr().Network() != "unix" {
 		return nil, errNoIdentity
 	}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoIdentity, err)
-	}
-	var credentials *unix.Ucred
 	var groups []uint32
-	var credErr, groupErr error
-	err = raw.Control(func(fd uintptr) {
-		credentials, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		groups, groupErr = peerGroups(int(fd))
-	})
-	if err := errors.Join(err, credErr); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoIdentity, err)
+	var groupErr error
+	credentials, err := peerCredentials(conn, func(fd int) { groups, groupErr = peerGroups(fd) })
+	if err != nil {
+		return nil, err
 	}
 	identity := &scorev1.Identity{Uid: credentials.Uid, Gid: credentials.Gid, User: userName(credentials.Uid), Groups: groups}
 	if groupErr != nil {
 		identity.Groups = databaseGroups(credentials.Uid)
 	}
 	return identity, nil
+}
+
+// PeerUID is the user at the other end of a connection, as the kernel told when it was made.
+func PeerUID(c syscall.Conn) (uint32, error) {
+	credentials, err := peerCredentials(c, func(int) {})
+	if err != nil {
+		return 0, err
+	}
+	return credentials.Uid, nil
+}
+
+// peerCredentials asks the kernel who connected, and has more asked of the same descriptor.
+func peerCredentials(c syscall.Conn, more func(fd int)) (*unix.Ucred, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoIdentity, err)
+	}
+	var credentials *unix.Ucred
+	var credErr error
+	err = raw.Control(func(fd uintptr) {
+		credentials, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		more(int(fd))
+	})
+	if err := errors.Join(err, credErr); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoIdentity, err)
+	}
+	return credentials, nil
 }
 
 // databaseGroups are the groups of a user by the database; none if it does not

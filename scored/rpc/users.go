@@ -70,7 +70,7 @@ func NewUsers(options UserOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewJobServiceHandler(u, handlerOptions...))
 	mux.Handle(scorev1connect.NewClusterServiceHandler(u, handlerOptions...))
-	return mux
+	return newLimits(mux, handlerOptions...)
 }
 
 // withoutCompression: everything stays on this machine, where copying is

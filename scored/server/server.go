@@ -133,6 +133,7 @@ func (s *Server) listen(agents net.Listener) error {
 		if err := open(usersEndpoint, listener, err); err != nil {
 			return err
 		}
+		s.endpoints[usersEndpoint].listener = newCrowd(listener, maxConnectionsOfUser, s.logger)
 	}
 	if s.options.MetricsAddress == "" {
 		return nil

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"score/scored/rpc"
+)
+
+const (
+	// maxConnectionsOfUser bounds a user's connections to the users' socket: some hundred attached scruns, each of which has
+	// two. Without, one user could take all descriptors of the server, and nobody else could come in.
+	maxConnectionsOfUser = 2048
+	// crowdLines bounds the lines of the log about it in a second.
+	crowdLines = 1
+)
+
+// crowd is a listener that closes the connections of users who have too many.
+type crowd struct {
+	net.Listener
+	most   int
+	logger *zap.Logger
+
+	mu   sync.Mutex
+	open map[uint32]int
+}
+
+func newCrowd(listener net.Listener, most int, logger *zap.Logger) *crowd {
+	sampled := logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(core, time.Second, crowdLines, 0)
+	}))
+	return &crowd{Listener: listener, most: most, logger: sampled, open: make(map[uint32]int)}
+}
+
+// Accept implements net.Listener.
+func (c *crowd) Accept() (net.Conn, error) {
+	for {
+		conn, err := c.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		unix, ok := conn.(*net.UnixConn)
+		if !ok {
+			return conn, nil
+		}
+		uid, err := rpc.PeerUID(unix)
+		if err == nil && c.enter(uid) {
+			return &member{UnixConn: unix, leave: sync.OnceFunc(func() { c.leave(uid) })}, nil
+		}
+		c.logger.Warn("a user has too many connections; one more was closed", zap.Uint32("uid", uid), zap.Int("most", c.most), zap.Error(err))
+		_ = unix.Close() // nothing was said on it
+	}
+}
+
+func (c *crowd) enter(uid uint32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open[uid] >= c.most {
+		return false
+	}
+	c.open[uid]++
+	return true
+}
+
+func (c *crowd) leave(uid uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open[uid]--; c.open[uid] == 0 {
+		delete(c.open, uid)
+	}
+}
+
+// member is a connection that is counted.
+type member struct {
+	*net.UnixConn
+	leave func()
+}
+
+// Close implements net.Conn.
+func (m *member) Close() error {
+	m.leave()
+	return m.UnixConn.Close()
+}
