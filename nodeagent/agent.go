@@ -17,6 +17,7 @@ import (
 	"score/nodeagent/dataplane"
 	"score/nodeagent/metrics"
 	"score/nodeagent/realtime"
+	"score/nodeagent/staging"
 	"score/nodeagent/stewards"
 	"score/nodeagent/switcher"
 	"score/nodeagent/uplink"
@@ -41,6 +42,8 @@ type Agent struct {
 	clock    *timekeeper
 	link     *uplink.Link
 	peers    *peers
+	cache    *staging.Cache
+	early    early
 	metrics  *metrics.Metrics
 	cuts     *cuts
 	dumping  sync.Mutex // held while a dump is taken
@@ -126,6 +129,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if a.cache, err = staging.Open(a.options.StageDir, a.options.StageLimit); err != nil {
+		_ = a.pool.Close(ctx) // as below
+		return err
+	}
+	defer a.cache.Close()
 	err = a.openDirs(orphans)
 	if err != nil {
 		_ = a.pool.Close(ctx) // as below

@@ -42,6 +42,9 @@ func (j *job) kill(reason string) {
 		j.agent.link.Send(j.done)
 	}
 	over := j.done != nil
+	if j.unstage != nil {
+		j.unstage()
+	}
 	j.mu.Unlock()
 	if over {
 		return
@@ -174,6 +177,7 @@ func setUsage(to *scorev1.Usage, from switcher.Usage) {
 // forget lets a job go: its end is committed, or the leader never had it. One
 // that still runs is ended.
 func (a *Agent) forget(id uint64) {
+	a.unstage(id)
 	j := a.jobs.forget(id)
 	if j == nil {
 		return

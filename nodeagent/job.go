@@ -50,6 +50,7 @@ type job struct {
 	files     string                  // the name of its ranks' directories elsewhere, as dir
 	killed    bool
 	forgotten bool
+	unstage   context.CancelFunc // ends the fetching of its files; nil: that is over
 	readers   int                // connections that relay its output
 	start     *scorev1.NodeStart // what is known of its start here, by the cluster's clock
 }

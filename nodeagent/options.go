@@ -28,6 +28,8 @@ const (
 	// MaxChannels bounds the channels of one row: each costs the agent half a megabyte
 	// and two descriptors in every row.
 	MaxChannels = 1024
+	// DefaultStageLimit is room for the programs of some users with their libraries.
+	DefaultStageLimit = 4 << 30
 	// MaxNodeCPUs is the kernel's own bound (CONFIG_NR_CPUS).
 	MaxNodeCPUs = 8192
 	// maxSocketDir leaves room for a steward's socket name below the 108
@@ -86,6 +88,12 @@ type Options struct {
 	// once, for an agent that is not a daemon.
 	Grace time.Duration
 
+	// StageDir keeps the files that are sent along with jobs; it is this agent's alone, and what is in it outlives the agent. Default: beside
+	// RunDir.
+	StageDir string
+	// StageLimit is how much they may take, in bytes. Default: DefaultStageLimit.
+	StageLimit int64
+
 	// NoCgroups stops jobs by signals to their process groups even where
 	// control groups could be used (configuration key cgroups = "off").
 	NoCgroups bool
@@ -117,6 +125,12 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Channels == 0 {
 		o.Channels = DefaultChannels
 	}
+	if o.StageDir == "" {
+		o.StageDir = o.RunDir + ".stage"
+	}
+	if o.StageLimit == 0 {
+		o.StageLimit = DefaultStageLimit
+	}
 	var err error
 	if len(o.CPUs) == 0 {
 		if o.CPUs, err = allowedCPUs(); err != nil {
@@ -142,6 +156,10 @@ func (o Options) check() error {
 		return fmt.Errorf("the cluster name %q may have up to 63 letters, digits, - and _", o.Cluster)
 	case !filepath.IsAbs(o.RunDir):
 		return fmt.Errorf("the run directory %q must be an absolute path", o.RunDir)
+	case !filepath.IsAbs(o.StageDir):
+		return fmt.Errorf("the directory for files of jobs %q must be an absolute path", o.StageDir)
+	case o.StageLimit < 0:
+		return fmt.Errorf("files of jobs may take %d bytes, less than none", o.StageLimit)
 	case len(o.RunDir) > maxSocketDir:
 		return fmt.Errorf("the run directory %q is longer than %d bytes: sockets in it would have names too long for the kernel; choose a shorter one", o.RunDir, maxSocketDir)
 	case len(o.Servers) == 0:

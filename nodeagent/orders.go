@@ -28,6 +28,9 @@ func (a leaderOrders) Welcome(welcome *scorev1.Welcome) {
 		a.log.Info("the leader does not know a job; it is ended", zap.Uint64("job", j.id))
 		a.forget(j.id)
 	}
+	// Files of jobs that wait are told of again.
+	a.early.endAll()
+	a.cache.ReleaseBut(func(job uint64) bool { return a.jobs.get(job) != nil })
 	a.cuts.tellAgain()
 	a.connected.Store(true)
 	a.log.Info("connected to the leader", zap.Uint64("term", welcome.GetTerm()))
@@ -45,6 +48,8 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 	case *scorev1.ServerMessage_Prepare:
 		_ = failpoint.Hit(failpoint.PrepareArrived) // cannot fail
 		a.prepare(m.Prepare)
+	case *scorev1.ServerMessage_Stage:
+		a.stageEarly(m.Stage)
 	case *scorev1.ServerMessage_Plan:
 		_ = failpoint.Hit(failpoint.PlanArrived) // cannot fail
 		a.cuts.planned(m.Plan)

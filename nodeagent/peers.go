@@ -74,13 +74,19 @@ func (p *peers) at(address string) scorev1connect.PeerServiceClient {
 	return client
 }
 
+// mayCall refuses what would go over a network without encryption.
+func (p *peers) mayCall(address string) error {
+	if p.scheme != "http" {
+		return nil
+	}
+	return CheckLoopback("address", address)
+}
+
 // collect delivers one step of a collective. Delivering it twice is harmless,
 // so it is tried again when nobody answered.
 func (p *peers) collect(ctx context.Context, address string, request *scorev1.CollectRequest) (err error) {
-	if p.scheme == "http" {
-		if err = CheckLoopback("address", address); err != nil {
-			return err
-		}
+	if err = p.mayCall(address); err != nil {
+		return err
 	}
 	for limit := time.Now().Add(collectPatience); ; sleep(ctx, collectPause) {
 		err = p.collectOnce(ctx, address, request)
@@ -105,7 +111,7 @@ func (p *peers) collectOnce(ctx context.Context, address string, request *scorev
 // relay delivers a message between stewards, once: a second time would be taken for
 // a second message.
 func (p *peers) relay(ctx context.Context, address string, request *scorev1.RelayRequest) error {
-	if err := CheckLoopback("address", address); err != nil {
+	if err := p.mayCall(address); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)

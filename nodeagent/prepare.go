@@ -94,6 +94,14 @@ func (j *job) getReady() {
 	limit := j.order.GetMemoryLimitBytes()
 	fresh := 0 < limit && limit < stewards.FreshBelow
 	user := j.order.GetUser().GetUid()
+	if err := j.stageUntilKilled(); err != nil {
+		if j.isKilled() {
+			j.finish(&scorev1.Usage{})
+			return
+		}
+		j.cannotPrepare(err)
+		return
+	}
 	steward, err := j.agent.pool.Claim(j.ctx, user, fresh, client.Events{Message: j.hear, Closed: j.stewardGone})
 	if err != nil {
 		j.cannotPrepare(err)
@@ -112,6 +120,11 @@ func (j *job) getReady() {
 		j.cannotPrepare(err)
 		return
 	}
+	programs, err := j.linkStaged(j.dir)
+	if err != nil {
+		j.cannotPrepare(err)
+		return
+	}
 	group, memory := steward.Groups()
 	err = steward.Prepare(&stewardpb.PrepareJob{
 		PmSocket:     j.openChannels(steward),
@@ -122,6 +135,7 @@ func (j *job) getReady() {
 		Node:         j.agent.options.Name,
 		Files:        j.nameFiles(),
 		SharesCpus:   j.agent.options.SharesCPUs,
+		Programs:     programs,
 	})
 	if err != nil {
 		j.cannotPrepare(err)

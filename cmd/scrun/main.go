@@ -71,6 +71,9 @@ func perform(o *options.Options) int {
 	if err != nil {
 		return speak.fail(err.Error())
 	}
+	if err := stage(ctx, o, speak, cluster, spec); err != nil {
+		return speak.giveUp(err, "left before the job was submitted")
+	}
 	tellFamily(speak, spec, os.Getenv("PATH"), os.Getenv("LD_LIBRARY_PATH"))
 	if o.Detach {
 		return detach(ctx, speak, cluster, spec)

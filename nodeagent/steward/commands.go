@@ -2,6 +2,7 @@ package steward
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"score/nodeagent/launch"
@@ -82,12 +83,22 @@ func (j *job) resolve() error {
 			path = launch.DefaultPath
 		}
 		var err error
-		if c.path, err = launch.Resolve(c.argv[0], c.dir, path, j.user); err != nil {
+		if c.path, err = launch.Resolve(j.sentAlong(c.argv[0]), c.dir, path, j.user); err != nil {
 			return err
 		}
 	}
 	j.program = j.commands[j.app(j.ranks[0].rank)].path
 	return nil
+}
+
+// sentAlong is where a program is that was sent along; any other is what it was called.
+func (j *job) sentAlong(program string) string {
+	for _, f := range j.spec.GetStaged() {
+		if f.GetKind() == scorev1.StagedKind_STAGED_KIND_PROGRAM && f.GetName() == filepath.Base(program) && j.order.GetPrograms() != "" {
+			return filepath.Join(j.order.GetPrograms(), f.GetName())
+		}
+	}
+	return program
 }
 
 // rankApps are the numbers of the commands of all ranks; nil: one for all.

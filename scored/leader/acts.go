@@ -34,7 +34,7 @@ func (b *brain) start(j *job) {
 	b.propose(&statepb.Command{Command: &statepb.Command_Allocate{Allocate: &statepb.Allocate{
 		JobId: j.id, Row: int32(j.row), Places: places, Gang: uint64(j.founder),
 	}}})
-	b.setDeadline(j, prepareTimeout)
+	b.setDeadline(j, prepareTimeout+stageTime(j.spec))
 	order := b.order(j)
 	for i := range j.parts {
 		b.prepare(j, i, order)
@@ -65,6 +65,7 @@ func (b *brain) order(j *job) *scorev1.Prepare {
 		MemoryLimitBytes: uint64(b.memoryLimit(j)),
 		ParentJob:        j.parents, Preput: preput,
 		UniverseSize: b.universe(j),
+		StageSeed:    b.nodes[j.spec.GetStageSeed()].addressOf(),
 	}
 }
 
@@ -80,7 +81,7 @@ func (b *brain) prepare(j *job, index int, common *scorev1.Prepare) {
 		Map: common.GetMap(), NodeIndex: uint32(index),
 		MemoryLimitBytes: common.GetMemoryLimitBytes(),
 		ParentJob:        common.GetParentJob(), Preput: common.GetPreput(),
-		UniverseSize: common.GetUniverseSize(),
+		UniverseSize: common.GetUniverseSize(), StageSeed: common.GetStageSeed(),
 	}}})
 }
 

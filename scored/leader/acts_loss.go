@@ -48,7 +48,7 @@ func (b *brain) prepareLate(j *job) {
 		}
 	}
 	b.step(j, evStop{verdict(cluster, exitCluster, "%s did not get the job ready within %v; look at the agent's log there",
-		strings.Join(late, ", "), prepareTimeout)})
+		strings.Join(late, ", "), prepareTimeout+stageTime(j.spec))})
 }
 
 // withdraw takes a gang back of which nothing has run, because a node was lost.
@@ -77,5 +77,6 @@ func (b *brain) requeue(j *job) {
 		b.conclude(j, verdict(nodeLost, exitCluster, "%s, and without it job %d cannot run: %s", reason, j.id, plain(err)))
 		return
 	}
+	b.stageLater(j)
 	b.tellState(j, fmt.Sprintf("%s; job %d waits for other places", reason, j.id))
 }

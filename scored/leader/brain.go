@@ -32,6 +32,7 @@ type brain struct {
 	members   members
 	lookups   []nameWait // that wait, oldest first
 	placeAsks []placeAsk // likewise
+	toStage   []*job     // whose files are to be told of
 	asks      map[uint64]*ask
 	nextAsk   uint64
 	timers    timers
@@ -191,7 +192,7 @@ func (b *brain) restorePlaces(j *job, record *state.Job) {
 	}
 	if j.state == starting {
 		b.gang.SetIdle(gang.JobID(j.id), true)
-		b.setDeadline(j, prepareTimeout)
+		b.setDeadline(j, prepareTimeout+stageTime(j.spec))
 	}
 }
 
@@ -224,6 +225,7 @@ func (b *brain) advance() {
 		b.placeDirty = false
 		b.place()
 	}
+	b.stage()
 	if b.planDirty {
 		b.planDirty = false
 		b.replan()

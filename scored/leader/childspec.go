@@ -34,6 +34,7 @@ func childSpec(parent *job, apps []*scorev1.SpawnApp) (*scorev1.JobSpec, error) 
 	spec.Argv = argv(app)
 	spec.Env = parent.spec.GetEnv()
 	spec.Limits = parent.spec.GetLimits()
+	spec.Staged = stagedForChild(spec.GetStaged(), apps)
 	spec.Tasks, spec.Nodes, spec.NodeList = uint32(tasks), 0, nodesOf(apps)
 	spec.Commands = commandsOf(apps)
 	if len(spec.Commands) == 0 {

@@ -110,6 +110,7 @@ type job struct {
 	ownerDeadline int64     // when it ends for want of an owner, 0: none
 	watchers      []*Attachment
 	notes         []string
+	staged        []string            // nodes that were told to fetch its files and keep them, the seed first
 	children      []*job              // spawned by it, not forgotten
 	childVerdict  *scorev1.Verdict    // of the first of them that ended badly after it had ended; nil: none
 	names         int                 // that it has published

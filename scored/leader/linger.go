@@ -85,6 +85,7 @@ func (b *brain) forget(j *job) {
 			b.send(n.link, forgetMessage(j.id))
 		}
 	}
+	b.forgetStaged(j)
 }
 
 // read notes that all output of a job has been fetched.

@@ -58,6 +58,14 @@ type node struct {
 	clock *scorev1.Ping // what it last told about its clock, or nil
 }
 
+// addressOf is where the node's agent listens; of no node it is "".
+func (n *node) addressOf() string {
+	if n == nil {
+		return ""
+	}
+	return n.address
+}
+
 func (n *node) column() gang.Node {
 	return gang.Node{ID: gang.NodeID(n.name), CPUs: int(n.cpus), Memory: int64(min(n.memory, gang.MaxMemory)), Channels: int(n.channels)}
 }
@@ -195,6 +203,7 @@ func (b *brain) welcome(n *node, held []uint64) {
 			b.send(n.link, forgetMessage(id))
 		}
 	}
+	b.stageAgain(n)
 	share := b.share(n)
 	n.planned = share != nil
 	b.sendPlan(n, share)

@@ -20,7 +20,10 @@ import (
 // reason why the cluster can never run it.
 func (b *brain) submit(spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
 	j := b.newJob(spec, user)
-	err := b.withinLimits(j, caller)
+	err := b.checkStage(spec)
+	if err == nil {
+		err = b.withinLimits(j, caller)
+	}
 	if err == nil {
 		err = b.queue(j)
 	}
@@ -65,6 +68,7 @@ func (b *brain) queue(j *job) error {
 		}
 	})
 	b.placeDirty = true
+	b.stageLater(j)
 	b.stats.Submitted++
 	b.log("job submitted", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()), zap.Uint32("tasks", j.spec.GetTasks()))
 	return nil

@@ -47,6 +47,8 @@ var rules = map[string]rule{
 	scorev1connect.JobServiceSignalJobProcedure:              owner,
 	scorev1connect.JobServiceWaitJobProcedure:                public,
 	scorev1connect.JobServiceListChannelsProcedure:           own,
+	scorev1connect.JobServiceStageProcedure:                  anybody,
+	scorev1connect.JobServiceListStagedProcedure:             own,
 	scorev1connect.JobServiceGetHistoryProcedure:             own,
 	scorev1connect.ClusterServiceListNodesProcedure:          anybody,
 	scorev1connect.ClusterServiceDrainNodeProcedure:          operator,

@@ -46,7 +46,7 @@ func checkSpec(s *scorev1.JobSpec) error {
 	if s == nil {
 		return invalid("the submission holds no job")
 	}
-	for _, check := range []func(*scorev1.JobSpec) error{checkNumbers, checkProgram, checkNames, checkPatterns, checkEnums} {
+	for _, check := range []func(*scorev1.JobSpec) error{checkNumbers, checkProgram, checkNames, checkPatterns, checkEnums, checkStaged} {
 		if err := check(s); err != nil {
 			return err
 		}

@@ -21,6 +21,6 @@ func (s *State) shareEnvironment(job *Job) {
 // up most of its size.
 func withoutEnvironment(spec *scorev1.JobSpec) *scorev1.JobSpec {
 	slim := proto.Clone(spec).(*scorev1.JobSpec)
-	slim.Env, slim.Limits = nil, nil
+	slim.Env, slim.Limits, slim.Staged = nil, nil, nil
 	return slim
 }

@@ -81,10 +81,11 @@ func (s *Server) DefaultMemory() (uint64, error) {
 
 func (a *Agent) check(anywhere bool) *problem {
 	return first(
-		[]string{"agent.name", "agent.listen", "agent.servers", "agent.run_dir", "agent.cpus", "agent.memory", "agent.channels", "agent.cgroups", "agent.warm_stewards", "agent.grace", "agent.metrics_listen"},
+		[]string{"agent.name", "agent.listen", "agent.servers", "agent.run_dir", "agent.cpus", "agent.memory", "agent.channels", "agent.cgroups", "agent.warm_stewards", "agent.grace", "agent.metrics_listen", "agent.stage_dir", "agent.stage_limit"},
 		checkOptionalName(a.Name), checkAddress(a.Listen, anywhere), checkServers(a.Servers, anywhere), checkPath(a.RunDir), checkCPUs(a.CPUs),
 		checkOptionalBytes(a.Memory), checkRange(a.Channels, 1, nodeagent.MaxChannels), checkChoice(a.Cgroups, CgroupsAuto, CgroupsOff), checkRange(a.WarmStewards, 1, maxWarm),
 		checkDuration(a.Grace, 0, maxGrace), checkOptionalLoopback(a.MetricsListen),
+		checkOptionalPath(a.StageDir), checkSize(a.StageLimit),
 	)
 }
 
@@ -111,6 +112,11 @@ func checkPath(path string) error {
 		return fmt.Errorf("%q must be an absolute path", path)
 	}
 	return nil
+}
+
+func checkSize(text string) error {
+	_, err := options.ParseBytes(text)
+	return err
 }
 
 func checkOptionalPath(path string) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -154,6 +155,14 @@ func agentOptions(c config.Config, logger *zap.Logger) (nodeagent.Options, error
 			return nodeagent.Options{}, err
 		}
 	}
+	limit, err := options.ParseBytes(a.StageLimit)
+	if err != nil {
+		return nodeagent.Options{}, err
+	}
+	stage := ""
+	if a.StageDir != "" {
+		stage = filepath.Join(a.StageDir, name)
+	}
 	// The agent makes its own directory in it.
 	if err := os.MkdirAll(a.RunDir, 0o755); err != nil {
 		return nodeagent.Options{}, fmt.Errorf("cannot make run_dir: %w", err)
@@ -173,6 +182,8 @@ func agentOptions(c config.Config, logger *zap.Logger) (nodeagent.Options, error
 		Channels:       a.Channels,
 		SharesCPUs:     a.SharesCPUs,
 		StewardExe:     client.Self,
+		StageDir:       stage,
+		StageLimit:     int64(min(limit, math.MaxInt64)),
 		WarmStewards:   a.WarmStewards,
 		Grace:          grace,
 		NoCgroups:      a.Cgroups == config.CgroupsOff,

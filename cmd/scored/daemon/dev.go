@@ -139,6 +139,7 @@ func (c *devCluster) configure() error {
 	c.config.Server.AgentsListen = "127.0.0.1:0"
 	c.config.Agent.Listen = "127.0.0.1:0"
 	c.config.Agent.RunDir = agentsDir(c.dir.Path())
+	c.config.Agent.StageDir = filepath.Join(c.dir.Path(), "stage")
 	c.config.Agent.Channels = c.channels
 	c.config.Agent.Grace = devGrace
 	c.config.Log.Level = c.logLevel

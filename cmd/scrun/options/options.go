@@ -46,6 +46,10 @@ type Options struct {
 	Stdout     Stream
 	Stderr     Stream
 	Detach     bool
+	// Stage and StageFiles say which files go along with the job.
+	Stage      Stage
+	StageFiles []string
+	stageFile  string // the last of them, as it was typed
 	// TraceStart prints the phases of the job's start when it has ended.
 	TraceStart bool
 

@@ -434,6 +434,7 @@ type PrepareJob struct {
 	PmSocket      string                 `protobuf:"bytes,6,opt,name=pm_socket,json=pmSocket,proto3" json:"pm_socket,omitempty"`         // where the ranks get their channels; empty: nowhere
 	Files         string                 `protobuf:"bytes,7,opt,name=files,proto3" json:"files,omitempty"`                               // name of the ranks' directories, see package mpidirs
 	SharesCpus    bool                   `protobuf:"varint,20,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"` // another node of this machine has the same CPUs
+	Programs      string                 `protobuf:"bytes,50,opt,name=programs,proto3" json:"programs,omitempty"`                        // directory of the programs that were sent along; empty: none was
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -522,6 +523,13 @@ func (x *PrepareJob) GetSharesCpus() bool {
 		return x.SharesCpus
 	}
 	return false
+}
+
+func (x *PrepareJob) GetPrograms() string {
+	if x != nil {
+		return x.Programs
+	}
+	return ""
 }
 
 type FromSteward struct {
@@ -1333,7 +1341,7 @@ const file_steward_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x15\n" +
 	"\x06job_id\x18\x03 \x01(\x04R\x05jobId\x12\x1a\n" +
 	"\bsequence\x18\x04 \x01(\x04R\bsequence\x12\x16\n" +
-	"\x06spares\x18\x05 \x01(\bR\x06spares\"\xef\x01\n" +
+	"\x06spares\x18\x05 \x01(\bR\x06spares\"\x8b\x02\n" +
 	"\n" +
 	"PrepareJob\x12#\n" +
 	"\x03job\x18\x01 \x01(\v2\x11.score.v1.PrepareR\x03job\x12\x17\n" +
@@ -1344,7 +1352,8 @@ const file_steward_proto_rawDesc = "" +
 	"\tpm_socket\x18\x06 \x01(\tR\bpmSocket\x12\x14\n" +
 	"\x05files\x18\a \x01(\tR\x05files\x12\x1f\n" +
 	"\vshares_cpus\x18\x14 \x01(\bR\n" +
-	"sharesCpus\"\x9d\x06\n" +
+	"sharesCpus\x12\x1a\n" +
+	"\bprograms\x182 \x01(\tR\bprograms\"\x9d\x06\n" +
 	"\vFromSteward\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.score.steward.StatusH\x00R\x06status\x120\n" +
 	"\bprepared\x18\x02 \x01(\v2\x12.score.v1.PreparedH\x00R\bprepared\x120\n" +

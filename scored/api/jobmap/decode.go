@@ -75,7 +75,7 @@ func Compact(order *scorev1.Prepare) *scorev1.Prepare {
 	short := &scorev1.Prepare{
 		JobId: order.GetJobId(), Spec: order.GetSpec(), User: order.GetUser(), NodeIndex: order.GetNodeIndex(),
 		MemoryLimitBytes: order.GetMemoryLimitBytes(), ParentJob: order.GetParentJob(), Preput: order.GetPreput(),
-		UniverseSize: order.GetUniverseSize(), Map: order.GetMap(),
+		UniverseSize: order.GetUniverseSize(), Map: order.GetMap(), StageSeed: order.GetStageSeed(),
 	}
 	return short
 }

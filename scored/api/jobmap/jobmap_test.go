@@ -126,7 +126,7 @@ func TestOrder(t *testing.T) {
 }
 
 // compactFields are those of an order when Compact was last looked at, places included.
-const compactFields = 10
+const compactFields = 11
 
 func FuzzDecode(f *testing.F) {
 	f.Add(Append(nil, block(3, 2)))

@@ -525,6 +525,110 @@ func (*StdioDown_Output) isStdioDown_Message() {}
 
 func (*StdioDown_Drained) isStdioDown_Message() {}
 
+type FetchStagedRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          *Identity              `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	File          *StagedFile            `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`
+	From          uint64                 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"` // the first byte that is wanted
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchStagedRequest) Reset() {
+	*x = FetchStagedRequest{}
+	mi := &file_score_v1_agent_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchStagedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchStagedRequest) ProtoMessage() {}
+
+func (x *FetchStagedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchStagedRequest.ProtoReflect.Descriptor instead.
+func (*FetchStagedRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *FetchStagedRequest) GetUser() *Identity {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+func (x *FetchStagedRequest) GetFile() *StagedFile {
+	if x != nil {
+		return x.File
+	}
+	return nil
+}
+
+func (x *FetchStagedRequest) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+type StagedData struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StagedData) Reset() {
+	*x = StagedData{}
+	mi := &file_score_v1_agent_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StagedData) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StagedData) ProtoMessage() {}
+
+func (x *StagedData) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StagedData.ProtoReflect.Descriptor instead.
+func (*StagedData) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *StagedData) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 type CollectRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -541,7 +645,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[7]
+	mi := &file_score_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -553,7 +657,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[7]
+	mi := &file_score_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -566,7 +670,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CollectRequest) GetJobId() uint64 {
@@ -633,7 +737,7 @@ type CollectResponse struct {
 
 func (x *CollectResponse) Reset() {
 	*x = CollectResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -645,7 +749,7 @@ func (x *CollectResponse) String() string {
 func (*CollectResponse) ProtoMessage() {}
 
 func (x *CollectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -658,7 +762,7 @@ func (x *CollectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectResponse.ProtoReflect.Descriptor instead.
 func (*CollectResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 type RelayRequest struct {
@@ -673,7 +777,7 @@ type RelayRequest struct {
 
 func (x *RelayRequest) Reset() {
 	*x = RelayRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +789,7 @@ func (x *RelayRequest) String() string {
 func (*RelayRequest) ProtoMessage() {}
 
 func (x *RelayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +802,7 @@ func (x *RelayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayRequest.ProtoReflect.Descriptor instead.
 func (*RelayRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RelayRequest) GetJobId() uint64 {
@@ -737,7 +841,7 @@ type RelayResponse struct {
 
 func (x *RelayResponse) Reset() {
 	*x = RelayResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +853,7 @@ func (x *RelayResponse) String() string {
 func (*RelayResponse) ProtoMessage() {}
 
 func (x *RelayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +866,7 @@ func (x *RelayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayResponse.ProtoReflect.Descriptor instead.
 func (*RelayResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 type AgentMessage struct {
@@ -793,7 +897,7 @@ type AgentMessage struct {
 
 func (x *AgentMessage) Reset() {
 	*x = AgentMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +909,7 @@ func (x *AgentMessage) String() string {
 func (*AgentMessage) ProtoMessage() {}
 
 func (x *AgentMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +922,7 @@ func (x *AgentMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentMessage.ProtoReflect.Descriptor instead.
 func (*AgentMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AgentMessage) GetMessage() isAgentMessage_Message {
@@ -1106,7 +1210,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1118,7 +1222,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1131,7 +1235,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Hello) GetCluster() string {
@@ -1225,7 +1329,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1341,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1354,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Ping) GetSequence() uint64 {
@@ -1308,7 +1412,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1424,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1437,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Prepared) GetJobId() uint64 {
@@ -1383,7 +1487,7 @@ type Launched struct {
 
 func (x *Launched) Reset() {
 	*x = Launched{}
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1499,7 @@ func (x *Launched) String() string {
 func (*Launched) ProtoMessage() {}
 
 func (x *Launched) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +1512,7 @@ func (x *Launched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launched.ProtoReflect.Descriptor instead.
 func (*Launched) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Launched) GetJobId() uint64 {
@@ -1458,7 +1562,7 @@ type RankExited struct {
 
 func (x *RankExited) Reset() {
 	*x = RankExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1574,7 @@ func (x *RankExited) String() string {
 func (*RankExited) ProtoMessage() {}
 
 func (x *RankExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1587,7 @@ func (x *RankExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankExited.ProtoReflect.Descriptor instead.
 func (*RankExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RankExited) GetJobId() uint64 {
@@ -1572,7 +1676,7 @@ type RanksExited struct {
 
 func (x *RanksExited) Reset() {
 	*x = RanksExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +1688,7 @@ func (x *RanksExited) String() string {
 func (*RanksExited) ProtoMessage() {}
 
 func (x *RanksExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +1701,7 @@ func (x *RanksExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RanksExited.ProtoReflect.Descriptor instead.
 func (*RanksExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RanksExited) GetExits() []*RankExited {
@@ -1618,7 +1722,7 @@ type NodeDone struct {
 
 func (x *NodeDone) Reset() {
 	*x = NodeDone{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1734,7 @@ func (x *NodeDone) String() string {
 func (*NodeDone) ProtoMessage() {}
 
 func (x *NodeDone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1747,7 @@ func (x *NodeDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDone.ProtoReflect.Descriptor instead.
 func (*NodeDone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NodeDone) GetJobId() uint64 {
@@ -1679,7 +1783,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1795,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1808,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Abort) GetJobId() uint64 {
@@ -1744,7 +1848,7 @@ type TimeUp struct {
 
 func (x *TimeUp) Reset() {
 	*x = TimeUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1860,7 @@ func (x *TimeUp) String() string {
 func (*TimeUp) ProtoMessage() {}
 
 func (x *TimeUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1873,7 @@ func (x *TimeUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeUp.ProtoReflect.Descriptor instead.
 func (*TimeUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TimeUp) GetJobId() uint64 {
@@ -1789,7 +1893,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1905,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1918,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -1844,7 +1948,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +1960,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +1973,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -1917,7 +2021,7 @@ type ChannelsReply struct {
 
 func (x *ChannelsReply) Reset() {
 	*x = ChannelsReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +2033,7 @@ func (x *ChannelsReply) String() string {
 func (*ChannelsReply) ProtoMessage() {}
 
 func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +2046,7 @@ func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
 func (*ChannelsReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ChannelsReply) GetRequest() uint64 {
@@ -1982,7 +2086,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2098,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2111,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Cut) GetJobId() uint64 {
@@ -2116,7 +2220,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2232,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2245,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -2206,7 +2310,7 @@ type PlacesRequest struct {
 
 func (x *PlacesRequest) Reset() {
 	*x = PlacesRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2322,7 @@ func (x *PlacesRequest) String() string {
 func (*PlacesRequest) ProtoMessage() {}
 
 func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2335,7 @@ func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesRequest.ProtoReflect.Descriptor instead.
 func (*PlacesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PlacesRequest) GetJobId() uint64 {
@@ -2267,7 +2371,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2279,7 +2383,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2292,7 +2396,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -2338,7 +2442,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2350,7 +2454,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2363,7 +2467,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -2429,7 +2533,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2545,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2558,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -2511,6 +2615,7 @@ type ServerMessage struct {
 	//	*ServerMessage_AskCut
 	//	*ServerMessage_Places
 	//	*ServerMessage_Revoked
+	//	*ServerMessage_Stage
 	Message       isServerMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2518,7 +2623,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2635,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2543,7 +2648,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -2688,6 +2793,15 @@ func (x *ServerMessage) GetRevoked() *Revoked {
 	return nil
 }
 
+func (x *ServerMessage) GetStage() *Stage {
+	if x != nil {
+		if x, ok := x.Message.(*ServerMessage_Stage); ok {
+			return x.Stage
+		}
+	}
+	return nil
+}
+
 type isServerMessage_Message interface {
 	isServerMessage_Message()
 }
@@ -2752,6 +2866,10 @@ type ServerMessage_Revoked struct {
 	Revoked *Revoked `protobuf:"bytes,30,opt,name=revoked,proto3,oneof"`
 }
 
+type ServerMessage_Stage struct {
+	Stage *Stage `protobuf:"bytes,50,opt,name=stage,proto3,oneof"`
+}
+
 func (*ServerMessage_Welcome) isServerMessage_Message() {}
 
 func (*ServerMessage_Pong) isServerMessage_Message() {}
@@ -2782,6 +2900,8 @@ func (*ServerMessage_Places) isServerMessage_Message() {}
 
 func (*ServerMessage_Revoked) isServerMessage_Message() {}
 
+func (*ServerMessage_Stage) isServerMessage_Message() {}
+
 // Revoked is the whole list of certificates that are no longer taken, by serial number.
 type Revoked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2792,7 +2912,7 @@ type Revoked struct {
 
 func (x *Revoked) Reset() {
 	*x = Revoked{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2804,7 +2924,7 @@ func (x *Revoked) String() string {
 func (*Revoked) ProtoMessage() {}
 
 func (x *Revoked) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2817,7 +2937,7 @@ func (x *Revoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoked.ProtoReflect.Descriptor instead.
 func (*Revoked) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Revoked) GetSerials() [][]byte {
@@ -2839,7 +2959,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2851,7 +2971,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +2984,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -2907,7 +3027,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +3039,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3052,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -2963,6 +3083,83 @@ func (x *Pong) GetTerm() uint64 {
 	return 0
 }
 
+// Stage has a node fetch the files of a job that waits, and keep them until Forget.
+type Stage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	User          *Identity              `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	Files         []*StagedFile          `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
+	Addresses     []string               `protobuf:"bytes,4,rep,name=addresses,proto3" json:"addresses,omitempty"` // of the agents that fetch them, a tree; the first has them
+	Index         uint32                 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`        // which of them is meant
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stage) Reset() {
+	*x = Stage{}
+	mi := &file_score_v1_agent_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stage) ProtoMessage() {}
+
+func (x *Stage) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stage.ProtoReflect.Descriptor instead.
+func (*Stage) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *Stage) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *Stage) GetUser() *Identity {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+func (x *Stage) GetFiles() []*StagedFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *Stage) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
+func (x *Stage) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
 // Prepare asks a node to make a job's part ready; nothing of it may run yet.
 type Prepare struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -2976,13 +3173,16 @@ type Prepare struct {
 	Preput           map[string]string      `protobuf:"bytes,8,rep,name=preput,proto3" json:"preput,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	UniverseSize     uint32                 `protobuf:"varint,9,opt,name=universe_size,json=universeSize,proto3" json:"universe_size,omitempty"`
 	Map              []byte                 `protobuf:"bytes,50,opt,name=map,proto3" json:"map,omitempty"` // instead of places, in the encoding of package jobmap
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// stage_seed is the address of the agent that has the job's files. The agents that fetch them are a tree: it
+	// comes first, then the job's other nodes in the order of their places.
+	StageSeed     string `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed,proto3" json:"stage_seed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2994,7 +3194,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3007,7 +3207,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -3080,6 +3280,13 @@ func (x *Prepare) GetMap() []byte {
 	return nil
 }
 
+func (x *Prepare) GetStageSeed() string {
+	if x != nil {
+		return x.StageSeed
+	}
+	return ""
+}
+
 // Plan is the rotation plan as one node needs it.
 type Plan struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -3095,7 +3302,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3314,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3327,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -3168,7 +3375,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3180,7 +3387,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3193,7 +3400,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -3220,7 +3427,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3232,7 +3439,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3245,7 +3452,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -3271,7 +3478,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3283,7 +3490,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3296,7 +3503,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -3318,7 +3525,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3330,7 +3537,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3343,7 +3550,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -3387,7 +3594,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3399,7 +3606,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3412,7 +3619,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -3462,7 +3669,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3474,7 +3681,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3487,7 +3694,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -3528,7 +3735,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3540,7 +3747,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3553,7 +3760,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -3582,7 +3789,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3594,7 +3801,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3607,7 +3814,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -3650,7 +3857,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3662,7 +3869,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3675,7 +3882,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -3710,7 +3917,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3722,7 +3929,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3735,7 +3942,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -3774,7 +3981,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3786,7 +3993,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3799,7 +4006,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -3861,7 +4068,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3873,7 +4080,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3886,7 +4093,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -3914,7 +4121,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3926,7 +4133,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3939,7 +4146,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{35, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -3994,7 +4201,14 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\tStdioDown\x12*\n" +
 	"\x06output\x18\x01 \x01(\v2\x10.score.v1.OutputH\x00R\x06output\x12\x1a\n" +
 	"\adrained\x18\x02 \x01(\bH\x00R\adrainedB\t\n" +
-	"\amessage\"\xdb\x01\n" +
+	"\amessage\"z\n" +
+	"\x12FetchStagedRequest\x12&\n" +
+	"\x04user\x18\x01 \x01(\v2\x12.score.v1.IdentityR\x04user\x12(\n" +
+	"\x04file\x18\x02 \x01(\v2\x14.score.v1.StagedFileR\x04file\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x04R\x04from\" \n" +
+	"\n" +
+	"StagedData\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"\xdb\x01\n" +
 	"\x0eCollectRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x1a\n" +
@@ -4175,7 +4389,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bjobs_out\x18\a \x03(\x04R\ajobsOut\x1aH\n" +
 	"\bJobUsage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xc8\x05\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xf1\x05\n" +
 	"\rServerMessage\x12-\n" +
 	"\awelcome\x18\x01 \x01(\v2\x11.score.v1.WelcomeH\x00R\awelcome\x12$\n" +
 	"\x04pong\x18\x02 \x01(\v2\x0e.score.v1.PongH\x00R\x04pong\x12-\n" +
@@ -4192,7 +4406,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\fask_channels\x18\f \x01(\v2\x15.score.v1.AskChannelsH\x00R\vaskChannels\x12+\n" +
 	"\aask_cut\x18\x14 \x01(\v2\x10.score.v1.AskCutH\x00R\x06askCut\x12/\n" +
 	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06places\x12-\n" +
-	"\arevoked\x18\x1e \x01(\v2\x11.score.v1.RevokedH\x00R\arevokedB\t\n" +
+	"\arevoked\x18\x1e \x01(\v2\x11.score.v1.RevokedH\x00R\arevoked\x12'\n" +
+	"\x05stage\x182 \x01(\v2\x0f.score.v1.StageH\x00R\x05stageB\t\n" +
 	"\amessage\"#\n" +
 	"\aRevoked\x12\x18\n" +
 	"\aserials\x18\x01 \x03(\fR\aserials\"n\n" +
@@ -4206,7 +4421,13 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\vagent_nanos\x18\x02 \x01(\x03R\n" +
 	"agentNanos\x12#\n" +
 	"\rcluster_nanos\x18\x03 \x01(\x03R\fclusterNanos\x12\x12\n" +
-	"\x04term\x18\x04 \x01(\x04R\x04term\"\xb1\x03\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\"\xa6\x01\n" +
+	"\x05Stage\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12&\n" +
+	"\x04user\x18\x02 \x01(\v2\x12.score.v1.IdentityR\x04user\x12*\n" +
+	"\x05files\x18\x03 \x03(\v2\x14.score.v1.StagedFileR\x05files\x12\x1c\n" +
+	"\taddresses\x18\x04 \x03(\tR\taddresses\x12\x14\n" +
+	"\x05index\x18\x05 \x01(\rR\x05index\"\xd0\x03\n" +
 	"\aPrepare\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -4219,7 +4440,9 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"parent_job\x18\a \x01(\x04R\tparentJob\x125\n" +
 	"\x06preput\x18\b \x03(\v2\x1d.score.v1.Prepare.PreputEntryR\x06preput\x12#\n" +
 	"\runiverse_size\x18\t \x01(\rR\funiverseSize\x12\x10\n" +
-	"\x03map\x182 \x01(\fR\x03map\x1a9\n" +
+	"\x03map\x182 \x01(\fR\x03map\x12\x1d\n" +
+	"\n" +
+	"stage_seed\x183 \x01(\tR\tstageSeed\x1a9\n" +
 	"\vPreputEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe9\x01\n" +
@@ -4278,13 +4501,17 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x11NAME_OP_UNPUBLISH\x10\x032\xa9\x01\n" +
 	"\fAgentService\x12>\n" +
 	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x01\x12Y\n" +
-	"\x10RenewCertificate\x12!.score.v1.RenewCertificateRequest\x1a\".score.v1.RenewCertificateResponse2\xbc\x02\n" +
+	"\x10RenewCertificate\x12!.score.v1.RenewCertificateRequest\x1a\".score.v1.RenewCertificateResponse2\x89\x04\n" +
 	"\vPeerService\x123\n" +
 	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12F\n" +
 	"\rConfirmOutput\x12\x14.score.v1.OutputMark\x1a\x1f.score.v1.ConfirmOutputResponse\x12>\n" +
 	"\aCollect\x12\x18.score.v1.CollectRequest\x1a\x19.score.v1.CollectResponse\x128\n" +
 	"\x05Relay\x12\x16.score.v1.RelayRequest\x1a\x17.score.v1.RelayResponse\x126\n" +
-	"\x04Dump\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01B\"Z score/scored/api/scorev1;scorev1b\x06proto3"
+	"\x04Dump\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01\x12=\n" +
+	"\tPutStaged\x12\x16.score.v1.StageRequest\x1a\x14.score.v1.StageReply(\x010\x01\x12C\n" +
+	"\vFetchStaged\x12\x1c.score.v1.FetchStagedRequest\x1a\x14.score.v1.StagedData0\x01\x12G\n" +
+	"\n" +
+	"ListStaged\x12\x1b.score.v1.ListStagedRequest\x1a\x1c.score.v1.ListStagedResponseB\"Z score/scored/api/scorev1;scorev1b\x06proto3"
 
 var (
 	file_score_v1_agent_proto_rawDescOnce sync.Once
@@ -4299,7 +4526,7 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_score_v1_agent_proto_goTypes = []any{
 	(NameOp)(0),                      // 0: score.v1.NameOp
 	(*RenewCertificateRequest)(nil),  // 1: score.v1.RenewCertificateRequest
@@ -4309,143 +4536,162 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*StdioUp)(nil),                  // 5: score.v1.StdioUp
 	(*StdioOpen)(nil),                // 6: score.v1.StdioOpen
 	(*StdioDown)(nil),                // 7: score.v1.StdioDown
-	(*CollectRequest)(nil),           // 8: score.v1.CollectRequest
-	(*CollectResponse)(nil),          // 9: score.v1.CollectResponse
-	(*RelayRequest)(nil),             // 10: score.v1.RelayRequest
-	(*RelayResponse)(nil),            // 11: score.v1.RelayResponse
-	(*AgentMessage)(nil),             // 12: score.v1.AgentMessage
-	(*Hello)(nil),                    // 13: score.v1.Hello
-	(*Ping)(nil),                     // 14: score.v1.Ping
-	(*Prepared)(nil),                 // 15: score.v1.Prepared
-	(*Launched)(nil),                 // 16: score.v1.Launched
-	(*RankExited)(nil),               // 17: score.v1.RankExited
-	(*RanksExited)(nil),              // 18: score.v1.RanksExited
-	(*NodeDone)(nil),                 // 19: score.v1.NodeDone
-	(*Abort)(nil),                    // 20: score.v1.Abort
-	(*TimeUp)(nil),                   // 21: score.v1.TimeUp
-	(*JobNote)(nil),                  // 22: score.v1.JobNote
-	(*RankStatesReply)(nil),          // 23: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),            // 24: score.v1.ChannelsReply
-	(*Cut)(nil),                      // 25: score.v1.Cut
-	(*NameRequest)(nil),              // 26: score.v1.NameRequest
-	(*PlacesRequest)(nil),            // 27: score.v1.PlacesRequest
-	(*SpawnRequest)(nil),             // 28: score.v1.SpawnRequest
-	(*SpawnApp)(nil),                 // 29: score.v1.SpawnApp
-	(*SwitchReport)(nil),             // 30: score.v1.SwitchReport
-	(*ServerMessage)(nil),            // 31: score.v1.ServerMessage
-	(*Revoked)(nil),                  // 32: score.v1.Revoked
-	(*Welcome)(nil),                  // 33: score.v1.Welcome
-	(*Pong)(nil),                     // 34: score.v1.Pong
-	(*Prepare)(nil),                  // 35: score.v1.Prepare
-	(*Plan)(nil),                     // 36: score.v1.Plan
-	(*Kill)(nil),                     // 37: score.v1.Kill
-	(*SignalRanks)(nil),              // 38: score.v1.SignalRanks
-	(*Forget)(nil),                   // 39: score.v1.Forget
-	(*NameReply)(nil),                // 40: score.v1.NameReply
-	(*PlacesReply)(nil),              // 41: score.v1.PlacesReply
-	(*SpawnReply)(nil),               // 42: score.v1.SpawnReply
-	(*AskRankStates)(nil),            // 43: score.v1.AskRankStates
-	(*AskChannels)(nil),              // 44: score.v1.AskChannels
-	(*AskCut)(nil),                   // 45: score.v1.AskCut
-	nil,                              // 46: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),       // 47: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil),    // 48: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil),    // 49: score.v1.SwitchReport.JobUsage
-	nil,                              // 50: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),                 // 51: score.v1.Plan.Row
-	(*Stdin)(nil),                    // 52: score.v1.Stdin
-	(*Output)(nil),                   // 53: score.v1.Output
-	(*NodeStart)(nil),                // 54: score.v1.NodeStart
-	(*Usage)(nil),                    // 55: score.v1.Usage
-	(*RankState)(nil),                // 56: score.v1.RankState
-	(*ChannelState)(nil),             // 57: score.v1.ChannelState
-	(*RankWait)(nil),                 // 58: score.v1.RankWait
-	(*JobSpec)(nil),                  // 59: score.v1.JobSpec
-	(*Identity)(nil),                 // 60: score.v1.Identity
-	(*NodePlace)(nil),                // 61: score.v1.NodePlace
-	(*Flushes)(nil),                  // 62: score.v1.Flushes
-	(*OutputMark)(nil),               // 63: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 64: score.v1.DumpJobRequest
-	(*ConfirmOutputResponse)(nil),    // 65: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 66: score.v1.DumpPart
+	(*FetchStagedRequest)(nil),       // 8: score.v1.FetchStagedRequest
+	(*StagedData)(nil),               // 9: score.v1.StagedData
+	(*CollectRequest)(nil),           // 10: score.v1.CollectRequest
+	(*CollectResponse)(nil),          // 11: score.v1.CollectResponse
+	(*RelayRequest)(nil),             // 12: score.v1.RelayRequest
+	(*RelayResponse)(nil),            // 13: score.v1.RelayResponse
+	(*AgentMessage)(nil),             // 14: score.v1.AgentMessage
+	(*Hello)(nil),                    // 15: score.v1.Hello
+	(*Ping)(nil),                     // 16: score.v1.Ping
+	(*Prepared)(nil),                 // 17: score.v1.Prepared
+	(*Launched)(nil),                 // 18: score.v1.Launched
+	(*RankExited)(nil),               // 19: score.v1.RankExited
+	(*RanksExited)(nil),              // 20: score.v1.RanksExited
+	(*NodeDone)(nil),                 // 21: score.v1.NodeDone
+	(*Abort)(nil),                    // 22: score.v1.Abort
+	(*TimeUp)(nil),                   // 23: score.v1.TimeUp
+	(*JobNote)(nil),                  // 24: score.v1.JobNote
+	(*RankStatesReply)(nil),          // 25: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),            // 26: score.v1.ChannelsReply
+	(*Cut)(nil),                      // 27: score.v1.Cut
+	(*NameRequest)(nil),              // 28: score.v1.NameRequest
+	(*PlacesRequest)(nil),            // 29: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),             // 30: score.v1.SpawnRequest
+	(*SpawnApp)(nil),                 // 31: score.v1.SpawnApp
+	(*SwitchReport)(nil),             // 32: score.v1.SwitchReport
+	(*ServerMessage)(nil),            // 33: score.v1.ServerMessage
+	(*Revoked)(nil),                  // 34: score.v1.Revoked
+	(*Welcome)(nil),                  // 35: score.v1.Welcome
+	(*Pong)(nil),                     // 36: score.v1.Pong
+	(*Stage)(nil),                    // 37: score.v1.Stage
+	(*Prepare)(nil),                  // 38: score.v1.Prepare
+	(*Plan)(nil),                     // 39: score.v1.Plan
+	(*Kill)(nil),                     // 40: score.v1.Kill
+	(*SignalRanks)(nil),              // 41: score.v1.SignalRanks
+	(*Forget)(nil),                   // 42: score.v1.Forget
+	(*NameReply)(nil),                // 43: score.v1.NameReply
+	(*PlacesReply)(nil),              // 44: score.v1.PlacesReply
+	(*SpawnReply)(nil),               // 45: score.v1.SpawnReply
+	(*AskRankStates)(nil),            // 46: score.v1.AskRankStates
+	(*AskChannels)(nil),              // 47: score.v1.AskChannels
+	(*AskCut)(nil),                   // 48: score.v1.AskCut
+	nil,                              // 49: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),       // 50: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),    // 51: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),    // 52: score.v1.SwitchReport.JobUsage
+	nil,                              // 53: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                 // 54: score.v1.Plan.Row
+	(*Stdin)(nil),                    // 55: score.v1.Stdin
+	(*Output)(nil),                   // 56: score.v1.Output
+	(*Identity)(nil),                 // 57: score.v1.Identity
+	(*StagedFile)(nil),               // 58: score.v1.StagedFile
+	(*NodeStart)(nil),                // 59: score.v1.NodeStart
+	(*Usage)(nil),                    // 60: score.v1.Usage
+	(*RankState)(nil),                // 61: score.v1.RankState
+	(*ChannelState)(nil),             // 62: score.v1.ChannelState
+	(*RankWait)(nil),                 // 63: score.v1.RankWait
+	(*JobSpec)(nil),                  // 64: score.v1.JobSpec
+	(*NodePlace)(nil),                // 65: score.v1.NodePlace
+	(*Flushes)(nil),                  // 66: score.v1.Flushes
+	(*OutputMark)(nil),               // 67: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 68: score.v1.DumpJobRequest
+	(*StageRequest)(nil),             // 69: score.v1.StageRequest
+	(*ListStagedRequest)(nil),        // 70: score.v1.ListStagedRequest
+	(*ConfirmOutputResponse)(nil),    // 71: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 72: score.v1.DumpPart
+	(*StageReply)(nil),               // 73: score.v1.StageReply
+	(*ListStagedResponse)(nil),       // 74: score.v1.ListStagedResponse
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
 	6,  // 0: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
-	52, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	53, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
-	13, // 3: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
-	14, // 4: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
-	15, // 5: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
-	16, // 6: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
-	17, // 7: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	19, // 8: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	20, // 9: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	30, // 10: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	26, // 11: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	28, // 12: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	22, // 13: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	23, // 14: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	21, // 15: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	18, // 16: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	24, // 17: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	25, // 18: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
-	27, // 19: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
-	54, // 20: score.v1.Prepared.start:type_name -> score.v1.NodeStart
-	54, // 21: score.v1.Launched.start:type_name -> score.v1.NodeStart
-	17, // 22: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	55, // 23: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	54, // 24: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
-	56, // 25: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	54, // 26: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
-	57, // 27: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
-	58, // 28: score.v1.Cut.waits:type_name -> score.v1.RankWait
-	0,  // 29: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	29, // 30: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	46, // 31: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	47, // 32: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	48, // 33: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	49, // 34: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	33, // 35: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	34, // 36: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	35, // 37: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	36, // 38: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	37, // 39: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	38, // 40: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	39, // 41: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	40, // 42: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	42, // 43: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	43, // 44: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	44, // 45: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	45, // 46: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	41, // 47: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
-	32, // 48: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
-	59, // 49: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	60, // 50: score.v1.Prepare.user:type_name -> score.v1.Identity
-	61, // 51: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	50, // 52: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	51, // 53: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	61, // 54: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	62, // 55: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	55, // 56: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	12, // 57: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	1,  // 58: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
-	5,  // 59: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	63, // 60: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
-	8,  // 61: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	10, // 62: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	64, // 63: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	31, // 64: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	2,  // 65: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
-	7,  // 66: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	65, // 67: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	9,  // 68: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	11, // 69: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	66, // 70: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	64, // [64:71] is the sub-list for method output_type
-	57, // [57:64] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	55, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	56, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
+	57, // 3: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
+	58, // 4: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
+	15, // 5: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
+	16, // 6: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
+	17, // 7: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
+	18, // 8: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
+	19, // 9: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
+	21, // 10: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	22, // 11: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	32, // 12: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	28, // 13: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	30, // 14: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	24, // 15: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	25, // 16: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	23, // 17: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	20, // 18: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	26, // 19: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	27, // 20: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	29, // 21: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
+	59, // 22: score.v1.Prepared.start:type_name -> score.v1.NodeStart
+	59, // 23: score.v1.Launched.start:type_name -> score.v1.NodeStart
+	19, // 24: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	60, // 25: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	59, // 26: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
+	61, // 27: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	59, // 28: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
+	62, // 29: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	63, // 30: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	0,  // 31: score.v1.NameRequest.op:type_name -> score.v1.NameOp
+	31, // 32: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	49, // 33: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	50, // 34: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	51, // 35: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	52, // 36: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	35, // 37: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	36, // 38: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	38, // 39: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	39, // 40: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	40, // 41: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	41, // 42: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	42, // 43: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	43, // 44: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	45, // 45: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	46, // 46: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	47, // 47: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	48, // 48: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	44, // 49: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	34, // 50: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	37, // 51: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
+	57, // 52: score.v1.Stage.user:type_name -> score.v1.Identity
+	58, // 53: score.v1.Stage.files:type_name -> score.v1.StagedFile
+	64, // 54: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	57, // 55: score.v1.Prepare.user:type_name -> score.v1.Identity
+	65, // 56: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	53, // 57: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	54, // 58: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	65, // 59: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	66, // 60: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	60, // 61: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	14, // 62: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	1,  // 63: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
+	5,  // 64: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	67, // 65: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	10, // 66: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	12, // 67: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	68, // 68: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	69, // 69: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
+	8,  // 70: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
+	70, // 71: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
+	33, // 72: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	2,  // 73: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	7,  // 74: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	71, // 75: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	11, // 76: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	13, // 77: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	72, // 78: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	73, // 79: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
+	9,  // 80: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
+	74, // 81: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
+	72, // [72:82] is the sub-list for method output_type
+	62, // [62:72] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -4463,7 +4709,7 @@ func file_score_v1_agent_proto_init() {
 		(*StdioDown_Output)(nil),
 		(*StdioDown_Drained)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[11].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[13].OneofWrappers = []any{
 		(*AgentMessage_Hello)(nil),
 		(*AgentMessage_Ping)(nil),
 		(*AgentMessage_Prepared)(nil),
@@ -4482,7 +4728,7 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_Cut)(nil),
 		(*AgentMessage_Places)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[30].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[32].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -4498,6 +4744,7 @@ func file_score_v1_agent_proto_init() {
 		(*ServerMessage_AskCut)(nil),
 		(*ServerMessage_Places)(nil),
 		(*ServerMessage_Revoked)(nil),
+		(*ServerMessage_Stage)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4505,7 +4752,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   51,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -294,6 +294,58 @@ func (Distribution) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
+type StagedKind int32
+
+const (
+	StagedKind_STAGED_KIND_UNSPECIFIED StagedKind = 0
+	StagedKind_STAGED_KIND_PROGRAM     StagedKind = 1 // is executed instead of argv[0]
+	StagedKind_STAGED_KIND_LIBRARY     StagedKind = 2
+	StagedKind_STAGED_KIND_FILE        StagedKind = 3
+)
+
+// Enum value maps for StagedKind.
+var (
+	StagedKind_name = map[int32]string{
+		0: "STAGED_KIND_UNSPECIFIED",
+		1: "STAGED_KIND_PROGRAM",
+		2: "STAGED_KIND_LIBRARY",
+		3: "STAGED_KIND_FILE",
+	}
+	StagedKind_value = map[string]int32{
+		"STAGED_KIND_UNSPECIFIED": 0,
+		"STAGED_KIND_PROGRAM":     1,
+		"STAGED_KIND_LIBRARY":     2,
+		"STAGED_KIND_FILE":        3,
+	}
+)
+
+func (x StagedKind) Enum() *StagedKind {
+	p := new(StagedKind)
+	*p = x
+	return p
+}
+
+func (x StagedKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StagedKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_score_v1_job_proto_enumTypes[5].Descriptor()
+}
+
+func (StagedKind) Type() protoreflect.EnumType {
+	return &file_score_v1_job_proto_enumTypes[5]
+}
+
+func (x StagedKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StagedKind.Descriptor instead.
+func (StagedKind) EnumDescriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
+}
+
 type EndReason int32
 
 const (
@@ -351,11 +403,11 @@ func (x EndReason) String() string {
 }
 
 func (EndReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_score_v1_job_proto_enumTypes[5].Descriptor()
+	return file_score_v1_job_proto_enumTypes[6].Descriptor()
 }
 
 func (EndReason) Type() protoreflect.EnumType {
-	return &file_score_v1_job_proto_enumTypes[5]
+	return &file_score_v1_job_proto_enumTypes[6]
 }
 
 func (x EndReason) Number() protoreflect.EnumNumber {
@@ -364,7 +416,7 @@ func (x EndReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EndReason.Descriptor instead.
 func (EndReason) EnumDescriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 // One resource limit (setrlimit) of the submitter, kept for the ranks.
@@ -530,6 +582,9 @@ type JobSpec struct {
 	ChannelsPerTask    uint32                 `protobuf:"varint,26,opt,name=channels_per_task,json=channelsPerTask,proto3" json:"channels_per_task,omitempty"` // of PM, that each rank may open; 0: none
 	Requeue            bool                   `protobuf:"varint,60,opt,name=requeue,proto3" json:"requeue,omitempty"`                                          // start it again when a node of it is lost or handed back
 	Commands           []*Command             `protobuf:"bytes,45,rep,name=commands,proto3" json:"commands,omitempty"`                                         // of a spawn of several programs, in the place of argv; tasks is their sum
+	Staged             []*StagedFile          `protobuf:"bytes,50,rep,name=staged,proto3" json:"staged,omitempty"`                                             // files that were sent along; without them the nodes have their own
+	StageSeed          string                 `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed,proto3" json:"stage_seed,omitempty"`                      // the node that was given them first
+	AnyDirectory       bool                   `protobuf:"varint,52,opt,name=any_directory,json=anyDirectory,proto3" json:"any_directory,omitempty"`            // a node that lacks work_dir uses the job's own directory
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -774,6 +829,96 @@ func (x *JobSpec) GetCommands() []*Command {
 	return nil
 }
 
+func (x *JobSpec) GetStaged() []*StagedFile {
+	if x != nil {
+		return x.Staged
+	}
+	return nil
+}
+
+func (x *JobSpec) GetStageSeed() string {
+	if x != nil {
+		return x.StageSeed
+	}
+	return ""
+}
+
+func (x *JobSpec) GetAnyDirectory() bool {
+	if x != nil {
+		return x.AnyDirectory
+	}
+	return false
+}
+
+// StagedFile is a file that goes along with a job to its nodes.
+type StagedFile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // without directories
+	Sha256        []byte                 `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Size          uint64                 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"` // bytes
+	Kind          StagedKind             `protobuf:"varint,4,opt,name=kind,proto3,enum=score.v1.StagedKind" json:"kind,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StagedFile) Reset() {
+	*x = StagedFile{}
+	mi := &file_score_v1_job_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StagedFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StagedFile) ProtoMessage() {}
+
+func (x *StagedFile) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_job_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StagedFile.ProtoReflect.Descriptor instead.
+func (*StagedFile) Descriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *StagedFile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *StagedFile) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *StagedFile) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *StagedFile) GetKind() StagedKind {
+	if x != nil {
+		return x.Kind
+	}
+	return StagedKind_STAGED_KIND_UNSPECIFIED
+}
+
 // Identity is who submitted, as the kernel told the daemon (SO_PEERCRED).
 type Identity struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -787,7 +932,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_score_v1_job_proto_msgTypes[3]
+	mi := &file_score_v1_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +944,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[3]
+	mi := &file_score_v1_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +957,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{3}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Identity) GetUid() uint32 {
@@ -856,7 +1001,7 @@ type NodePlace struct {
 
 func (x *NodePlace) Reset() {
 	*x = NodePlace{}
-	mi := &file_score_v1_job_proto_msgTypes[4]
+	mi := &file_score_v1_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +1013,7 @@ func (x *NodePlace) String() string {
 func (*NodePlace) ProtoMessage() {}
 
 func (x *NodePlace) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[4]
+	mi := &file_score_v1_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,7 +1026,7 @@ func (x *NodePlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodePlace.ProtoReflect.Descriptor instead.
 func (*NodePlace) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NodePlace) GetNode() string {
@@ -926,7 +1071,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_score_v1_job_proto_msgTypes[5]
+	mi := &file_score_v1_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1083,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[5]
+	mi := &file_score_v1_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1096,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Verdict) GetReason() EndReason {
@@ -1005,7 +1150,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_score_v1_job_proto_msgTypes[6]
+	mi := &file_score_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1162,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[6]
+	mi := &file_score_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1175,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Usage) GetCpuNanos() int64 {
@@ -1099,7 +1244,7 @@ type Messages struct {
 
 func (x *Messages) Reset() {
 	*x = Messages{}
-	mi := &file_score_v1_job_proto_msgTypes[7]
+	mi := &file_score_v1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1256,7 @@ func (x *Messages) String() string {
 func (*Messages) ProtoMessage() {}
 
 func (x *Messages) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[7]
+	mi := &file_score_v1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1269,7 @@ func (x *Messages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Messages.ProtoReflect.Descriptor instead.
 func (*Messages) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Messages) GetContexts() uint64 {
@@ -1208,7 +1353,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_score_v1_job_proto_msgTypes[8]
+	mi := &file_score_v1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1365,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[8]
+	mi := &file_score_v1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1378,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Job) GetId() uint64 {
@@ -1368,7 +1513,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_score_v1_job_proto_msgTypes[9]
+	mi := &file_score_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +1525,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[9]
+	mi := &file_score_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +1538,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StartTrace) GetAllocatedNanos() int64 {
@@ -1434,7 +1579,7 @@ type NodeStart struct {
 
 func (x *NodeStart) Reset() {
 	*x = NodeStart{}
-	mi := &file_score_v1_job_proto_msgTypes[10]
+	mi := &file_score_v1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1446,7 +1591,7 @@ func (x *NodeStart) String() string {
 func (*NodeStart) ProtoMessage() {}
 
 func (x *NodeStart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[10]
+	mi := &file_score_v1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1459,7 +1604,7 @@ func (x *NodeStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStart.ProtoReflect.Descriptor instead.
 func (*NodeStart) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeStart) GetOrderedNanos() int64 {
@@ -1535,7 +1680,7 @@ type Idleness struct {
 
 func (x *Idleness) Reset() {
 	*x = Idleness{}
-	mi := &file_score_v1_job_proto_msgTypes[11]
+	mi := &file_score_v1_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1547,7 +1692,7 @@ func (x *Idleness) String() string {
 func (*Idleness) ProtoMessage() {}
 
 func (x *Idleness) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[11]
+	mi := &file_score_v1_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1560,7 +1705,7 @@ func (x *Idleness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Idleness.ProtoReflect.Descriptor instead.
 func (*Idleness) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Idleness) GetSinceNanos() int64 {
@@ -1628,7 +1773,7 @@ type RankWait struct {
 
 func (x *RankWait) Reset() {
 	*x = RankWait{}
-	mi := &file_score_v1_job_proto_msgTypes[12]
+	mi := &file_score_v1_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1785,7 @@ func (x *RankWait) String() string {
 func (*RankWait) ProtoMessage() {}
 
 func (x *RankWait) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[12]
+	mi := &file_score_v1_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1798,7 @@ func (x *RankWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankWait.ProtoReflect.Descriptor instead.
 func (*RankWait) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RankWait) GetRank() uint32 {
@@ -1718,7 +1863,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x05tasks\x18\x01 \x01(\rR\x05tasks\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
 	"\x03env\x18\x03 \x03(\tR\x03env\x12\x19\n" +
-	"\bwork_dir\x18\x04 \x01(\tR\aworkDir\"\x94\b\n" +
+	"\bwork_dir\x18\x04 \x01(\tR\aworkDir\"\x86\t\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
@@ -1750,7 +1895,17 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x06appnum\x18\x19 \x01(\rR\x06appnum\x12*\n" +
 	"\x11channels_per_task\x18\x1a \x01(\rR\x0fchannelsPerTask\x12\x18\n" +
 	"\arequeue\x18< \x01(\bR\arequeue\x12-\n" +
-	"\bcommands\x18- \x03(\v2\x11.score.v1.CommandR\bcommands\"Z\n" +
+	"\bcommands\x18- \x03(\v2\x11.score.v1.CommandR\bcommands\x12,\n" +
+	"\x06staged\x182 \x03(\v2\x14.score.v1.StagedFileR\x06staged\x12\x1d\n" +
+	"\n" +
+	"stage_seed\x183 \x01(\tR\tstageSeed\x12#\n" +
+	"\rany_directory\x184 \x01(\bR\fanyDirectory\"v\n" +
+	"\n" +
+	"StagedFile\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\x12(\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x14.score.v1.StagedKindR\x04kind\"Z\n" +
 	"\bIdentity\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03gid\x18\x02 \x01(\rR\x03gid\x12\x16\n" +
@@ -1868,7 +2023,13 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\fDistribution\x12\x1c\n" +
 	"\x18DISTRIBUTION_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12DISTRIBUTION_BLOCK\x10\x01\x12\x17\n" +
-	"\x13DISTRIBUTION_CYCLIC\x10\x02*\xac\x02\n" +
+	"\x13DISTRIBUTION_CYCLIC\x10\x02*q\n" +
+	"\n" +
+	"StagedKind\x12\x1b\n" +
+	"\x17STAGED_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13STAGED_KIND_PROGRAM\x10\x01\x12\x17\n" +
+	"\x13STAGED_KIND_LIBRARY\x10\x02\x12\x14\n" +
+	"\x10STAGED_KIND_FILE\x10\x03*\xac\x02\n" +
 	"\tEndReason\x12\x1a\n" +
 	"\x16END_REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11END_REASON_EXITED\x10\x01\x12\x1a\n" +
@@ -1894,53 +2055,57 @@ func file_score_v1_job_proto_rawDescGZIP() []byte {
 	return file_score_v1_job_proto_rawDescData
 }
 
-var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_score_v1_job_proto_goTypes = []any{
 	(JobState)(0),         // 0: score.v1.JobState
 	(StdinMode)(0),        // 1: score.v1.StdinMode
 	(MpiMode)(0),          // 2: score.v1.MpiMode
 	(ExchangeMode)(0),     // 3: score.v1.ExchangeMode
 	(Distribution)(0),     // 4: score.v1.Distribution
-	(EndReason)(0),        // 5: score.v1.EndReason
-	(*ResourceLimit)(nil), // 6: score.v1.ResourceLimit
-	(*Command)(nil),       // 7: score.v1.Command
-	(*JobSpec)(nil),       // 8: score.v1.JobSpec
-	(*Identity)(nil),      // 9: score.v1.Identity
-	(*NodePlace)(nil),     // 10: score.v1.NodePlace
-	(*Verdict)(nil),       // 11: score.v1.Verdict
-	(*Usage)(nil),         // 12: score.v1.Usage
-	(*Messages)(nil),      // 13: score.v1.Messages
-	(*Job)(nil),           // 14: score.v1.Job
-	(*StartTrace)(nil),    // 15: score.v1.StartTrace
-	(*NodeStart)(nil),     // 16: score.v1.NodeStart
-	(*Idleness)(nil),      // 17: score.v1.Idleness
-	(*RankWait)(nil),      // 18: score.v1.RankWait
+	(StagedKind)(0),       // 5: score.v1.StagedKind
+	(EndReason)(0),        // 6: score.v1.EndReason
+	(*ResourceLimit)(nil), // 7: score.v1.ResourceLimit
+	(*Command)(nil),       // 8: score.v1.Command
+	(*JobSpec)(nil),       // 9: score.v1.JobSpec
+	(*StagedFile)(nil),    // 10: score.v1.StagedFile
+	(*Identity)(nil),      // 11: score.v1.Identity
+	(*NodePlace)(nil),     // 12: score.v1.NodePlace
+	(*Verdict)(nil),       // 13: score.v1.Verdict
+	(*Usage)(nil),         // 14: score.v1.Usage
+	(*Messages)(nil),      // 15: score.v1.Messages
+	(*Job)(nil),           // 16: score.v1.Job
+	(*StartTrace)(nil),    // 17: score.v1.StartTrace
+	(*NodeStart)(nil),     // 18: score.v1.NodeStart
+	(*Idleness)(nil),      // 19: score.v1.Idleness
+	(*RankWait)(nil),      // 20: score.v1.RankWait
 }
 var file_score_v1_job_proto_depIdxs = []int32{
-	6,  // 0: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
+	7,  // 0: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
 	1,  // 1: score.v1.JobSpec.stdin:type_name -> score.v1.StdinMode
 	2,  // 2: score.v1.JobSpec.mpi:type_name -> score.v1.MpiMode
 	4,  // 3: score.v1.JobSpec.distribution:type_name -> score.v1.Distribution
 	3,  // 4: score.v1.JobSpec.exchange:type_name -> score.v1.ExchangeMode
-	7,  // 5: score.v1.JobSpec.commands:type_name -> score.v1.Command
-	5,  // 6: score.v1.Verdict.reason:type_name -> score.v1.EndReason
-	13, // 7: score.v1.Usage.messages:type_name -> score.v1.Messages
-	8,  // 8: score.v1.Job.spec:type_name -> score.v1.JobSpec
-	9,  // 9: score.v1.Job.user:type_name -> score.v1.Identity
-	0,  // 10: score.v1.Job.state:type_name -> score.v1.JobState
-	10, // 11: score.v1.Job.places:type_name -> score.v1.NodePlace
-	11, // 12: score.v1.Job.verdict:type_name -> score.v1.Verdict
-	12, // 13: score.v1.Job.usage:type_name -> score.v1.Usage
-	17, // 14: score.v1.Job.idle:type_name -> score.v1.Idleness
-	15, // 15: score.v1.Job.start:type_name -> score.v1.StartTrace
-	16, // 16: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
-	18, // 17: score.v1.Idleness.waits:type_name -> score.v1.RankWait
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	8,  // 5: score.v1.JobSpec.commands:type_name -> score.v1.Command
+	10, // 6: score.v1.JobSpec.staged:type_name -> score.v1.StagedFile
+	5,  // 7: score.v1.StagedFile.kind:type_name -> score.v1.StagedKind
+	6,  // 8: score.v1.Verdict.reason:type_name -> score.v1.EndReason
+	15, // 9: score.v1.Usage.messages:type_name -> score.v1.Messages
+	9,  // 10: score.v1.Job.spec:type_name -> score.v1.JobSpec
+	11, // 11: score.v1.Job.user:type_name -> score.v1.Identity
+	0,  // 12: score.v1.Job.state:type_name -> score.v1.JobState
+	12, // 13: score.v1.Job.places:type_name -> score.v1.NodePlace
+	13, // 14: score.v1.Job.verdict:type_name -> score.v1.Verdict
+	14, // 15: score.v1.Job.usage:type_name -> score.v1.Usage
+	19, // 16: score.v1.Job.idle:type_name -> score.v1.Idleness
+	17, // 17: score.v1.Job.start:type_name -> score.v1.StartTrace
+	18, // 18: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
+	20, // 19: score.v1.Idleness.waits:type_name -> score.v1.RankWait
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_job_proto_init() }
@@ -1953,8 +2118,8 @@ func file_score_v1_job_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_job_proto_rawDesc), len(file_score_v1_job_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   13,
+			NumEnums:      7,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

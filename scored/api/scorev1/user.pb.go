@@ -5098,6 +5098,413 @@ func (x *GetHistoryResponse) GetJobs() []*Job {
 	return nil
 }
 
+type StageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Part:
+	//
+	//	*StageRequest_Files
+	//	*StageRequest_Data
+	Part          isStageRequest_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StageRequest) Reset() {
+	*x = StageRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[77]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StageRequest) ProtoMessage() {}
+
+func (x *StageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[77]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StageRequest.ProtoReflect.Descriptor instead.
+func (*StageRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
+}
+
+func (x *StageRequest) GetPart() isStageRequest_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *StageRequest) GetFiles() *StageFiles {
+	if x != nil {
+		if x, ok := x.Part.(*StageRequest_Files); ok {
+			return x.Files
+		}
+	}
+	return nil
+}
+
+func (x *StageRequest) GetData() []byte {
+	if x != nil {
+		if x, ok := x.Part.(*StageRequest_Data); ok {
+			return x.Data
+		}
+	}
+	return nil
+}
+
+type isStageRequest_Part interface {
+	isStageRequest_Part()
+}
+
+type StageRequest_Files struct {
+	Files *StageFiles `protobuf:"bytes,1,opt,name=files,proto3,oneof"` // first
+}
+
+type StageRequest_Data struct {
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3,oneof"`
+}
+
+func (*StageRequest_Files) isStageRequest_Part() {}
+
+func (*StageRequest_Data) isStageRequest_Part() {}
+
+type StageFiles struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Files         []*StagedFile          `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	NodeList      []string               `protobuf:"bytes,2,rep,name=node_list,json=nodeList,proto3" json:"node_list,omitempty"` // nodes that must take part in the job
+	User          *Identity              `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`                         // set by the server, for the node
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StageFiles) Reset() {
+	*x = StageFiles{}
+	mi := &file_score_v1_user_proto_msgTypes[78]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StageFiles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StageFiles) ProtoMessage() {}
+
+func (x *StageFiles) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[78]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StageFiles.ProtoReflect.Descriptor instead.
+func (*StageFiles) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
+}
+
+func (x *StageFiles) GetFiles() []*StagedFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *StageFiles) GetNodeList() []string {
+	if x != nil {
+		return x.NodeList
+	}
+	return nil
+}
+
+func (x *StageFiles) GetUser() *Identity {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+type StageReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Missing       []uint32               `protobuf:"varint,1,rep,packed,name=missing,proto3" json:"missing,omitempty"` // indices of the files that are to follow
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`               // that keeps them
+	Whole         bool                   `protobuf:"varint,3,opt,name=whole,proto3" json:"whole,omitempty"`            // all are there; the last message
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StageReply) Reset() {
+	*x = StageReply{}
+	mi := &file_score_v1_user_proto_msgTypes[79]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StageReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StageReply) ProtoMessage() {}
+
+func (x *StageReply) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[79]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StageReply.ProtoReflect.Descriptor instead.
+func (*StageReply) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
+}
+
+func (x *StageReply) GetMissing() []uint32 {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
+func (x *StageReply) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *StageReply) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+type ListStagedRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Clear         bool                   `protobuf:"varint,1,opt,name=clear,proto3" json:"clear,omitempty"` // remove first what no job holds
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`    // empty: all
+	All           bool                   `protobuf:"varint,3,opt,name=all,proto3" json:"all,omitempty"`     // of all users; operators only
+	Uid           uint32                 `protobuf:"varint,4,opt,name=uid,proto3" json:"uid,omitempty"`     // set by the server, for the nodes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListStagedRequest) Reset() {
+	*x = ListStagedRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[80]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListStagedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListStagedRequest) ProtoMessage() {}
+
+func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[80]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListStagedRequest.ProtoReflect.Descriptor instead.
+func (*ListStagedRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
+}
+
+func (x *ListStagedRequest) GetClear() bool {
+	if x != nil {
+		return x.Clear
+	}
+	return false
+}
+
+func (x *ListStagedRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ListStagedRequest) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
+func (x *ListStagedRequest) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+type ListStagedResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Staged        []*Staged              `protobuf:"bytes,1,rep,name=staged,proto3" json:"staged,omitempty"` // by node and user
+	Silent        []string               `protobuf:"bytes,2,rep,name=silent,proto3" json:"silent,omitempty"` // nodes that did not answer
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListStagedResponse) Reset() {
+	*x = ListStagedResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[81]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListStagedResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListStagedResponse) ProtoMessage() {}
+
+func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[81]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListStagedResponse.ProtoReflect.Descriptor instead.
+func (*ListStagedResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
+}
+
+func (x *ListStagedResponse) GetStaged() []*Staged {
+	if x != nil {
+		return x.Staged
+	}
+	return nil
+}
+
+func (x *ListStagedResponse) GetSilent() []string {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
+}
+
+// Staged is what a node keeps of a user.
+type Staged struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Uid           uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	User          string                 `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	Files         uint32                 `protobuf:"varint,4,opt,name=files,proto3" json:"files,omitempty"`
+	Bytes         uint64                 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Held          uint32                 `protobuf:"varint,6,opt,name=held,proto3" json:"held,omitempty"` // files that jobs need
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Staged) Reset() {
+	*x = Staged{}
+	mi := &file_score_v1_user_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Staged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Staged) ProtoMessage() {}
+
+func (x *Staged) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Staged.ProtoReflect.Descriptor instead.
+func (*Staged) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
+}
+
+func (x *Staged) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Staged) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *Staged) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *Staged) GetFiles() uint32 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *Staged) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Staged) GetHeld() uint32 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
 type AttachRequest_Open struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -5111,7 +5518,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5123,7 +5530,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5185,7 +5592,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5197,7 +5604,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5244,7 +5651,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5256,7 +5663,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5298,7 +5705,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5310,7 +5717,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5366,7 +5773,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5378,7 +5785,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5823,7 +6230,36 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"sinceNanos\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\"7\n" +
 	"\x12GetHistoryResponse\x12!\n" +
-	"\x04jobs\x18\x01 \x03(\v2\r.score.v1.JobR\x04jobs*\x97\x01\n" +
+	"\x04jobs\x18\x01 \x03(\v2\r.score.v1.JobR\x04jobs\"Z\n" +
+	"\fStageRequest\x12,\n" +
+	"\x05files\x18\x01 \x01(\v2\x14.score.v1.StageFilesH\x00R\x05files\x12\x14\n" +
+	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\x06\n" +
+	"\x04part\"}\n" +
+	"\n" +
+	"StageFiles\x12*\n" +
+	"\x05files\x18\x01 \x03(\v2\x14.score.v1.StagedFileR\x05files\x12\x1b\n" +
+	"\tnode_list\x18\x02 \x03(\tR\bnodeList\x12&\n" +
+	"\x04user\x18\x03 \x01(\v2\x12.score.v1.IdentityR\x04user\"P\n" +
+	"\n" +
+	"StageReply\x12\x18\n" +
+	"\amissing\x18\x01 \x03(\rR\amissing\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
+	"\x05whole\x18\x03 \x01(\bR\x05whole\"a\n" +
+	"\x11ListStagedRequest\x12\x14\n" +
+	"\x05clear\x18\x01 \x01(\bR\x05clear\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
+	"\x03all\x18\x03 \x01(\bR\x03all\x12\x10\n" +
+	"\x03uid\x18\x04 \x01(\rR\x03uid\"V\n" +
+	"\x12ListStagedResponse\x12(\n" +
+	"\x06staged\x18\x01 \x03(\v2\x10.score.v1.StagedR\x06staged\x12\x16\n" +
+	"\x06silent\x18\x02 \x03(\tR\x06silent\"\x82\x01\n" +
+	"\x06Staged\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x12\n" +
+	"\x04user\x18\x03 \x01(\tR\x04user\x12\x14\n" +
+	"\x05files\x18\x04 \x01(\rR\x05files\x12\x14\n" +
+	"\x05bytes\x18\x05 \x01(\x04R\x05bytes\x12\x12\n" +
+	"\x04held\x18\x06 \x01(\rR\x04held*\x97\x01\n" +
 	"\tNodeState\x12\x1a\n" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rNODE_STATE_UP\x10\x01\x12\x17\n" +
@@ -5836,7 +6272,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\tROLE_USER\x10\x01\x12\x11\n" +
 	"\rROLE_OPERATOR\x10\x02\x12\x0e\n" +
 	"\n" +
-	"ROLE_ADMIN\x10\x032\xc1\x06\n" +
+	"ROLE_ADMIN\x10\x032\xc5\a\n" +
 	"\n" +
 	"JobService\x12;\n" +
 	"\x06Submit\x12\x17.score.v1.SubmitRequest\x1a\x18.score.v1.SubmitResponse\x12<\n" +
@@ -5850,7 +6286,10 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\tSignalJob\x12\x1a.score.v1.SignalJobRequest\x1a\x1b.score.v1.SignalJobResponse\x12>\n" +
 	"\aWaitJob\x12\x18.score.v1.WaitJobRequest\x1a\x19.score.v1.WaitJobResponse\x12M\n" +
 	"\fListChannels\x12\x1d.score.v1.ListChannelsRequest\x1a\x1e.score.v1.ListChannelsResponse\x129\n" +
-	"\aDumpJob\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01\x12G\n" +
+	"\aDumpJob\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01\x129\n" +
+	"\x05Stage\x12\x16.score.v1.StageRequest\x1a\x14.score.v1.StageReply(\x010\x01\x12G\n" +
+	"\n" +
+	"ListStaged\x12\x1b.score.v1.ListStagedRequest\x1a\x1c.score.v1.ListStagedResponse\x12G\n" +
 	"\n" +
 	"GetHistory\x12\x1b.score.v1.GetHistoryRequest\x1a\x1c.score.v1.GetHistoryResponse2\x87\n" +
 	"\n" +
@@ -5890,7 +6329,7 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_user_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 82)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
 var file_score_v1_user_proto_goTypes = []any{
 	(NodeState)(0),                      // 0: score.v1.NodeState
 	(Role)(0),                           // 1: score.v1.Role
@@ -5971,37 +6410,45 @@ var file_score_v1_user_proto_goTypes = []any{
 	(*SetUserResponse)(nil),             // 76: score.v1.SetUserResponse
 	(*GetHistoryRequest)(nil),           // 77: score.v1.GetHistoryRequest
 	(*GetHistoryResponse)(nil),          // 78: score.v1.GetHistoryResponse
-	(*AttachRequest_Open)(nil),          // 79: score.v1.AttachRequest.Open
-	(*AttachEvent_StateChange)(nil),     // 80: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 81: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 82: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 83: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 84: score.v1.JobSpec
-	(*Verdict)(nil),                     // 85: score.v1.Verdict
-	(*Job)(nil),                         // 86: score.v1.Job
-	(*Usage)(nil),                       // 87: score.v1.Usage
-	(JobState)(0),                       // 88: score.v1.JobState
-	(*NodePlace)(nil),                   // 89: score.v1.NodePlace
+	(*StageRequest)(nil),                // 79: score.v1.StageRequest
+	(*StageFiles)(nil),                  // 80: score.v1.StageFiles
+	(*StageReply)(nil),                  // 81: score.v1.StageReply
+	(*ListStagedRequest)(nil),           // 82: score.v1.ListStagedRequest
+	(*ListStagedResponse)(nil),          // 83: score.v1.ListStagedResponse
+	(*Staged)(nil),                      // 84: score.v1.Staged
+	(*AttachRequest_Open)(nil),          // 85: score.v1.AttachRequest.Open
+	(*AttachEvent_StateChange)(nil),     // 86: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 87: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 88: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 89: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 90: score.v1.JobSpec
+	(*Verdict)(nil),                     // 91: score.v1.Verdict
+	(*Job)(nil),                         // 92: score.v1.Job
+	(*Usage)(nil),                       // 93: score.v1.Usage
+	(JobState)(0),                       // 94: score.v1.JobState
+	(*StagedFile)(nil),                  // 95: score.v1.StagedFile
+	(*Identity)(nil),                    // 96: score.v1.Identity
+	(*NodePlace)(nil),                   // 97: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	84, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	79, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	90, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	85, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
 	8,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
 	7,  // 3: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	80, // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	86, // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
 	10, // 5: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	81, // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	85, // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	87, // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	91, // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
 	7,  // 8: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	86, // 9: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	86, // 10: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	92, // 9: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	92, // 10: score.v1.GetJobResponse.job:type_name -> score.v1.Job
 	11, // 11: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
 	16, // 12: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	87, // 13: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	93, // 13: score.v1.NodeShare.usage:type_name -> score.v1.Usage
 	47, // 14: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
 	47, // 15: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
 	48, // 16: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	86, // 17: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	92, // 17: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
 	26, // 18: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
 	27, // 19: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
 	25, // 20: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
@@ -6013,17 +6460,17 @@ var file_score_v1_user_proto_depIdxs = []int32{
 	42, // 26: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
 	42, // 27: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
 	42, // 28: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	82, // 29: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	88, // 29: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
 	47, // 30: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
 	47, // 31: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	83, // 32: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	89, // 32: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
 	51, // 33: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
 	53, // 34: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
 	56, // 35: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
 	47, // 36: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
 	47, // 37: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	88, // 38: score.v1.TopJob.state:type_name -> score.v1.JobState
-	87, // 39: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	94, // 38: score.v1.TopJob.state:type_name -> score.v1.JobState
+	93, // 39: score.v1.TopJob.usage:type_name -> score.v1.Usage
 	47, // 40: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
 	47, // 41: score.v1.TopJob.total:type_name -> score.v1.StepTimes
 	61, // 42: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
@@ -6034,76 +6481,84 @@ var file_score_v1_user_proto_depIdxs = []int32{
 	72, // 47: score.v1.ListUsersResponse.users:type_name -> score.v1.User
 	72, // 48: score.v1.SetUserRequest.values:type_name -> score.v1.User
 	72, // 49: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	86, // 50: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
-	7,  // 51: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	88, // 52: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	89, // 53: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	11, // 54: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	47, // 55: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	48, // 56: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	2,  // 57: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	4,  // 58: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	5,  // 59: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	12, // 60: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	14, // 61: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	17, // 62: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	19, // 63: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	21, // 64: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	23, // 65: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	28, // 66: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	30, // 67: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	77, // 68: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	40, // 69: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	34, // 70: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
-	36, // 71: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
-	38, // 72: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
-	43, // 73: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	45, // 74: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	49, // 75: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	52, // 76: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	54, // 77: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	57, // 78: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	59, // 79: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	62, // 80: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	64, // 81: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	67, // 82: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	69, // 83: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	73, // 84: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	75, // 85: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	3,  // 86: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	9,  // 87: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	6,  // 88: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	13, // 89: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	15, // 90: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	18, // 91: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	20, // 92: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	22, // 93: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	24, // 94: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	29, // 95: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	31, // 96: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	78, // 97: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	41, // 98: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	35, // 99: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
-	37, // 100: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
-	39, // 101: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
-	44, // 102: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	46, // 103: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	50, // 104: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	53, // 105: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	55, // 106: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	58, // 107: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	60, // 108: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	63, // 109: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	65, // 110: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	68, // 111: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	70, // 112: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	74, // 113: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	76, // 114: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	86, // [86:115] is the sub-list for method output_type
-	57, // [57:86] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	92, // 50: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	80, // 51: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
+	95, // 52: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
+	96, // 53: score.v1.StageFiles.user:type_name -> score.v1.Identity
+	84, // 54: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
+	7,  // 55: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	94, // 56: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	97, // 57: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	11, // 58: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	47, // 59: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	48, // 60: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	2,  // 61: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	4,  // 62: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	5,  // 63: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	12, // 64: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	14, // 65: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	17, // 66: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	19, // 67: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	21, // 68: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	23, // 69: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	28, // 70: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	30, // 71: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	79, // 72: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
+	82, // 73: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
+	77, // 74: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	40, // 75: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	34, // 76: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	36, // 77: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	38, // 78: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	43, // 79: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	45, // 80: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	49, // 81: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	52, // 82: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	54, // 83: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	57, // 84: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	59, // 85: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	62, // 86: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	64, // 87: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	67, // 88: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	69, // 89: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	73, // 90: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	75, // 91: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	3,  // 92: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	9,  // 93: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	6,  // 94: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	13, // 95: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	15, // 96: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	18, // 97: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	20, // 98: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	22, // 99: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	24, // 100: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	29, // 101: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	31, // 102: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	81, // 103: score.v1.JobService.Stage:output_type -> score.v1.StageReply
+	83, // 104: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
+	78, // 105: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	41, // 106: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	35, // 107: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	37, // 108: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	39, // 109: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	44, // 110: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	46, // 111: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	50, // 112: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	53, // 113: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	55, // 114: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	58, // 115: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	60, // 116: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	63, // 117: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	65, // 118: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	68, // 119: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	70, // 120: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	74, // 121: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	76, // 122: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	92, // [92:123] is the sub-list for method output_type
+	61, // [61:92] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -6133,13 +6588,17 @@ func file_score_v1_user_proto_init() {
 	}
 	file_score_v1_user_proto_msgTypes[40].OneofWrappers = []any{}
 	file_score_v1_user_proto_msgTypes[69].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[77].OneofWrappers = []any{
+		(*StageRequest_Files)(nil),
+		(*StageRequest_Data)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   82,
+			NumMessages:   88,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

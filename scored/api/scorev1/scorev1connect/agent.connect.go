@@ -53,6 +53,12 @@ const (
 	PeerServiceRelayProcedure = "/score.v1.PeerService/Relay"
 	// PeerServiceDumpProcedure is the fully-qualified name of the PeerService's Dump RPC.
 	PeerServiceDumpProcedure = "/score.v1.PeerService/Dump"
+	// PeerServicePutStagedProcedure is the fully-qualified name of the PeerService's PutStaged RPC.
+	PeerServicePutStagedProcedure = "/score.v1.PeerService/PutStaged"
+	// PeerServiceFetchStagedProcedure is the fully-qualified name of the PeerService's FetchStaged RPC.
+	PeerServiceFetchStagedProcedure = "/score.v1.PeerService/FetchStaged"
+	// PeerServiceListStagedProcedure is the fully-qualified name of the PeerService's ListStaged RPC.
+	PeerServiceListStagedProcedure = "/score.v1.PeerService/ListStaged"
 )
 
 // AgentServiceClient is a client for the score.v1.AgentService service.
@@ -169,6 +175,12 @@ type PeerServiceClient interface {
 	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
 	// Dump copies the contexts of a job's ranks on this node.
 	Dump(context.Context, *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error)
+	// PutStaged takes files of a job from a server, as JobService.Stage.
+	PutStaged(context.Context) *connect.BidiStreamForClient[scorev1.StageRequest, scorev1.StageReply]
+	// FetchStaged gives a file of a job to another node, as far as it has come, and as it comes.
+	FetchStaged(context.Context, *connect.Request[scorev1.FetchStagedRequest]) (*connect.ServerStreamForClient[scorev1.StagedData], error)
+	// ListStaged tells what the node keeps.
+	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
 }
 
 // NewPeerServiceClient constructs a client for the score.v1.PeerService service. By default, it
@@ -212,6 +224,24 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("Dump")),
 			connect.WithClientOptions(opts...),
 		),
+		putStaged: connect.NewClient[scorev1.StageRequest, scorev1.StageReply](
+			httpClient,
+			baseURL+PeerServicePutStagedProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("PutStaged")),
+			connect.WithClientOptions(opts...),
+		),
+		fetchStaged: connect.NewClient[scorev1.FetchStagedRequest, scorev1.StagedData](
+			httpClient,
+			baseURL+PeerServiceFetchStagedProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("FetchStaged")),
+			connect.WithClientOptions(opts...),
+		),
+		listStaged: connect.NewClient[scorev1.ListStagedRequest, scorev1.ListStagedResponse](
+			httpClient,
+			baseURL+PeerServiceListStagedProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("ListStaged")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -222,6 +252,9 @@ type peerServiceClient struct {
 	collect       *connect.Client[scorev1.CollectRequest, scorev1.CollectResponse]
 	relay         *connect.Client[scorev1.RelayRequest, scorev1.RelayResponse]
 	dump          *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
+	putStaged     *connect.Client[scorev1.StageRequest, scorev1.StageReply]
+	fetchStaged   *connect.Client[scorev1.FetchStagedRequest, scorev1.StagedData]
+	listStaged    *connect.Client[scorev1.ListStagedRequest, scorev1.ListStagedResponse]
 }
 
 // Stdio calls score.v1.PeerService.Stdio.
@@ -249,6 +282,21 @@ func (c *peerServiceClient) Dump(ctx context.Context, req *connect.Request[score
 	return c.dump.CallServerStream(ctx, req)
 }
 
+// PutStaged calls score.v1.PeerService.PutStaged.
+func (c *peerServiceClient) PutStaged(ctx context.Context) *connect.BidiStreamForClient[scorev1.StageRequest, scorev1.StageReply] {
+	return c.putStaged.CallBidiStream(ctx)
+}
+
+// FetchStaged calls score.v1.PeerService.FetchStaged.
+func (c *peerServiceClient) FetchStaged(ctx context.Context, req *connect.Request[scorev1.FetchStagedRequest]) (*connect.ServerStreamForClient[scorev1.StagedData], error) {
+	return c.fetchStaged.CallServerStream(ctx, req)
+}
+
+// ListStaged calls score.v1.PeerService.ListStaged.
+func (c *peerServiceClient) ListStaged(ctx context.Context, req *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error) {
+	return c.listStaged.CallUnary(ctx, req)
+}
+
 // PeerServiceHandler is an implementation of the score.v1.PeerService service.
 type PeerServiceHandler interface {
 	// Stdio relays the input and output of a job's ranks on this node.
@@ -263,6 +311,12 @@ type PeerServiceHandler interface {
 	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
 	// Dump copies the contexts of a job's ranks on this node.
 	Dump(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error
+	// PutStaged takes files of a job from a server, as JobService.Stage.
+	PutStaged(context.Context, *connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]) error
+	// FetchStaged gives a file of a job to another node, as far as it has come, and as it comes.
+	FetchStaged(context.Context, *connect.Request[scorev1.FetchStagedRequest], *connect.ServerStream[scorev1.StagedData]) error
+	// ListStaged tells what the node keeps.
+	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
 }
 
 // NewPeerServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -302,6 +356,24 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(peerServiceMethods.ByName("Dump")),
 		connect.WithHandlerOptions(opts...),
 	)
+	peerServicePutStagedHandler := connect.NewBidiStreamHandler(
+		PeerServicePutStagedProcedure,
+		svc.PutStaged,
+		connect.WithSchema(peerServiceMethods.ByName("PutStaged")),
+		connect.WithHandlerOptions(opts...),
+	)
+	peerServiceFetchStagedHandler := connect.NewServerStreamHandler(
+		PeerServiceFetchStagedProcedure,
+		svc.FetchStaged,
+		connect.WithSchema(peerServiceMethods.ByName("FetchStaged")),
+		connect.WithHandlerOptions(opts...),
+	)
+	peerServiceListStagedHandler := connect.NewUnaryHandler(
+		PeerServiceListStagedProcedure,
+		svc.ListStaged,
+		connect.WithSchema(peerServiceMethods.ByName("ListStaged")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.PeerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case PeerServiceStdioProcedure:
@@ -314,6 +386,12 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 			peerServiceRelayHandler.ServeHTTP(w, r)
 		case PeerServiceDumpProcedure:
 			peerServiceDumpHandler.ServeHTTP(w, r)
+		case PeerServicePutStagedProcedure:
+			peerServicePutStagedHandler.ServeHTTP(w, r)
+		case PeerServiceFetchStagedProcedure:
+			peerServiceFetchStagedHandler.ServeHTTP(w, r)
+		case PeerServiceListStagedProcedure:
+			peerServiceListStagedHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -341,4 +419,16 @@ func (UnimplementedPeerServiceHandler) Relay(context.Context, *connect.Request[s
 
 func (UnimplementedPeerServiceHandler) Dump(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Dump is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) PutStaged(context.Context, *connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.PutStaged is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) FetchStaged(context.Context, *connect.Request[scorev1.FetchStagedRequest], *connect.ServerStream[scorev1.StagedData]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.FetchStaged is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.ListStaged is not implemented"))
 }

@@ -61,6 +61,10 @@ const (
 	JobServiceListChannelsProcedure = "/score.v1.JobService/ListChannels"
 	// JobServiceDumpJobProcedure is the fully-qualified name of the JobService's DumpJob RPC.
 	JobServiceDumpJobProcedure = "/score.v1.JobService/DumpJob"
+	// JobServiceStageProcedure is the fully-qualified name of the JobService's Stage RPC.
+	JobServiceStageProcedure = "/score.v1.JobService/Stage"
+	// JobServiceListStagedProcedure is the fully-qualified name of the JobService's ListStaged RPC.
+	JobServiceListStagedProcedure = "/score.v1.JobService/ListStaged"
 	// JobServiceGetHistoryProcedure is the fully-qualified name of the JobService's GetHistory RPC.
 	JobServiceGetHistoryProcedure = "/score.v1.JobService/GetHistory"
 	// ClusterServiceListNodesProcedure is the fully-qualified name of the ClusterService's ListNodes
@@ -134,6 +138,12 @@ type JobServiceClient interface {
 	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
 	// DumpJob copies the contexts of a running job's ranks.
 	DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error)
+	// Stage takes the files of a job that is to be submitted. The first message says which, the answer which of
+	// them are not kept yet; these follow in that order, one after the other, and a last answer says that they are.
+	Stage(context.Context) *connect.BidiStreamForClient[scorev1.StageRequest, scorev1.StageReply]
+	// ListStaged tells what nodes keep of the files that were sent along with jobs: the caller's own; an
+	// operator's: all.
+	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
 	// GetHistory lists finished jobs with what they used: the caller's own; an
 	// operator's: all.
 	GetHistory(context.Context, *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error)
@@ -216,6 +226,18 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(jobServiceMethods.ByName("DumpJob")),
 			connect.WithClientOptions(opts...),
 		),
+		stage: connect.NewClient[scorev1.StageRequest, scorev1.StageReply](
+			httpClient,
+			baseURL+JobServiceStageProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("Stage")),
+			connect.WithClientOptions(opts...),
+		),
+		listStaged: connect.NewClient[scorev1.ListStagedRequest, scorev1.ListStagedResponse](
+			httpClient,
+			baseURL+JobServiceListStagedProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("ListStaged")),
+			connect.WithClientOptions(opts...),
+		),
 		getHistory: connect.NewClient[scorev1.GetHistoryRequest, scorev1.GetHistoryResponse](
 			httpClient,
 			baseURL+JobServiceGetHistoryProcedure,
@@ -238,6 +260,8 @@ type jobServiceClient struct {
 	waitJob       *connect.Client[scorev1.WaitJobRequest, scorev1.WaitJobResponse]
 	listChannels  *connect.Client[scorev1.ListChannelsRequest, scorev1.ListChannelsResponse]
 	dumpJob       *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
+	stage         *connect.Client[scorev1.StageRequest, scorev1.StageReply]
+	listStaged    *connect.Client[scorev1.ListStagedRequest, scorev1.ListStagedResponse]
 	getHistory    *connect.Client[scorev1.GetHistoryRequest, scorev1.GetHistoryResponse]
 }
 
@@ -296,6 +320,16 @@ func (c *jobServiceClient) DumpJob(ctx context.Context, req *connect.Request[sco
 	return c.dumpJob.CallServerStream(ctx, req)
 }
 
+// Stage calls score.v1.JobService.Stage.
+func (c *jobServiceClient) Stage(ctx context.Context) *connect.BidiStreamForClient[scorev1.StageRequest, scorev1.StageReply] {
+	return c.stage.CallBidiStream(ctx)
+}
+
+// ListStaged calls score.v1.JobService.ListStaged.
+func (c *jobServiceClient) ListStaged(ctx context.Context, req *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error) {
+	return c.listStaged.CallUnary(ctx, req)
+}
+
 // GetHistory calls score.v1.JobService.GetHistory.
 func (c *jobServiceClient) GetHistory(ctx context.Context, req *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error) {
 	return c.getHistory.CallUnary(ctx, req)
@@ -321,6 +355,12 @@ type JobServiceHandler interface {
 	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
 	// DumpJob copies the contexts of a running job's ranks.
 	DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error
+	// Stage takes the files of a job that is to be submitted. The first message says which, the answer which of
+	// them are not kept yet; these follow in that order, one after the other, and a last answer says that they are.
+	Stage(context.Context, *connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]) error
+	// ListStaged tells what nodes keep of the files that were sent along with jobs: the caller's own; an
+	// operator's: all.
+	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
 	// GetHistory lists finished jobs with what they used: the caller's own; an
 	// operator's: all.
 	GetHistory(context.Context, *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error)
@@ -399,6 +439,18 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(jobServiceMethods.ByName("DumpJob")),
 		connect.WithHandlerOptions(opts...),
 	)
+	jobServiceStageHandler := connect.NewBidiStreamHandler(
+		JobServiceStageProcedure,
+		svc.Stage,
+		connect.WithSchema(jobServiceMethods.ByName("Stage")),
+		connect.WithHandlerOptions(opts...),
+	)
+	jobServiceListStagedHandler := connect.NewUnaryHandler(
+		JobServiceListStagedProcedure,
+		svc.ListStaged,
+		connect.WithSchema(jobServiceMethods.ByName("ListStaged")),
+		connect.WithHandlerOptions(opts...),
+	)
 	jobServiceGetHistoryHandler := connect.NewUnaryHandler(
 		JobServiceGetHistoryProcedure,
 		svc.GetHistory,
@@ -429,6 +481,10 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 			jobServiceListChannelsHandler.ServeHTTP(w, r)
 		case JobServiceDumpJobProcedure:
 			jobServiceDumpJobHandler.ServeHTTP(w, r)
+		case JobServiceStageProcedure:
+			jobServiceStageHandler.ServeHTTP(w, r)
+		case JobServiceListStagedProcedure:
+			jobServiceListStagedHandler.ServeHTTP(w, r)
 		case JobServiceGetHistoryProcedure:
 			jobServiceGetHistoryHandler.ServeHTTP(w, r)
 		default:
@@ -482,6 +538,14 @@ func (UnimplementedJobServiceHandler) ListChannels(context.Context, *connect.Req
 
 func (UnimplementedJobServiceHandler) DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.DumpJob is not implemented"))
+}
+
+func (UnimplementedJobServiceHandler) Stage(context.Context, *connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.Stage is not implemented"))
+}
+
+func (UnimplementedJobServiceHandler) ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.ListStaged is not implemented"))
 }
 
 func (UnimplementedJobServiceHandler) GetHistory(context.Context, *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error) {

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+func stageCommand(c *caller) *cobra.Command {
+	return parent("stage", "what nodes keep of the files that were sent along with jobs (scrun --stage)",
+		stageListCommand(c), stageClearCommand(c))
+}
+
+// stagedData is what a node keeps of a user, as --json prints it.
+type stagedData struct {
+	Node  string `json:"node"`
+	UID   uint32 `json:"uid"`
+	User  string `json:"user"`
+	Files uint32 `json:"files"`
+	Bytes uint64 `json:"bytes"`
+	Held  uint32 `json:"held"`
+}
+
+func stageListCommand(c *caller) *cobra.Command {
+	var asJSON, all bool
+	var node string
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "list what each node keeps",
+		Long: `Lists how many files each node keeps, and how much they take, so that a program
+that is sent along again need not be sent. HELD are those that jobs need which
+wait or run. Nodes make room by themselves: the files that were used longest ago
+go first (agent.stage_limit).`,
+		Args: cobra.NoArgs,
+		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
+			reply, err := daemon.Jobs.ListStaged(command.Context(), connect.NewRequest(&scorev1.ListStagedRequest{Node: node, All: all}))
+			if err != nil {
+				return err
+			}
+			return printStaged(command.OutOrStdout(), command.ErrOrStderr(), reply.Msg, asJSON)
+		}),
+	}
+	command.Flags().StringVar(&node, "node", "", "only of this `node`")
+	command.Flags().BoolVarP(&all, "all", "a", false, "of all users; operators may")
+	addJSON(command, &asJSON)
+	return command
+}
+
+func stageClearCommand(c *caller) *cobra.Command {
+	var all bool
+	var node string
+	command := &cobra.Command{
+		Use:   "clear",
+		Short: "remove what nodes keep and no job needs",
+		Args:  cobra.NoArgs,
+		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
+			reply, err := daemon.Jobs.ListStaged(command.Context(), connect.NewRequest(&scorev1.ListStagedRequest{Clear: true, Node: node, All: all}))
+			if err != nil {
+				return err
+			}
+			if len(reply.Msg.GetStaged()) > 0 {
+				fmt.Fprintln(command.OutOrStdout(), "kept, since jobs need it:")
+				return printStaged(command.OutOrStdout(), command.ErrOrStderr(), reply.Msg, false)
+			}
+			return silentNodes(command.ErrOrStderr(), reply.Msg)
+		}),
+	}
+	command.Flags().StringVar(&node, "node", "", "only on this `node`")
+	command.Flags().BoolVarP(&all, "all", "a", false, "of all users; operators may")
+	return command
+}
+
+func printStaged(out, errors io.Writer, reply *scorev1.ListStagedResponse, asJSON bool) error {
+	if asJSON {
+		staged := []stagedData{}
+		for _, s := range reply.GetStaged() {
+			staged = append(staged, stagedData{s.GetNode(), s.GetUid(), s.GetUser(), s.GetFiles(), s.GetBytes(), s.GetHeld()})
+		}
+		return printJSON(out, struct {
+			Schema int          `json:"schema"`
+			Staged []stagedData `json:"staged"`
+			Silent []string     `json:"silent"`
+		}{schema, staged, nonNil(reply.GetSilent())})
+	}
+	t := newTable(out, "NODE", "USER", "FILES", "SIZE", "HELD")
+	for _, s := range reply.GetStaged() {
+		t.row(s.GetNode(), orDash(printable(s.GetUser())), strconv.Itoa(int(s.GetFiles())), shortBytes(s.GetBytes()), strconv.Itoa(int(s.GetHeld())))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	return silentNodes(errors, reply)
+}
+
+func silentNodes(errors io.Writer, reply *scorev1.ListStagedResponse) error {
+	if len(reply.GetSilent()) > 0 {
+		fmt.Fprintf(errors, "scored: no answer from %s\n", strings.Join(reply.GetSilent(), ", "))
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Stage says which files go along with the job.
+type Stage uint8
+
+const (
+	// StageNone: the nodes have the program.
+	StageNone Stage = iota
+	// StageProgram: the program alone.
+	StageProgram
+	// StageUsual: and the libraries it needs that are not the system's.
+	StageUsual
+	// StageAll: and the system's, but for the C library.
+	StageAll
+)
+
+func parseStage(text string) (Stage, error) {
+	switch text {
+	case "usual":
+		return StageUsual, nil
+	case "program":
+		return StageProgram, nil
+	case "all":
+		return StageAll, nil
+	case "none":
+		return StageNone, nil
+	default:
+		return 0, errors.New("it is usual (the program and its libraries but for the system's), program, all or none")
+	}
+}
+
+// parseStageFile takes a file that goes along; the flag may be given again.
+func (o *Options) parseStageFile(path string) (string, error) {
+	name := filepath.Base(path)
+	if path == "" || strings.HasSuffix(path, "/") || name == "." || name == ".." || name == "lib" {
+		return "", fmt.Errorf("%q is no name of a file that can go along", path)
+	}
+	o.StageFiles = append(o.StageFiles, path)
+	return path, nil
+}
+
+// Stages tells whether any file goes along.
+func (o *Options) Stages() bool { return o.Stage != StageNone || len(o.StageFiles) > 0 }

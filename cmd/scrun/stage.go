@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"score/cmd/scrun/options"
+	"score/nodeagent/launch"
+	"score/nodeagent/pmi/family"
+	"score/scored/api/scorev1"
+)
+
+// stageChunk is how much of a file goes into one message, in bytes.
+const stageChunk = 256 << 10
+
+// stage sends the files along that the user asked for, and says in the job which they are.
+func stage(ctx context.Context, o *options.Options, speak voice, cluster *reached, spec *scorev1.JobSpec) error {
+	if !o.Stages() {
+		return nil
+	}
+	sources, err := stageSources(o, spec, os.Getenv("LD_LIBRARY_PATH"))
+	if err != nil {
+		return err
+	}
+	for _, s := range sources {
+		if err := s.weigh(); err != nil {
+			return err
+		}
+		spec.Staged = append(spec.Staged, s.file)
+	}
+	// A directory that was named must be there; the present one the nodes may lack.
+	spec.AnyDirectory = o.Dir == ""
+	_, err = unlessLeft(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, send(ctx, speak, cluster, spec, sources)
+	})
+	return err
+}
+
+// source is a file of this host that goes along.
+type source struct {
+	path string
+	file *scorev1.StagedFile
+}
+
+func stageSources(o *options.Options, spec *scorev1.JobSpec, libraryPath string) (sources []*source, err error) {
+	add := func(path, name string, kind scorev1.StagedKind) {
+		sources = append(sources, &source{path, &scorev1.StagedFile{Name: name, Kind: kind}})
+	}
+	if o.Stage != options.StageNone {
+		program, err := stagedProgram(spec)
+		if err != nil {
+			return nil, err
+		}
+		add(program, filepath.Base(program), scorev1.StagedKind_STAGED_KIND_PROGRAM)
+		libraries, err := stagedLibraries(o.Stage, program, libraryPath)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range libraries {
+			add(l.Path, l.Name, scorev1.StagedKind_STAGED_KIND_LIBRARY)
+		}
+	}
+	for _, path := range o.StageFiles {
+		add(path, filepath.Base(path), scorev1.StagedKind_STAGED_KIND_FILE)
+	}
+	return sources, nil
+}
+
+func stagedProgram(spec *scorev1.JobSpec) (string, error) {
+	path := launch.DefaultPath
+	for _, v := range spec.GetEnv() {
+		if value, found := strings.CutPrefix(v, "PATH="); found && value != "" {
+			path = value
+		}
+	}
+	program, err := launch.Resolve(spec.GetArgv()[0], spec.GetWorkDir(), path, nil)
+	if err != nil {
+		return "", fmt.Errorf("--stage: %w", err)
+	}
+	return program, nil
+}
+
+func stagedLibraries(how options.Stage, program, libraryPath string) (wanted []family.Library, err error) {
+	if how == options.StageProgram {
+		return nil, nil
+	}
+	all, err := family.Libraries(program, libraryPath)
+	if err != nil {
+		return nil, fmt.Errorf("--stage: %w; --stage=program sends none", err)
+	}
+	for _, l := range all {
+		// One that is named by a path is looked for there only, and the C library must fit the node's loader.
+		if strings.Contains(l.Name, "/") || l.Base || l.System && how != options.StageAll {
+			continue
+		}
+		wanted = append(wanted, l)
+	}
+	return wanted, nil
+}
+
+// weigh reads the file once, for its length and digest.
+func (s *source) weigh() error {
+	file, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	n, err := io.Copy(sum, file)
+	if err != nil {
+		return fmt.Errorf("the file %s cannot go along: %w", s.path, err)
+	}
+	s.file.Size, s.file.Sha256 = uint64(n), sum.Sum(nil)
+	return nil
+}
+
+// open must not hang on a pipe.
+func (s *source) open() (*os.File, error) {
+	file, err := os.OpenFile(s.path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("the file cannot go along: %w", err)
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		file.Close()
+		return nil, fmt.Errorf("%s cannot go along: it is no regular file", s.path)
+	}
+	return file, nil
+}
+
+// send gives the files to the cluster, those that it does not keep yet.
+func send(ctx context.Context, speak voice, cluster *reached, spec *scorev1.JobSpec, sources []*source) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream := cluster.Jobs.Stage(ctx)
+	first := &scorev1.StageRequest{Part: &scorev1.StageRequest_Files{Files: &scorev1.StageFiles{
+		Files: spec.GetStaged(), NodeList: spec.GetNodeList(),
+	}}}
+	// What the other side has to say against a message comes by Receive.
+	if err := stream.Send(first); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	reply, err := stream.Receive()
+	if err != nil {
+		return err
+	}
+	for _, i := range reply.GetMissing() {
+		if int(i) >= len(sources) {
+			return errors.New("the cluster asks for a file that does not go along")
+		}
+		if err := sources[i].send(stream.Send); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+	speak.tell("%d of %d files that go along were sent to node %s, which kept the others", len(reply.GetMissing()), len(sources), reply.GetNode())
+	last, err := stream.Receive()
+	if err != nil {
+		return err
+	}
+	if !last.GetWhole() {
+		return errors.New("the cluster did not take the files that go along")
+	}
+	spec.StageSeed = last.GetNode()
+	return nil
+}
+
+func (s *source) send(message func(*scorev1.StageRequest) error) error {
+	file, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	buffer := make([]byte, stageChunk)
+	for left := s.file.GetSize(); left > 0; {
+		n, err := io.ReadFull(file, buffer[:min(left, stageChunk)])
+		if err != nil {
+			return fmt.Errorf("the file %s was changed while it was sent: %w; try again", s.path, err)
+		}
+		if err := message(&scorev1.StageRequest{Part: &scorev1.StageRequest_Data{Data: buffer[:n]}}); err != nil {
+			return err
+		}
+		left -= uint64(n)
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"score/nodeagent/launch"
+	"score/nodeagent/realtime"
+	"score/nodeagent/staging"
+	"score/scored/api/scorev1"
+)
+
+const (
+	// stageFanout is how many nodes fetch from one: each file leaves a node so often, at the whole speed of its
+	// network, and a thousand nodes are ten steps deep.
+	stageFanout = 2
+	// stagePatience is how long a node tries to get a file without getting a byte of it: a node on the way
+	// may have begun anew.
+	stagePatience = 15 * time.Second
+	// stageStall is after how long without a byte a file is looked for at another node.
+	stageStall = 5 * time.Second
+	// stagePause is the time between two rounds of tries.
+	stagePause = 100 * time.Millisecond
+	// stageAtOnce is how many of a job's files come at once: small ones would wait for each other's way.
+	stageAtOnce = 4
+	// stageDirName is the directory with a job's files in the job's own; libraries are in one below.
+	stageDirName, stageLibraries = "stage", "lib"
+	// libraryVariable is where the dynamic loader looks first.
+	libraryVariable = "LD_LIBRARY_PATH"
+)
+
+// errGone is a file that the node that was given it first does not have any more.
+var errGone = errors.New("it is not kept any longer")
+
+func userOf(identity *scorev1.Identity) *launch.User {
+	return &launch.User{UID: identity.GetUid(), GID: identity.GetGid(), Groups: identity.GetGroups()}
+}
+
+// stageUser is whose directory of the cache it is: an agent that is not root's has everybody's ranks run as its own user.
+func stageUser(identity *scorev1.Identity) *launch.User {
+	u := userOf(identity)
+	if uid := os.Geteuid(); uid != 0 {
+		u.UID, u.GID = uint32(uid), uint32(os.Getegid())
+	}
+	return u
+}
+
+// stagedFile is a file of a message. Whoever sent it has checked it, but not for us.
+func stagedFile(f *scorev1.StagedFile) (staging.File, error) {
+	if len(f.GetSha256()) != staging.SumBytes || f.GetSize() > 1<<62 || !plainName(f.GetName()) {
+		return staging.File{}, fmt.Errorf("%q is no file that can be sent along", f.GetName())
+	}
+	return staging.File{Sum: [staging.SumBytes]byte(f.GetSha256()), Size: int64(f.GetSize())}, nil
+}
+
+func plainName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
+}
+
+func stagedFiles(from []*scorev1.StagedFile) ([]staging.File, error) {
+	files := make([]staging.File, len(from))
+	for i, f := range from {
+		var err error
+		if files[i], err = stagedFile(f); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// stageTree are the agents that fetch a job's files, the one that was given them first, and which of them this
+// is.
+func (a *Agent) stageTree(order *scorev1.Prepare) (addresses []string, index int) {
+	addresses = append(addresses, order.GetStageSeed())
+	for i, place := range order.GetPlaces() {
+		own := i == int(order.GetNodeIndex())
+		if place.GetAddress() == order.GetStageSeed() {
+			continue // index stays 0
+		}
+		if own {
+			index = len(addresses)
+		}
+		addresses = append(addresses, place.GetAddress())
+	}
+	return addresses, index
+}
+
+// above are the agents from which one may fetch: its parent in the tree, the parent's, and so on to the first.
+func above(addresses []string, index int) []string {
+	var path []string
+	for index > 0 {
+		index = (index - 1) / stageFanout
+		path = append(path, addresses[index])
+	}
+	return path
+}
+
+// stage fetches the job's files to this node, and holds them.
+func (j *job) stage(ctx context.Context) error {
+	order := j.order
+	if len(order.GetSpec().GetStaged()) == 0 {
+		return nil
+	}
+	addresses, index := j.agent.stageTree(order)
+	if err := j.agent.stageAll(ctx, j.id, order.GetUser(), order.GetSpec().GetStaged(), above(addresses, index)); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.start.StagedNanos = j.agent.clock.cluster(realtime.Now())
+	return nil
+}
+
+// stageUntilKilled is stage, which a kill ends.
+func (j *job) stageUntilKilled() error {
+	ctx, cancel := context.WithCancel(j.ctx)
+	defer cancel()
+	j.mu.Lock()
+	j.unstage = cancel
+	if j.killed {
+		cancel()
+	}
+	j.mu.Unlock()
+	return j.stage(ctx)
+}
+
+// stageAll fetches files from one of the agents, the nearest first.
+func (a *Agent) stageAll(ctx context.Context, job uint64, user *scorev1.Identity, from []*scorev1.StagedFile, agents []string) error {
+	files, err := stagedFiles(from)
+	if err != nil {
+		return err
+	}
+	a.cache.Hold(job, stageUser(user), files)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(stageAtOnce)
+	for i, f := range files {
+		group.Go(func() error {
+			_, err := a.cache.Get(ctx, stageUser(user), f, a.fetching(user, from[i], agents))
+			if err != nil {
+				return fmt.Errorf("the file %s that goes with the job: %w", from[i].GetName(), err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// fetching gets a file from the first of the agents that gives it. When one is lost the next goes on from where that
+// ended.
+func (a *Agent) fetching(user *scorev1.Identity, file *scorev1.StagedFile, agents []string) staging.Fetch {
+	return func(ctx context.Context, from int64, to staging.Writer) error {
+		request := &scorev1.FetchStagedRequest{User: user, File: file, From: uint64(from)}
+		sink := &countingWriter{to: to}
+		last, trouble := time.Now(), errGone
+		for {
+			for _, address := range agents {
+				had := sink.count
+				err := a.peers.fetchStaged(ctx, address, request, sink)
+				request.From = uint64(from + sink.count)
+				if sink.count > had {
+					last = time.Now()
+				}
+				if request.GetFrom() == file.GetSize() && err == nil {
+					return nil
+				}
+				if sink.err != nil || ctx.Err() != nil {
+					return errors.Join(sink.err, ctx.Err())
+				}
+				trouble = err
+				a.log.Debug("a node does not give a file of a job", zap.String("address", address), zap.String("file", file.GetName()), zap.Error(err))
+			}
+			// The last of them is the one that was given it first.
+			if len(agents) == 0 || connect.CodeOf(trouble) == connect.CodeNotFound {
+				return fmt.Errorf("%w on the node that was given it; submit the job again", errGone)
+			}
+			if time.Since(last) > stagePatience {
+				return fmt.Errorf("none of the nodes that have it gives it: %w; submit the job again", trouble)
+			}
+			sleep(ctx, stagePause)
+		}
+	}
+}
+
+// countingWriter tells an error in writing from one in reading.
+type countingWriter struct {
+	to    staging.Writer
+	count int64
+	err   error
+}
+
+func (w *countingWriter) Write(data []byte) (int, error) {
+	n, err := w.to.Write(data)
+	w.count += int64(n)
+	w.err = err
+	return n, err
+}
+
+// stageEarly fetches the files of a job that waits, in the background. What goes wrong is told when the job is prepared.
+func (a *Agent) stageEarly(order *scorev1.Stage) {
+	addresses, index := order.GetAddresses(), int(order.GetIndex())
+	if index >= len(addresses) {
+		return
+	}
+	ctx := a.early.begin(a.working, order.GetJobId())
+	a.workers.Go(func() {
+		if index == 0 { // it has them, and is to keep them
+			if files, err := stagedFiles(order.GetFiles()); err == nil {
+				a.cache.Hold(order.GetJobId(), stageUser(order.GetUser()), files)
+			}
+			return
+		}
+		err := a.stageAll(ctx, order.GetJobId(), order.GetUser(), order.GetFiles(), above(addresses, index))
+		if err != nil && ctx.Err() == nil {
+			a.log.Info("files of a waiting job did not come", zap.Uint64("job", order.GetJobId()), zap.Error(err))
+		}
+		if ctx.Err() != nil {
+			a.cache.Release(order.GetJobId())
+		}
+	})
+}
+
+// unstage ends what stageEarly has begun, and lets the files go.
+func (a *Agent) unstage(job uint64) {
+	a.early.end(job)
+	a.cache.Release(job)
+}
+
+// linkStaged gives the job's files their names in the job's directory, as the job's user, whose directory it is, and
+// says how the ranks find them; programs is the directory of those that they execute, "" if none was sent along.
+func (j *job) linkStaged(dir string) (programs string, err error) {
+	spec := j.order.GetSpec()
+	if len(spec.GetStaged()) == 0 {
+		return "", nil
+	}
+	stage := filepath.Join(dir, stageDirName)
+	libraries := false
+	err = launch.AsUser(userOf(j.order.GetUser()), func() error {
+		if err := errors.Join(os.Mkdir(stage, 0o700), os.Mkdir(filepath.Join(stage, stageLibraries), 0o700)); err != nil {
+			return err
+		}
+		for _, f := range spec.GetStaged() {
+			file, err := stagedFile(f)
+			if err != nil {
+				return err
+			}
+			name := filepath.Join(stage, f.GetName())
+			switch f.GetKind() {
+			case scorev1.StagedKind_STAGED_KIND_PROGRAM:
+				programs = stage
+			case scorev1.StagedKind_STAGED_KIND_LIBRARY:
+				name, libraries = filepath.Join(stage, stageLibraries, f.GetName()), true
+			case scorev1.StagedKind_STAGED_KIND_FILE, scorev1.StagedKind_STAGED_KIND_UNSPECIFIED:
+			}
+			if err := os.Symlink(j.agent.cache.Path(stageUser(j.order.GetUser()), file), name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("naming the files that go with the job: %w", err)
+	}
+	if libraries {
+		spec.Env = prepend(spec.GetEnv(), libraryVariable, filepath.Join(stage, stageLibraries))
+	}
+	if spec.GetAnyDirectory() && !j.canEnter(spec.GetWorkDir()) {
+		spec.WorkDir = dir
+	}
+	return programs, nil
+}
+
+// canEnter tells whether the user has the directory on this node.
+func (j *job) canEnter(dir string) bool {
+	return launch.AsUser(userOf(j.order.GetUser()), func() error {
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			err = os.ErrNotExist
+		}
+		return err
+	}) == nil
+}
+
+// prepend puts a directory before those of a variable.
+func prepend(env []string, name, dir string) []string {
+	for i, v := range env {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			env = slices.Clone(env)
+			if env[i] = name + "=" + dir; value != "" {
+				env[i] += ":" + value
+			}
+			return env
+		}
+	}
+	return append(env, name+"="+dir)
+}

@@ -1,0 +1,157 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/nodeagent/staging"
+	"score/scored/api/scorev1"
+)
+
+// stageFilesMost bounds the files of one job; scrun and the servers know it, too.
+const stageFilesMost = 256
+
+var errStageMessages = errors.New("the messages do not come in the order of the files")
+
+// FetchStaged implements scorev1connect.PeerServiceHandler.
+func (a peerService) FetchStaged(ctx context.Context, r *connect.Request[scorev1.FetchStagedRequest], stream *connect.ServerStream[scorev1.StagedData]) error {
+	file, err := stagedFile(r.Msg.GetFile())
+	if err == nil && r.Msg.GetFrom() > uint64(file.Size) {
+		err = errors.New("the file is not so long")
+	}
+	if err != nil {
+		return connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	err = a.cache.Send(ctx, stageUser(r.Msg.GetUser()), file, int64(r.Msg.GetFrom()), func(data []byte) error {
+		return stream.Send(&scorev1.StagedData{Data: data})
+	})
+	if errors.Is(err, staging.ErrAbsent) {
+		return connect.NewError(connect.CodeNotFound, fmt.Errorf("node %s: %w", a.options.Name, err))
+	}
+	if err != nil {
+		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("node %s: %w", a.options.Name, err))
+	}
+	return nil
+}
+
+// fetchStaged gets a file from another agent, from where the request says. It ends after stageStall without a byte.
+func (p *peers) fetchStaged(ctx context.Context, address string, request *scorev1.FetchStagedRequest, to io.Writer) error {
+	if err := p.mayCall(address); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stall := time.AfterFunc(stageStall, cancel)
+	defer stall.Stop()
+	stream, err := p.at(address).FetchStaged(ctx, connect.NewRequest(request))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }() // all that is wanted has come
+	for stream.Receive() {
+		stall.Reset(stageStall)
+		if _, err := to.Write(stream.Msg().GetData()); err != nil {
+			return err
+		}
+	}
+	return stream.Err()
+}
+
+type putStream = connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]
+
+// PutStaged implements scorev1connect.PeerServiceHandler.
+func (a peerService) PutStaged(ctx context.Context, stream *putStream) error {
+	first, err := stream.Receive()
+	if err != nil {
+		return err
+	}
+	order := first.GetFiles()
+	files, err := stagedFiles(order.GetFiles())
+	if err == nil && (len(files) == 0 || len(files) > stageFilesMost || order.GetUser() == nil) {
+		err = fmt.Errorf("%d files cannot be sent along with a job; at most %d can", len(files), stageFilesMost)
+	}
+	if err != nil {
+		return connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	user := stageUser(order.GetUser())
+	reply := &scorev1.StageReply{Node: a.options.Name}
+	for i, f := range files {
+		if !a.cache.Has(user, f) {
+			reply.Missing = append(reply.Missing, uint32(i))
+		}
+	}
+	if err := stream.Send(reply); err != nil {
+		return err
+	}
+	for _, i := range reply.GetMissing() {
+		if err := a.putOne(ctx, stream, order, files[i], int(i)); err != nil {
+			return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("node %s: the file %s: %w", a.options.Name, order.GetFiles()[i].GetName(), err))
+		}
+	}
+	return stream.Send(&scorev1.StageReply{Node: a.options.Name, Whole: true})
+}
+
+// putTries bounds how often a file is begun that somebody else was sending, too, and gave up.
+const putTries = 3
+
+// putOne takes one file. If somebody else sends it already, that one is waited for, and what comes here is not needed.
+func (a *Agent) putOne(ctx context.Context, stream *putStream, order *scorev1.StageFiles, f staging.File, index int) (err error) {
+	taken := int64(0)
+	for range putTries {
+		began := false
+		_, err = a.cache.Get(ctx, stageUser(order.GetUser()), f, func(_ context.Context, _ int64, to staging.Writer) error {
+			began = true
+			for taken < f.Size {
+				data, err := receiveData(stream, f.Size-taken)
+				taken += int64(len(data))
+				if err == nil {
+					_, err = to.Write(data)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err == nil || began || ctx.Err() != nil {
+			break
+		}
+	}
+	for err == nil && taken < f.Size {
+		var data []byte
+		data, err = receiveData(stream, f.Size-taken)
+		taken += int64(len(data))
+	}
+	return err
+}
+
+func receiveData(stream *putStream, most int64) ([]byte, error) {
+	m, err := stream.Receive()
+	if err != nil {
+		return nil, err
+	}
+	if len(m.GetData()) == 0 || int64(len(m.GetData())) > most {
+		return nil, errStageMessages
+	}
+	return m.GetData(), nil
+}
+
+// ListStaged implements scorev1connect.PeerServiceHandler.
+func (a peerService) ListStaged(_ context.Context, r *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error) {
+	uid := stageUser(&scorev1.Identity{Uid: r.Msg.GetUid()}).UID
+	if r.Msg.GetClear() {
+		a.cache.Clear(uid, r.Msg.GetAll())
+	}
+	reply := &scorev1.ListStagedResponse{}
+	for _, kept := range a.cache.List(uid, r.Msg.GetAll()) {
+		reply.Staged = append(reply.Staged, &scorev1.Staged{
+			Node: a.options.Name, Uid: kept.UID, Files: uint32(kept.Files), Bytes: uint64(kept.Bytes), Held: uint32(kept.Held),
+		})
+	}
+	return connect.NewResponse(reply), nil
+}

@@ -1,0 +1,316 @@
+package staging
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/launch"
+)
+
+// SumBytes is the length of a digest, SHA-256.
+const SumBytes = 32
+
+// Errors that callers tell apart; each is wrapped in a sentence for the user.
+var (
+	ErrAbsent  = errors.New("the file is not here")
+	ErrDamaged = errors.New("the file is not what its digest says")
+	ErrFull    = errors.New("there is no room for the file")
+	ErrClosed  = errors.New("the agent ends")
+)
+
+// File is what is in a file: its digest and its length in bytes.
+type File struct {
+	Sum  [SumBytes]byte
+	Size int64
+}
+
+// String is the beginning of the digest, for people.
+func (f File) String() string { return hex.EncodeToString(f.Sum[:6]) }
+
+// Fetch writes a file from an offset on. It may be called again, with what was missing then.
+type Fetch func(ctx context.Context, from int64, to Writer) error
+
+// Writer takes a file's bytes, in order.
+type Writer interface{ Write([]byte) (int, error) }
+
+type key struct {
+	uid uint32
+	sum [SumBytes]byte
+}
+
+// Cache is a node's. Its methods may be called at once.
+type Cache struct {
+	dir   string
+	limit int64
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	fillers sync.WaitGroup
+
+	mu      sync.Mutex
+	entries map[key]*entry
+	held    map[uint64][]key // by job
+	total   int64            // bytes of all entries
+	changed chan struct{}    // closed, and replaced, when an entry comes
+	clock   uint64           // counts uses
+}
+
+// Open takes the directory, which it makes, and removes from it what is half. limit is in bytes.
+func Open(dir string, limit int64) (*Cache, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &Cache{
+		dir: dir, limit: limit, ctx: ctx, cancel: cancel,
+		entries: make(map[key]*entry), held: make(map[uint64][]key), changed: make(chan struct{}),
+	}
+	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+		return c, nil // it is made for the first file
+	}
+	if err := c.openDir(); err != nil {
+		cancel()
+		return nil, err
+	}
+	c.sweep()
+	return c, nil
+}
+
+// dirMode lets users reach their own directories, and list nobody's.
+const dirMode = 0o711
+
+func (c *Cache) openDir() error {
+	err := os.MkdirAll(c.dir, dirMode)
+	if err == nil {
+		err = os.Chmod(c.dir, dirMode) // the mask of the process may have taken bits away
+	}
+	var st unix.Stat_t
+	if err == nil {
+		err = unix.Lstat(c.dir, &st)
+	}
+	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid()) {
+		err = errors.New("it is not a directory of the agent's own")
+	}
+	if err != nil {
+		return fmt.Errorf("files that are sent along with jobs cannot be kept in %s: %w; name another directory with stage_dir", c.dir, err)
+	}
+	return nil
+}
+
+// Close ends what is under way and waits for it. The files stay.
+func (c *Cache) Close() {
+	c.cancel()
+	c.fillers.Wait()
+}
+
+// userDir is where a user's files are.
+func (c *Cache) userDir(uid uint32) string {
+	return filepath.Join(c.dir, strconv.FormatUint(uint64(uid), 10))
+}
+
+func (c *Cache) path(k key) string {
+	return filepath.Join(c.userDir(k.uid), hex.EncodeToString(k.sum[:]))
+}
+
+// makeUserDir makes a user's directory, which root gives to the user.
+func (c *Cache) makeUserDir(u *launch.User) error {
+	if err := c.openDir(); err != nil {
+		return err
+	}
+	dir := c.userDir(u.UID)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		if errors.Is(err, os.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	if err := os.Lchown(dir, int(u.UID), int(u.GID)); err != nil {
+		_ = os.Remove(dir)
+		return err
+	}
+	return nil
+}
+
+// Hold keeps files from being removed until the job is released. It may be called again for a job, with more.
+func (c *Cache) Hold(job uint64, u *launch.User, files []File) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range files {
+		c.held[job] = append(c.held[job], key{u.UID, f.Sum})
+	}
+}
+
+// Release ends a Hold; of a job that holds nothing it does nothing.
+func (c *Cache) Release(job uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.held, job)
+}
+
+// ReleaseBut ends the holds of all jobs but those.
+func (c *Cache) ReleaseBut(keeps func(job uint64) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for job := range c.held {
+		if !keeps(job) {
+			delete(c.held, job)
+		}
+	}
+}
+
+// Get gives the path of a file, for the user's programs. What is not here is fetched, once for all who wait.
+func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (string, error) {
+	k := key{u.UID, f.Sum}
+	for range maxTries {
+		e, err := c.want(u, k, f.Size, fetch)
+		if err != nil {
+			return "", err
+		}
+		err = e.wait(ctx)
+		c.unwant(e)
+		if err != nil {
+			return "", err
+		}
+		if c.intact(u, e) {
+			return c.path(k), nil
+		}
+		c.drop(e) // changed by its user, or damaged on the disk: it is fetched anew
+	}
+	return "", fmt.Errorf("%w: it is changed again and again", ErrDamaged)
+}
+
+// maxTries bounds how often a file is fetched for one Get: one that is changed again is somebody's doing.
+const maxTries = 3
+
+// Has tells whether a file is here, whole and right.
+func (c *Cache) Has(u *launch.User, f File) bool {
+	c.mu.Lock()
+	e := c.entries[key{u.UID, f.Sum}]
+	c.mu.Unlock()
+	if e == nil || !e.isWhole() {
+		return false
+	}
+	if c.intact(u, e) {
+		return true
+	}
+	c.drop(e)
+	return false
+}
+
+// want finds a file's entry, or begins to fill a new one. The caller gives it back with unwant.
+func (c *Cache) want(u *launch.User, k key, size int64, fetch Fetch) (*entry, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	c.clock++
+	if e := c.entries[k]; e != nil && !e.failed() {
+		e.users++
+		e.used = c.clock
+		return e, nil
+	}
+	if err := c.makeRoom(size); err != nil {
+		return nil, err
+	}
+	e := newEntry(k, size)
+	e.users, e.used = 1, c.clock
+	c.add(e)
+	ctx, cancel := context.WithCancel(c.ctx)
+	e.cancel = cancel
+	c.fillers.Go(func() {
+		defer cancel()
+		if err := c.fill(ctx, u, e, fetch); err != nil {
+			c.forget(e)
+			e.end(err)
+		}
+	})
+	return e, nil
+}
+
+// unwant gives an entry back. A file that nobody waits for any more is not fetched further.
+func (c *Cache) unwant(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.users--
+	if e.users == 0 && !e.isOver() {
+		e.cancel()
+		c.forgetLocked(e) // whoever wants it next begins anew
+	}
+}
+
+// add enters an entry; the caller holds mu.
+func (c *Cache) add(e *entry) {
+	c.entries[e.key] = e
+	c.total += e.size
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// forget takes an entry out of the table.
+func (c *Cache) forget(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgetLocked(e)
+}
+
+func (c *Cache) forgetLocked(e *entry) {
+	if c.entries[e.key] == e {
+		delete(c.entries, e.key)
+		c.total -= e.size
+	}
+}
+
+// drop removes a file.
+func (c *Cache) drop(e *entry) {
+	c.forget(e)
+	c.remove(e.key)
+}
+
+// remove removes the file of a key; what its user has put in its place stays the user's.
+func (c *Cache) remove(k key) { _ = removeAs(k.uid, c.path(k)) }
+
+// removeAs removes a file with its user's permissions, so that no link in the user's directory leads elsewhere. The
+// directory is the user's own, so that groups do not matter.
+func removeAs(uid uint32, path string) error {
+	return launch.AsUser(&launch.User{UID: uid, GID: uid}, func() error { return os.Remove(path) })
+}
+
+// await waits for a file to be here or on its way, for a node that asks before it has come.
+func (c *Cache) await(ctx context.Context, k key, patience time.Duration) *entry {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		c.mu.Lock()
+		e, changed := c.entries[k], c.changed
+		if e != nil && !e.failed() {
+			e.users++
+			c.clock++
+			e.used = c.clock
+			c.mu.Unlock()
+			return e
+		}
+		c.mu.Unlock()
+		select {
+		case <-changed:
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return nil
+		case <-c.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Path is where a user's file is, once it is here.
+func (c *Cache) Path(u *launch.User, f File) string { return c.path(key{u.UID, f.Sum}) }

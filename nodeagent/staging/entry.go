@@ -1,0 +1,104 @@
+package staging
+
+import (
+	"context"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// entry is a file that is here, or on its way.
+type entry struct {
+	key  key
+	size int64
+	over chan struct{} // closed when it is whole, or failed
+
+	// These are guarded by the cache's mu.
+	users  int    // who wait for it or read it
+	used   uint64 // when last, by the cache's clock
+	cancel func() // ends the filling
+
+	mu       sync.Mutex
+	file     *os.File // while it is filled
+	have     int64    // bytes that can be read
+	grown    chan struct{}
+	err      error
+	verified identity // of the file whose digest was right; zero: not looked at yet
+}
+
+// identity tells a file from another one, and from itself with another content: only the kernel sets ctime.
+type identity struct {
+	dev, ino     uint64
+	size         int64
+	mtime, ctime unix.Timespec
+}
+
+func newEntry(k key, size int64) *entry {
+	return &entry{key: k, size: size, over: make(chan struct{}), grown: make(chan struct{}), cancel: func() {}}
+}
+
+func (e *entry) isOver() bool {
+	select {
+	case <-e.over:
+		return true
+	default:
+		return false
+	}
+}
+
+func (e *entry) failed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.err != nil
+}
+
+func (e *entry) isWhole() bool { return e.isOver() && !e.failed() }
+
+// grow tells readers that there is more.
+func (e *entry) grow(n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.have += int64(n)
+	close(e.grown)
+	e.grown = make(chan struct{})
+}
+
+// end says that the file is whole, or why it never will be.
+func (e *entry) end(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.err = err
+	close(e.grown)
+	e.grown = make(chan struct{})
+	close(e.over)
+}
+
+// wait waits until the file is whole.
+func (e *entry) wait(ctx context.Context) error {
+	select {
+	case <-e.over:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.err
+}
+
+// until tells how much there is, once that is more than n; less only with an error, or if it is all.
+func (e *entry) until(ctx context.Context, n int64) (int64, error) {
+	for {
+		e.mu.Lock()
+		have, grown, err := e.have, e.grown, e.err
+		e.mu.Unlock()
+		if err != nil || have > n || have == e.size {
+			return have, err
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return have, ctx.Err()
+		}
+	}
+}

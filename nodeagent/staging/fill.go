@@ -1,0 +1,173 @@
+package staging
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/launch"
+)
+
+const (
+	// partInfix is in the names of files that are not whole.
+	partInfix = ".part-"
+	// fileMode is that of all files: who may read a program may execute it.
+	fileMode = 0o500
+)
+
+// filler writes a new file, and its digest.
+type filler struct {
+	entry *entry
+	file  *os.File
+	sum   hash.Hash
+	dir   string
+}
+
+// Write implements Writer. More than the file's length is refused.
+func (f *filler) Write(data []byte) (int, error) {
+	f.entry.mu.Lock()
+	have := f.entry.have
+	f.entry.mu.Unlock()
+	if int64(len(data)) > f.entry.size-have {
+		return 0, fmt.Errorf("%w: it is longer", ErrDamaged)
+	}
+	n, err := f.file.Write(data)
+	f.sum.Write(data[:n])
+	f.entry.grow(n)
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		err = fmt.Errorf("%w: %s has no space left (%w); make room, or empty it with 'scored stage clear'", ErrFull, f.dir, err)
+	}
+	return n, err
+}
+
+// fill fetches a file, and gives it its name when it is whole and right.
+func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch) error {
+	part, err := c.openPart(u, e)
+	if err != nil {
+		return err
+	}
+	f := &filler{entry: e, file: part, sum: sha256.New(), dir: c.dir}
+	err = fetch(ctx, 0, f)
+	if err == nil {
+		err = f.check()
+	}
+	if err == nil {
+		err = ctx.Err() // nobody wants it any more, and nobody would remove it
+	}
+	var whole identity
+	if err == nil {
+		// The name comes last, in one step: a file that has one is whole.
+		err = launch.AsUser(u, func() error { return os.Rename(part.Name(), c.path(e.key)) })
+	}
+	if err == nil {
+		whole, err = identify(part)
+	}
+	if err != nil {
+		e.mu.Lock()
+		e.file = nil
+		e.mu.Unlock()
+		part.Close()
+		_ = launch.AsUser(u, func() error { return os.Remove(part.Name()) })
+		return err
+	}
+	e.mu.Lock()
+	e.file, e.verified = nil, whole
+	e.mu.Unlock()
+	part.Close()
+	e.end(nil)
+	return nil
+}
+
+func (f *filler) check() error {
+	f.entry.mu.Lock()
+	have := f.entry.have
+	f.entry.mu.Unlock()
+	if have != f.entry.size {
+		return fmt.Errorf("%w: %d of %d bytes came", ErrDamaged, have, f.entry.size)
+	}
+	if [SumBytes]byte(f.sum.Sum(nil)) != f.entry.key.sum {
+		return fmt.Errorf("%w: other bytes came", ErrDamaged)
+	}
+	return nil
+}
+
+// openPart makes the file in which a file comes.
+func (c *Cache) openPart(u *launch.User, e *entry) (file *os.File, err error) {
+	if err := c.makeUserDir(u); err != nil {
+		return nil, err
+	}
+	err = launch.AsUser(u, func() (err error) {
+		file, err = os.CreateTemp(c.userDir(u.UID), hex.EncodeToString(e.key.sum[:])+partInfix)
+		if err == nil {
+			err = file.Chmod(fileMode)
+		}
+		return err
+	})
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return nil, fmt.Errorf("%w: %s has no space left; make room, or empty it with 'scored stage clear'", ErrFull, c.dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making a file for a job's: %w", err)
+	}
+	e.mu.Lock()
+	e.file = file
+	e.mu.Unlock()
+	return file, nil
+}
+
+func identify(file *os.File) (identity, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
+		return identity{}, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return identity{}, fmt.Errorf("%w: not a regular file", ErrDamaged)
+	}
+	return identity{st.Dev, st.Ino, st.Size, st.Mtim, st.Ctim}, nil
+}
+
+// open opens the whole file of an entry for reading, as its user.
+func (c *Cache) open(u *launch.User, e *entry) (file *os.File, err error) {
+	err = launch.AsUser(u, func() error {
+		fd, err := unix.Open(c.path(e.key), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err == nil {
+			file = os.NewFile(uintptr(fd), c.path(e.key))
+		}
+		return err
+	})
+	return file, err
+}
+
+// intact looks whether a whole file is still what it was, or is looked at for the first time.
+func (c *Cache) intact(u *launch.User, e *entry) bool {
+	file, err := c.open(u, e)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	now, err := identify(file)
+	if err != nil || now.size != e.size {
+		return false
+	}
+	e.mu.Lock()
+	verified := e.verified
+	e.mu.Unlock()
+	if now == verified {
+		return true
+	}
+	sum := sha256.New()
+	if n, err := io.Copy(sum, io.LimitReader(file, e.size+1)); err != nil || n != e.size || [SumBytes]byte(sum.Sum(nil)) != e.key.sum {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.verified = now
+	return true
+}

@@ -1,0 +1,192 @@
+package leader
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"score/scored/api/scorev1"
+)
+
+const (
+	// stageSlowest is how fast files reach a node at least, in bytes for each second: a tenth of what a
+	// network of 1 Gbit/s carries, through several nodes at once. Preparing may take so much longer.
+	stageSlowest = 12 << 20
+	// stageSpare is how many times the nodes that a waiting job needs are told to fetch its files: which
+	// of them it will get nobody knows, and what is kept for nothing goes by itself.
+	stageSpare = 2
+)
+
+// StageSeed chooses the node that is given a user's files first, and tells its address: one of the list, or else always
+// the same for a user, which has kept what was sent before.
+func (l *Leader) StageSeed(ctx context.Context, uid uint32, list []string) (node, address string, err error) {
+	type seed struct{ node, address string }
+	s, err := consult(ctx, l, func(b *brain, answer func(seed, error)) {
+		n := b.stageSeed(uid, list)
+		if n == nil {
+			answer(seed{}, fmt.Errorf("%w: no node is there that could take the job's files; 'scored node list' shows them", ErrState))
+			return
+		}
+		answer(seed{n.name, n.address}, nil)
+	})
+	return s.node, s.address, err
+}
+
+func (b *brain) stageSeed(uid uint32, list []string) *node {
+	for _, name := range list {
+		if n := b.nodes[name]; n != nil && n.link != nil {
+			return n
+		}
+	}
+	up := slices.DeleteFunc(b.sortedNodes(), func(n *node) bool { return n.link == nil })
+	if len(up) == 0 {
+		return nil
+	}
+	return up[int(uid)%len(up)]
+}
+
+// PeerAddresses are the addresses of the agents that are connected, by node; of one node unless that is empty.
+func (l *Leader) PeerAddresses(ctx context.Context, only string) (map[string]string, error) {
+	return consult(ctx, l, func(b *brain, answer func(map[string]string, error)) {
+		addresses := make(map[string]string)
+		for _, n := range b.nodes {
+			if n.link != nil && (only == "" || n.name == only) {
+				addresses[n.name] = n.address
+			}
+		}
+		if only != "" && b.nodes[only] == nil {
+			answer(nil, fmt.Errorf("%w: there is no node %s", ErrInvalid, only))
+			return
+		}
+		answer(addresses, nil)
+	})
+}
+
+// checkStage refuses a job whose files nobody has.
+func (b *brain) checkStage(spec *scorev1.JobSpec) error {
+	if len(spec.GetStaged()) == 0 {
+		return nil
+	}
+	if n := b.nodes[spec.GetStageSeed()]; n == nil || n.link == nil {
+		return fmt.Errorf("%w: node %s, which was given the job's files, is gone; submit the job again", ErrState, spec.GetStageSeed())
+	}
+	return nil
+}
+
+// stageTime is how much longer preparing may take for the job's files.
+func stageTime(spec *scorev1.JobSpec) time.Duration {
+	bytes := uint64(0)
+	for _, f := range spec.GetStaged() {
+		bytes += f.GetSize()
+	}
+	return time.Duration(bytes/stageSlowest) * time.Second
+}
+
+// stageLater has the files of a job fetched, if it has any, when it is known whether it must wait.
+func (b *brain) stageLater(j *job) {
+	if len(j.spec.GetStaged()) > 0 {
+		b.toStage = append(b.toStage, j)
+	}
+}
+
+// stage has the node that was given a job's files first keep them, and those that a waiting job may get
+// fetch them. The nodes that a job has are told by the order to prepare it.
+func (b *brain) stage() {
+	for _, j := range b.toStage {
+		if j.state == done || b.jobs[j.id] != j {
+			continue
+		}
+		j.staged = append(j.staged[:0:0], j.spec.GetStageSeed())
+		if j.state == queued {
+			j.staged = append(j.staged, b.stageNodes(j)...)
+		}
+		for i := range j.staged {
+			b.stageOn(j, i)
+		}
+	}
+	b.toStage = nil
+}
+
+// stageNodes are nodes that a waiting job is likely to get, without the seed: those of its list, then others.
+func (b *brain) stageNodes(j *job) []string {
+	need := int(j.spec.GetNodes())
+	if need == 0 {
+		need = int(j.spec.GetTasks()) // a node for each at the most
+	}
+	var names []string
+	add := func(name string) {
+		n := b.nodes[name]
+		if n != nil && n.link != nil && name != j.spec.GetStageSeed() && len(names) < stageSpare*need && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range j.spec.GetNodeList() {
+		add(name)
+	}
+	if len(names) < stageSpare*need {
+		for _, n := range b.sortedNodes() {
+			add(n.name)
+		}
+	}
+	return names
+}
+
+// stageOn tells one of the job's staged nodes.
+func (b *brain) stageOn(j *job, index int) {
+	n := b.nodes[j.staged[index]]
+	if n == nil || n.link == nil {
+		return
+	}
+	addresses := make([]string, len(j.staged))
+	for i, name := range j.staged {
+		if other := b.nodes[name]; other != nil {
+			addresses[i] = other.address
+		}
+	}
+	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Stage{Stage: &scorev1.Stage{
+		JobId: j.id, User: j.user, Files: j.spec.GetStaged(), Addresses: addresses, Index: uint32(index),
+	}}})
+}
+
+// stageAgain tells a node that has connected anew what it fetches and keeps for jobs.
+func (b *brain) stageAgain(n *node) {
+	for _, j := range b.sortedJobs() {
+		if len(j.spec.GetStaged()) == 0 || j.forgotten || j.state == done {
+			continue
+		}
+		if len(j.staged) == 0 { // another leader has told it
+			j.staged = []string{j.spec.GetStageSeed()}
+		}
+		if i := slices.Index(j.staged, n.name); i >= 0 {
+			b.stageOn(j, i)
+		}
+	}
+}
+
+// forgetStaged tells the nodes that are not the job's that it needs its files no longer.
+func (b *brain) forgetStaged(j *job) {
+	for _, name := range j.staged {
+		if n := b.nodes[name]; n != nil && j.part(name) == nil {
+			b.send(n.link, forgetMessage(j.id))
+		}
+	}
+	j.staged = nil
+}
+
+// stagedForChild are the files of a job for one that it spawns: programs are those with the names of what is spawned.
+func stagedForChild(files []*scorev1.StagedFile, apps []*scorev1.SpawnApp) []*scorev1.StagedFile {
+	var out []*scorev1.StagedFile
+	for _, f := range files {
+		kind := f.GetKind()
+		if kind != scorev1.StagedKind_STAGED_KIND_LIBRARY {
+			kind = scorev1.StagedKind_STAGED_KIND_FILE
+			if slices.ContainsFunc(apps, func(a *scorev1.SpawnApp) bool { return path.Base(a.GetProgram()) == f.GetName() }) {
+				kind = scorev1.StagedKind_STAGED_KIND_PROGRAM
+			}
+		}
+		out = append(out, &scorev1.StagedFile{Name: f.GetName(), Sha256: f.GetSha256(), Size: f.GetSize(), Kind: kind})
+	}
+	return out
+}
