@@ -16,6 +16,9 @@ func (m *Machine) check(r *Request) error {
 	if m.jobs[r.ID] != nil {
 		return fmt.Errorf("%w: %d", ErrDuplicateJob, r.ID)
 	}
+	if r.Again {
+		return nil
+	}
 	if len(m.nodes) == 0 {
 		return fmt.Errorf("%w: the cluster has none yet; start an agent", ErrNoNodes)
 	}

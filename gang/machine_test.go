@@ -287,3 +287,31 @@ func TestMatrixIsACopy(t *testing.T) {
 		t.Fatalf("%q", empty)
 	}
 }
+
+// A job that had places waits for nodes to come back where a new one is refused.
+func TestAgainWaitsForNodes(t *testing.T) {
+	m := New(Config{})
+	if err := m.AddNode(Node{ID: "n1", CPUs: 2}); err != nil {
+		t.Fatal(err)
+	}
+	big := Request{ID: 1, Tasks: 4, Nodes: 2, NodeList: []NodeID{"n1", "n2"}}
+	if err := m.Submit(big); err == nil {
+		t.Fatal("a job is taken that the cluster cannot hold")
+	}
+	big.Again = true
+	if err := m.Submit(big); err != nil {
+		t.Fatal(err)
+	}
+	if d := m.Schedule(1); len(d.Start) != 0 {
+		t.Fatalf("started %v on one node", d.Start)
+	}
+	if e, ok := m.Explain(1, 1); !ok || !slices.Equal(e.Reasons, []Reason{ForNodes}) {
+		t.Errorf("%+v", e)
+	}
+	if err := m.AddNode(Node{ID: "n2", CPUs: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if d := m.Schedule(2); len(d.Start) != 1 {
+		t.Errorf("not started: %+v", d)
+	}
+}

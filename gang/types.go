@@ -69,6 +69,9 @@ type Request struct {
 	// free there or, if there are too few, on the gang's own (spawned MPI
 	// children). 0: none.
 	With JobID
+	// Again says that it had places before: it is queued even if the cluster cannot
+	// hold it, since the nodes that it lacks may come back.
+	Again bool
 	// NodeList are nodes the job must include; others are added as needed.
 	NodeList []NodeID
 }

@@ -84,7 +84,10 @@ func (a *Agent) adoptAll(orphans []*stewards.Orphan) {
 		if err := a.adopt(o); err != nil {
 			a.log.Warn("a job that a dead agent has left cannot go on; it is ended",
 				zap.Uint64("job", o.Status.GetJobId()), zap.Error(err))
+			over := make(chan struct{})
+			a.endings.add(o.Status.GetJobId(), over)
 			a.workers.Go(func() {
+				defer close(over)
 				a.pool.Refuse(a.working, o)
 				if dir := a.dirIn(o.Status.GetOrder().GetJob()); dir != "" {
 					a.removeDir(dir)

@@ -49,6 +49,9 @@ type Agent struct {
 	dumping  sync.Mutex // held while a dump is taken
 	// connected says that there is a stream to the leader.
 	connected atomic.Bool
+	// answered is when the last heartbeat was sent that was answered, by CLOCK_MONOTONIC.
+	answered atomic.Int64
+	endings  endings
 
 	// workers are all goroutines that act for a job. working ends when the agent
 	// shall stop; forced, when it no longer waits for processes to end.
@@ -88,7 +91,7 @@ func New(options Options) (*Agent, error) {
 		ClientOptions: a.key.clientOptions(),
 		Hello:         a.hello,
 		Handler:       leaderOrders{a},
-		Clock:         a.clock,
+		Clock:         leaseKeeper{a.clock, a},
 		Now:           realtime.Now,
 		Logger:        a.log,
 	})

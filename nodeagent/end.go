@@ -187,6 +187,9 @@ func (a *Agent) forget(id uint64) {
 	// put back into the queue.
 	removed := a.switcher.Remove(ctxswitch.JobID(id))
 	j.forgotten, j.killed = true, true
+	if !j.isOver() {
+		a.endings.add(id, j.over)
+	}
 	j.kept = nil
 	j.mu.Unlock()
 	j.cancel()

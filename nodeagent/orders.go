@@ -85,9 +85,24 @@ func (a *Agent) kill(order *scorev1.Kill) {
 		j.kill(order.GetReason())
 		return
 	}
-	a.link.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{
+	nothing := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{
 		NodeDone: &scorev1.NodeDone{JobId: order.GetJobId()},
-	}})
+	}}
+	overs := a.endings.under(order.GetJobId())
+	if len(overs) == 0 {
+		a.link.Send(nothing)
+		return
+	}
+	a.workers.Go(func() {
+		for _, over := range overs {
+			select {
+			case <-over:
+			case <-a.working.Done():
+				return
+			}
+		}
+		a.link.Send(nothing)
+	})
 }
 
 // signal sends a signal to every rank's process group.

@@ -122,7 +122,7 @@ func (p *peers) relay(ctx context.Context, address string, request *scorev1.Rela
 
 // ConfirmOutput implements scorev1connect.PeerServiceHandler.
 func (a peerService) ConfirmOutput(_ context.Context, request *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
-	if j := a.jobs.get(request.Msg.GetJobId()); j != nil {
+	if j := a.jobs.get(request.Msg.GetJobId()); j != nil && j.order.GetAttempt() == request.Msg.GetAttempt() {
 		if steward := j.stewardOf(); steward != nil {
 			_ = steward.Taken(request.Msg.GetSequence()) // a steward that is gone keeps nothing
 		}

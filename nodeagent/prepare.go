@@ -91,6 +91,10 @@ func (a *Agent) checkOrder(order *scorev1.Prepare) error {
 // getReady gives the job a steward and has it prepare.
 func (j *job) getReady() {
 	defer close(j.claimed)
+	if err := j.agent.endings.await(j.ctx); err != nil {
+		j.cannotPrepare(err)
+		return
+	}
 	limit := j.order.GetMemoryLimitBytes()
 	fresh := 0 < limit && limit < stewards.FreshBelow
 	user := j.order.GetUser().GetUid()
@@ -136,6 +140,8 @@ func (j *job) getReady() {
 		Files:        j.nameFiles(),
 		SharesCpus:   j.agent.options.SharesCPUs,
 		Programs:     programs,
+
+		LeaseUntilNanos: j.leaseUntil(),
 	})
 	if err != nil {
 		j.cannotPrepare(err)

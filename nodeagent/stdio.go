@@ -29,7 +29,7 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	if open.GetJobId() == 0 {
 		return connect.NewError(connect.CodeInvalidArgument, errors.New("the first message names no job"))
 	}
-	j, err := a.jobWithOutput(ctx, open.GetJobId())
+	j, err := a.jobWithOutput(ctx, open.GetJobId(), open.GetAttempt())
 	if err != nil {
 		return err
 	}
@@ -62,11 +62,11 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	}
 }
 
-// jobWithOutput finds a job whose steward has been chosen.
-func (a *Agent) jobWithOutput(ctx context.Context, id uint64) (*job, error) {
+// jobWithOutput finds an attempt of a job whose steward has been chosen.
+func (a *Agent) jobWithOutput(ctx context.Context, id uint64, attempt uint32) (*job, error) {
 	ctx, cancel := context.WithTimeout(ctx, stdioPatience)
 	defer cancel()
-	j := a.jobs.await(ctx, id)
+	j := a.jobs.await(ctx, id, attempt)
 	if j != nil {
 		select {
 		case <-j.claimed:

@@ -43,16 +43,19 @@ func (t *table) get(id uint64) *job {
 	return t.jobs[id]
 }
 
-// await waits for a job to come, for its output. One that is forgotten and
-// still leaving is found, too. It is nil when ctx ends.
-func (t *table) await(ctx context.Context, id uint64) *job {
+// await waits for an attempt of a job to come, for its output. One that is
+// forgotten and still leaving is found, too. It is nil when ctx ends.
+func (t *table) await(ctx context.Context, id uint64, attempt uint32) *job {
 	for {
 		t.mu.Lock()
 		changed := t.changed
 		found := t.jobs[id]
+		if found != nil && found.order.GetAttempt() != attempt {
+			found = nil
+		}
 		if found == nil {
 			for j := range t.leaving {
-				if j.id == id {
+				if j.id == id && j.order.GetAttempt() == attempt {
 					found = j
 				}
 			}

@@ -135,8 +135,13 @@ type shown struct {
 }
 
 type shownFrom struct {
-	job  uint64
-	node uint32
+	job     uint64
+	attempt uint32
+	node    uint32
+}
+
+func shownOf(m *scorev1.OutputMark) shownFrom {
+	return shownFrom{m.GetJobId(), m.GetAttempt(), m.GetNodeIndex()}
 }
 
 func newShown(confirm func([]*scorev1.OutputMark)) *shown {
@@ -147,7 +152,7 @@ func newShown(confirm func([]*scorev1.OutputMark)) *shown {
 func (s *shown) has(mark *scorev1.OutputMark) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return mark.GetSequence() != 0 && mark.GetSequence() <= s.last[shownFrom{mark.GetJobId(), mark.GetNodeIndex()}]
+	return mark.GetSequence() != 0 && mark.GetSequence() <= s.last[shownOf(mark)]
 }
 
 // add notes a piece of output, and has the cluster told now and then.
@@ -157,7 +162,7 @@ func (s *shown) add(mark *scorev1.OutputMark, bytes int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last[shownFrom{mark.GetJobId(), mark.GetNodeIndex()}] = mark.GetSequence()
+	s.last[shownOf(mark)] = mark.GetSequence()
 	if s.bytes += bytes; s.bytes < confirmEvery || s.telling {
 		return
 	}
@@ -191,7 +196,7 @@ func (s *shown) marks() []*scorev1.OutputMark {
 func (s *shown) marksLocked() []*scorev1.OutputMark {
 	marks := make([]*scorev1.OutputMark, 0, len(s.last))
 	for from, sequence := range s.last {
-		marks = append(marks, &scorev1.OutputMark{JobId: from.job, NodeIndex: from.node, Sequence: sequence})
+		marks = append(marks, &scorev1.OutputMark{JobId: from.job, Attempt: from.attempt, NodeIndex: from.node, Sequence: sequence})
 	}
 	return marks
 }

@@ -171,11 +171,26 @@ func (s *session) receive(stream *attachment, how *outcome, mute chan<- struct{}
 			s.tellState(event.State)
 		case *scorev1.AttachEvent_Warning:
 			s.voice.warn(event.Warning)
+		case *scorev1.AttachEvent_Restarted_:
+			if err := s.display.Anew(); err != nil {
+				how.trouble = err
+				mute <- struct{}{}
+			}
+			s.voice.print(restartText(event.Restarted))
 		case *scorev1.AttachEvent_Ended:
 			how.verdict = event.Ended
 		}
 	}
 	return events
+}
+
+// restartText stands between the output of a job's attempts.
+func restartText(r *scorev1.AttachEvent_Restarted) string {
+	text := fmt.Sprintf("job %d begins anew (restart %d)", r.GetJobId(), r.GetRestarts())
+	if r.GetBecause() != "" {
+		text += ": " + r.GetBecause()
+	}
+	return text
 }
 
 func (s *session) tellState(change *scorev1.AttachEvent_StateChange) {

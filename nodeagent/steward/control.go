@@ -140,6 +140,8 @@ func (s *steward) obey(m *stewardpb.ToSteward) {
 		s.signal(unix.Signal(body.Signal))
 	case *stewardpb.ToSteward_Kill:
 		s.life.Kill(s.now())
+	case *stewardpb.ToSteward_Lease:
+		s.lease(body.Lease)
 	case *stewardpb.ToSteward_Collective:
 		s.answerCollective(body.Collective)
 	case *stewardpb.ToSteward_Name:

@@ -88,11 +88,22 @@ func isClean(m *scorev1.RankExited) bool {
 
 func (s *steward) reportAbort(a life.Abort) {
 	m := &scorev1.Abort{JobId: s.job.id, Rank: -1, ExitCode: int32(a.ExitCode), Message: a.Message}
+	if a.Lapsed {
+		lease := time.Duration(s.job.order.GetJob().GetLeaseNanos())
+		m.Lapsed, m.ExitCode = true, launch.CodeCluster
+		m.Message = fmt.Sprintf("node %s heard no leader for %v", s.job.node, lease)
+	}
 	if a.Rank >= 0 {
 		m.Rank = int32(s.job.ranks[a.Rank].rank)
 	}
 	s.mail.abort = m
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Abort{Abort: m}})
+}
+
+// lease lets the ranks live until an instant of CLOCK_MONOTONIC.
+func (s *steward) lease(until int64) {
+	now := s.now()
+	s.life.Lease(now, now.Add(time.Duration(until-monotonicNanos())))
 }
 
 // kill ends the ranks and all they have started, and the forking of more.

@@ -22,7 +22,7 @@ const (
 func ownVariable(name string) bool {
 	switch name {
 	case "SCORE_JOB_ID", "SCORE_RANK", "SCORE_SIZE", "SCORE_NODE", "SCORE_NODE_INDEX",
-		"SCORE_NODES", "SCORE_LOCAL_RANK", "SCORE_LOCAL_SIZE", pmSocket, pmDescriptor:
+		"SCORE_NODES", "SCORE_RESTART_COUNT", "SCORE_LOCAL_RANK", "SCORE_LOCAL_SIZE", pmSocket, pmDescriptor:
 		return true
 	}
 	return false
@@ -32,7 +32,7 @@ func ownVariable(name string) bool {
 // its own ranks, and with what all ranks of this node share.
 func (j *job) commonEnv() []string {
 	given := j.spec.GetEnv()
-	env := make([]string, 0, len(given)+9)
+	env := make([]string, 0, len(given)+10)
 	for _, v := range given {
 		if takenOver(v) {
 			env = append(env, v)
@@ -47,6 +47,7 @@ func (j *job) commonEnv() []string {
 		"SCORE_NODE="+j.node,
 		"SCORE_NODE_INDEX="+strconv.Itoa(int(j.order.GetJob().GetNodeIndex())),
 		"SCORE_NODES="+strconv.Itoa(j.nodes),
+		"SCORE_RESTART_COUNT="+strconv.FormatUint(uint64(j.order.GetJob().GetRestarts()), 10),
 		"SCORE_LOCAL_SIZE="+strconv.Itoa(len(j.ranks)),
 	)
 }

@@ -15,6 +15,7 @@ import (
 // files are where a detached job's output goes.
 type files struct {
 	set    *stdio.Files
+	marks  bool // whether this steward marks, in the file that is opened next, that the job begins anew
 	closed bool
 	stored chan struct{} // closed once the files are: all that was written is in them
 }
@@ -41,10 +42,8 @@ func (j *job) together() bool {
 // anything runs: what is wrong with them is wrong with the job. An empty pattern
 // has no file; a reader that is attached sees the stream all the same.
 func openFiles(j *job) (*files, error) {
-	f := newFiles(func(path string) (io.WriteCloser, error) {
-		mode := os.FileMode(0o666 &^ j.spec.GetUmask())
-		return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND|unix.O_NOCTTY, mode)
-	})
+	var f *files
+	f = newFiles(func(path string) (io.WriteCloser, error) { return j.openFile(path, f.marks) })
 	err := launch.AsUser(j.user, func() error {
 		for i := range j.outputs {
 			if err := f.open(j, &j.outputs[i]); err != nil {
@@ -59,6 +58,39 @@ func openFiles(j *job) (*files, error) {
 	return f, nil
 }
 
+// openFile opens one file. What earlier attempts of the job have written stays in
+// it, and a line after it says that the job begins anew.
+func (j *job) openFile(path string, marks bool) (io.WriteCloser, error) {
+	mode := os.FileMode(0o666 &^ j.spec.GetUmask())
+	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND | unix.O_NOCTTY
+	restarts := j.order.GetJob().GetRestarts()
+	if restarts == 0 {
+		flags |= os.O_TRUNC
+	}
+	file, err := os.OpenFile(path, flags, mode)
+	if err != nil || restarts == 0 || !marks {
+		return file, err
+	}
+	about, err := file.Stat()
+	if err == nil && about.Size() > 0 {
+		_, err = file.WriteString(j.restartLine())
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// restartLine stands between the output of two attempts in a file.
+func (j *job) restartLine() string {
+	because := j.order.GetJob().GetRestartedBecause()
+	if because != "" {
+		because = ": " + because
+	}
+	return fmt.Sprintf("--- job %d begins anew (restart %d)%s ---\n", j.id, j.order.GetJob().GetRestarts(), because)
+}
+
 func (f *files) open(j *job, o *output) error {
 	pattern := j.spec.GetStdoutPattern()
 	if o.stream == stderrStream {
@@ -67,6 +99,12 @@ func (f *files) open(j *job, o *output) error {
 	if pattern == "" {
 		return nil
 	}
+	p, err := stdio.ParsePattern(pattern)
+	if err != nil {
+		return err
+	}
+	// Of a file that all nodes share the first one marks the restart.
+	f.marks = p.PerRank() || p.PerNode() || j.order.GetJob().GetNodeIndex() == 0
 	path, err := j.expand(pattern, o.rank)
 	if err != nil {
 		return err

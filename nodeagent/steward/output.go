@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"score/scored/api/scorev1"
 )
 
 // output is one stream of one rank.
@@ -20,9 +22,9 @@ type output struct {
 
 // begin gives the relay a job's streams, and its files, which are the relay's
 // now. The pipes come later.
-func (r *relay) begin(job uint64, nodeIndex uint32, outputs []output, f *files) {
+func (r *relay) begin(order *scorev1.Prepare, outputs []output, f *files) {
 	r.outputs, r.files = outputs, f
-	r.mark.JobId, r.mark.NodeIndex = job, nodeIndex
+	r.mark.JobId, r.mark.Attempt, r.mark.NodeIndex = order.GetJobId(), order.GetAttempt(), order.GetNodeIndex()
 }
 
 // add gives the relay the pipes of the next outputs, and the ways to the

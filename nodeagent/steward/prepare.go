@@ -37,6 +37,9 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 		return
 	}
 	s.job = j
+	if until := order.GetLeaseUntilNanos(); until != 0 {
+		s.lease(until)
+	}
 	err := broken
 	if err == nil {
 		err = j.check()
@@ -64,7 +67,7 @@ func (s *steward) prepared(err error) {
 			j.stored = f.stored
 		}
 		j.outputs, j.files = nil, nil
-		s.relay.post(func() { s.relay.begin(j.id, j.order.GetJob().GetNodeIndex(), outputs, f) })
+		s.relay.post(func() { s.relay.begin(j.order.GetJob(), outputs, f) })
 		s.watchPMIx()
 	}
 	answer := &scorev1.Prepared{JobId: j.id, Warning: strings.Join(j.warnings, "; ")}

@@ -66,6 +66,7 @@ func (b *brain) order(j *job) *scorev1.Prepare {
 		ParentJob:        j.parents, Preput: preput,
 		UniverseSize: b.universe(j),
 		StageSeed:    b.nodes[j.spec.GetStageSeed()].addressOf(),
+		Attempt:      j.attempts, Restarts: j.restarts, RestartedBecause: j.because, LeaseNanos: j.lease().Nanoseconds(),
 	}
 }
 
@@ -82,6 +83,8 @@ func (b *brain) prepare(j *job, index int, common *scorev1.Prepare) {
 		MemoryLimitBytes: common.GetMemoryLimitBytes(),
 		ParentJob:        common.GetParentJob(), Preput: common.GetPreput(),
 		UniverseSize: common.GetUniverseSize(), StageSeed: common.GetStageSeed(),
+		Attempt:      common.GetAttempt(), Restarts: common.GetRestarts(), RestartedBecause: common.GetRestartedBecause(),
+		LeaseNanos: common.GetLeaseNanos(),
 	}}})
 }
 
@@ -167,17 +170,7 @@ func (b *brain) nodeDone(j *job, p *part, usage *scorev1.Usage) {
 		p.use(usage, b.now)
 	}
 	b.cutEnded(j, p)
-	if !j.all(func(p *part) bool { return p.done }) {
-		return
-	}
-	switch {
-	case j.again != "" && j.attempts < maxAttempts:
-		b.requeue(j)
-	case j.verdict != nil:
-		b.conclude(j, j.verdict)
-	default:
-		b.conclude(j, j.exitVerdict())
-	}
+	b.settleParts(j)
 }
 
 // exitVerdict is that of a job whose ranks all ended by themselves.
@@ -206,7 +199,7 @@ func (b *brain) end(j *job, v *scorev1.Verdict) {
 func (b *brain) kill(j *job, reason string) {
 	for _, p := range j.parts {
 		if n := b.nodes[p.Node]; n != nil && !p.done {
-			b.send(n.link, killMessage(j.id, reason))
+			b.send(n.link, killMessage(j.id, reason)) // a lost node that is back answers, too
 		}
 	}
 }
@@ -263,8 +256,14 @@ func (b *brain) stop(j *job, v *scorev1.Verdict) {
 // endParent ends the job that spawned this one when this one did not end well.
 func (b *brain) endParent(j *job) {
 	v := j.verdict
-	if j.parent == nil || v.GetReason() == exited {
+	switch {
+	case j.parent == nil || v.GetReason() == exited:
 		return
+	case j.parent.again != "": // it is to be begun anew, and waits for this
+		b.settleParts(j.parent)
+		return
+	case v.GetReason() == nodeLost:
+		b.step(j.parent, evHandBack{v.GetMessage()})
 	}
 	v = verdict(v.GetReason(), v.GetExitCode(), "job %d, which the job spawned, ended: %s", j.id, v.GetMessage())
 	for spawner := j.parent; spawner != nil; spawner = spawner.parent {

@@ -35,6 +35,10 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 		}
 	case *scorev1.AgentMessage_Abort:
 		if j, p := b.partOf(n, m.Abort.GetJobId()); p != nil {
+			if m.Abort.GetLapsed() {
+				b.step(j, evPartLost{p, m.Abort.GetMessage()})
+				return
+			}
 			b.step(j, evStop{abortVerdict(m.Abort, n.name, p.launched)})
 		}
 	case *scorev1.AgentMessage_TimeUp:

@@ -94,10 +94,10 @@ func (a *Attachment) AskRanks(ctx context.Context) error {
 	})
 }
 
-// Read tells that all output of the job, or of one that it spawned, has been
-// fetched: its nodes need not keep it.
-func (a *Attachment) Read(ctx context.Context, job uint64) error {
-	return a.leader.do(ctx, func(b *brain) { b.read(job) })
+// Read tells that all output of an attempt of the job, or of one that it spawned,
+// has been fetched: its nodes need not keep it.
+func (a *Attachment) Read(ctx context.Context, job uint64, attempt uint32) error {
+	return a.leader.do(ctx, func(b *brain) { b.read(job, attempt) })
 }
 
 // Address is where a source's agent is now: one that was restarted may listen elsewhere. It is ""
@@ -105,7 +105,7 @@ func (a *Attachment) Read(ctx context.Context, job uint64) error {
 func (a *Attachment) Address(ctx context.Context, source *Source) string {
 	address, err := consult(ctx, a.leader, func(b *brain, answer func(string, error)) {
 		j, n := b.jobs[source.Job], b.nodes[source.Node]
-		if j == nil || n == nil || j.forgotten {
+		if j == nil || n == nil || j.forgotten || j.attempts != source.Attempt {
 			answer("", nil)
 			return
 		}

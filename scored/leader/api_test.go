@@ -234,7 +234,7 @@ func TestAttachmentOrders(t *testing.T) {
 		link.until(t, `Kill 1 "the job was killed by its user"`)
 		tell(t, l, "n1", link, nodeDone(id))
 		time.Sleep(2 * askTimeout)
-		if err := w.Read(t.Context(), id); err != nil {
+		if err := w.Read(t.Context(), id, 1); err != nil {
 			t.Fatal(err)
 		}
 		link.until(t, "Forget 1")

@@ -25,6 +25,11 @@ type Source struct {
 	Index   uint32 // of the node in the job's places
 	Address string // of the node's agent
 	Stdin   bool   // ranks there read the client's input
+	Attempt uint32 // of the job, whose output this is
+	// Restarts is how often the job was begun anew before this attempt, and Because
+	// why it was the last time; empty: that is not known any more.
+	Restarts uint32
+	Because  string
 }
 
 // AttachOptions say what an attachment is for.
@@ -103,7 +108,8 @@ func (b *brain) sources(j *job) []*Source {
 	var sources []*Source
 	for i, p := range j.parts {
 		if n := b.nodes[p.Node]; n != nil && !p.lost {
-			sources = append(sources, &Source{Job: j.id, Node: p.Node, Index: uint32(i), Address: n.address, Stdin: j.readsInput(p)})
+			sources = append(sources, &Source{Job: j.id, Node: p.Node, Index: uint32(i), Address: n.address, Stdin: j.readsInput(p),
+				Attempt: j.attempts, Restarts: j.restarts, Because: j.because})
 		}
 	}
 	return sources

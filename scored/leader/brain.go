@@ -22,6 +22,7 @@ type brain struct {
 	// singleUser: jobs without --mem are neither promised memory nor limited.
 	singleUser bool
 	now        int64 // cluster nanoseconds of the input being handled
+	began      int64 // when this leadership did
 
 	gang      *gang.Machine
 	settings  *scorev1.Settings
@@ -68,7 +69,7 @@ type Stats struct {
 // know beyond it they tell when they connect.
 func newBrain(cluster, version string, term uint64, s *state.State, now int64) *brain {
 	b := &brain{
-		cluster: cluster, version: version, term: term, now: now,
+		cluster: cluster, version: version, term: term, now: now, began: now,
 		settings: s.Settings(),
 		jobs:     make(map[uint64]*job),
 		nextJob:  s.NextJob(),
@@ -158,10 +159,12 @@ func (b *brain) restoreJob(record *state.Job) {
 		parents: record.Parent, parent: b.jobs[record.Parent], preput: record.Preput,
 		charged: record.Usage,
 		state:   queued, submitted: record.Submitted, started: record.Started, attempts: record.Attempts, allocated: record.Allocated,
+		restarts: record.Restarts, earlier: record.Earlier,
 		row: -1, codeRank: noRank, bytes: proto.Size(record.Spec),
 	}
 	j.memory = int64(min(record.MemoryPerNode, gang.MaxMemory))
 	j.request = j.requestOf()
+	j.request.Again = j.restarts > 0
 	b.adopt(j)
 	if j.needsOwner() {
 		b.awaitOwner(j)

@@ -55,7 +55,7 @@ type part struct {
 	prepared bool
 	launched bool
 	done     bool               // no process of it is left there
-	lost     bool               // done because the node was: what is left there must end
+	lost     bool               // its node was, or the node has lost it: what is left there must end
 	unheard  bool               // an earlier leader's job is done, and the node has not said yet whether it keeps output of it
 	start    *scorev1.NodeStart // what the node said of its start; nil: nothing
 	usage    *scorev1.Usage
@@ -77,6 +77,7 @@ type job struct {
 	bytes   int   // of spec, as it is kept
 	request gang.Request
 	charged *scorev1.Usage // what its user has been charged
+	earlier *scorev1.Usage // what the attempts before this one have used; nil: nothing
 
 	state     scorev1.JobState
 	submitted int64
@@ -85,6 +86,8 @@ type job struct {
 	started   int64 // 0: no rank has been started
 	ended     int64
 	attempts  uint32
+	restarts  uint32 // attempts that began it anew after ranks may have run
+	because   string // why it was begun anew, as far as this leader knows
 	row       int
 	founder   gang.JobID       // of its gang
 	parts     []*part          // in the order of nodes; kept after the end
@@ -100,9 +103,10 @@ type job struct {
 	// verdict is set when it is decided; it is what counts once done.
 	verdict   *scorev1.Verdict
 	decidedAt int64 // when the rank failed that the verdict names; 0: none did
-	// again says why an ending job, of which nothing has run, is to be queued
-	// again; empty: it is not.
+	// again says why an ending job is to be queued again; empty: it is not.
 	again string
+	// restarting: with again, ranks of it have run, or may have.
+	restarting bool
 
 	idle          *idleness // nil: its ranks were never found asleep
 	deadline      int64     // of its state, 0: none
@@ -179,6 +183,21 @@ func (j *job) usage() *scorev1.Usage {
 		sum.MaxRssBytes = max(sum.MaxRssBytes, p.usage.GetMaxRssBytes())
 		sum.Messages = addMessages(sum.Messages, p.usage.GetMessages())
 	}
+	return addEarlier(sum, j.earlier)
+}
+
+// addEarlier adds what earlier attempts have used.
+func addEarlier(sum, earlier *scorev1.Usage) *scorev1.Usage {
+	if earlier == nil {
+		return sum
+	}
+	sum.CpuNanos += earlier.GetCpuNanos()
+	sum.LateFreezes += earlier.GetLateFreezes()
+	sum.RunNanos += earlier.GetRunNanos()
+	sum.Slices += earlier.GetSlices()
+	sum.SwitchNanos += earlier.GetSwitchNanos()
+	sum.MaxRssBytes = max(sum.MaxRssBytes, earlier.GetMaxRssBytes())
+	sum.Messages = addMessages(sum.Messages, earlier.GetMessages())
 	return sum
 }
 

@@ -86,6 +86,12 @@ func (b *brain) step(j *job, e event) {
 				return
 			}
 			b.withdraw(j, e.part, e.reason)
+		case evHandBack:
+			if j.inherited {
+				b.handedBack(j, e.reason) // its ranks may run
+				return
+			}
+			b.withdraw(j, nil, e.reason)
 		case evLate:
 			b.prepareLate(j)
 		}
@@ -102,6 +108,8 @@ func (b *brain) step(j *job, e event) {
 			b.end(j, e.verdict)
 		case evPartLost:
 			b.losePart(j, e.part, e.reason)
+		case evHandBack:
+			b.handedBack(j, e.reason)
 		}
 
 	case ending:
@@ -113,8 +121,10 @@ func (b *brain) step(j *job, e event) {
 		case evNodeDone:
 			b.nodeDone(j, e.part, e.usage)
 		case evStop:
-			if j.again != "" { // nothing has run: the new verdict counts
-				j.again, j.verdict = "", e.verdict
+			// Of what has not run any verdict counts. Ranks that are killed may
+			// fail in many ways; only a wish ends a job that is to be begun anew.
+			if j.again != "" && (!j.restarting || e.verdict.GetReason() == cancelled) {
+				j.again, j.restarting, j.verdict = "", false, e.verdict
 			}
 		case evPartLost:
 			b.losePart(j, e.part, e.reason)

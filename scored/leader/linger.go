@@ -88,9 +88,9 @@ func (b *brain) forget(j *job) {
 	b.forgetStaged(j)
 }
 
-// read notes that all output of a job has been fetched.
-func (b *brain) read(id uint64) {
-	if j := b.jobs[id]; j != nil {
+// read notes that all output of an attempt of a job has been fetched.
+func (b *brain) read(id uint64, attempt uint32) {
+	if j := b.jobs[id]; j != nil && j.attempts == attempt {
 		j.outputRead = true
 		b.settleEnd(j)
 	}

@@ -50,6 +50,7 @@ type node struct {
 	link     Link  // nil while there is no stream
 	heard    int64 // when it last sent anything; 0: nothing to this leader
 	since    int64 // when it came, or its stream was lost
+	cutAt    int64 // when its last stream was lost; 0: none was, to this leader
 	inMatrix bool  // known to the gang machine
 	planned  bool  // its last plan held a job
 	deadline int64 // NodeGrace, then nodeMemory, after the stream was lost
@@ -180,7 +181,7 @@ func (b *brain) welcome(n *node, held []uint64) {
 	var concerned []*job
 	for _, j := range b.sortedJobs() {
 		p := j.part(n.name)
-		if p == nil || p.lost || j.forgotten {
+		if p == nil || p.lost && p.done || j.forgotten {
 			continue
 		}
 		keep = append(keep, j.id) // also when it is over there: its output may still be read
@@ -215,6 +216,8 @@ func (b *brain) resume(n *node, j *job, held bool) {
 	switch {
 	case j.state == starting && (held || !b.mayHaveRun(n, j, p)):
 		b.prepare(j, slices.Index(j.parts, p), b.order(j))
+	case p.lost:
+		b.send(n.link, killMessage(j.id, j.verdict.GetMessage())) // and when it has ended there, it may begin anew
 	case !held:
 		b.step(j, evPartLost{p, "node " + n.name + " does not know the job any more since its agent was restarted"})
 	case j.state == ending:
@@ -235,7 +238,7 @@ func (b *brain) linkLost(name string, link Link) {
 	if n == nil || n.link != link {
 		return // a newer stream has taken its place
 	}
-	n.link, n.since = nil, b.now
+	n.link, n.since, n.cutAt = nil, b.now, b.now
 	b.open(n)
 	b.setNodeDeadline(n, NodeGrace)
 	b.cutLost(n)

@@ -33,7 +33,7 @@ func seen(job *scorev1.Job, caller Caller) *scorev1.Job {
 		State: job.GetState(), SubmittedNanos: job.GetSubmittedNanos(), StartedNanos: job.GetStartedNanos(),
 		EndedNanos: job.GetEndedNanos(), Row: job.GetRow(), AlsoRows: job.GetAlsoRows(), Places: job.GetPlaces(),
 		Verdict: publicVerdict(job.GetVerdict()), Usage: job.GetUsage(), WaitingFor: job.GetWaitingFor(),
-		ParentJob: job.GetParentJob(), Idle: publicIdleness(job.GetIdle()),
+		ParentJob: job.GetParentJob(), Idle: publicIdleness(job.GetIdle()), Restarts: job.GetRestarts(),
 	}
 }
 
@@ -51,7 +51,7 @@ func publicSpec(spec *scorev1.JobSpec) *scorev1.JobSpec {
 		Name: spec.GetName(), Tasks: spec.GetTasks(), Nodes: spec.GetNodes(), CpusPerTask: spec.GetCpusPerTask(),
 		MemoryPerNodeBytes: spec.GetMemoryPerNodeBytes(), Priority: spec.GetPriority(), Exclusive: spec.GetExclusive(),
 		Oversubscribe: spec.GetOversubscribe(), TimeLimitNanos: spec.GetTimeLimitNanos(),
-		Detached: spec.GetDetached(), NodeList: spec.GetNodeList(), ChannelsPerTask: spec.GetChannelsPerTask(),
+		Detached: spec.GetDetached(), NodeList: spec.GetNodeList(), ChannelsPerTask: spec.GetChannelsPerTask(), Requeue: spec.GetRequeue(),
 	}
 }
 

@@ -136,7 +136,8 @@ func (s *scripted) run(words []string) {
 		s.b.now += d.Nanoseconds()
 		s.settle()
 	case "read":
-		s.b.read(s.number(words[1]))
+		id := s.number(words[1])
+		s.b.read(id, s.b.jobs[id].attempts)
 		s.settle()
 	case "restart":
 		s.restart()
@@ -225,6 +226,8 @@ func (s *scripted) submitLine(words []string) {
 			spec.TimeLimitNanos = d.Nanoseconds()
 		case "killdead":
 			spec.KillOnDeadlock = true
+		case "requeue":
+			spec.Requeue = true
 		case "badexit":
 			spec.KillOnBadExit = true
 		case "priority":
@@ -273,6 +276,10 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 			abort.Rank = int32(arg(0))
 		}
 		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: abort}})
+	case "lapsed":
+		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
+			JobId: id, Rank: noRank, Lapsed: true, Message: "node " + node + " heard no leader for 10s",
+		}}})
 	case "time-up":
 		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: id}}})
 	case "note":

@@ -378,6 +378,9 @@ func commandText(command *statepb.Command) string {
 	case *statepb.Command_MoveRow:
 		return fmt.Sprintf("MoveRow %d to %d", c.MoveRow.GetJobId(), c.MoveRow.GetRow())
 	case *statepb.Command_Requeue:
+		if c.Requeue.GetRestart() {
+			return fmt.Sprint("Restart ", c.Requeue.GetJobId())
+		}
 		return fmt.Sprint("Requeue ", c.Requeue.GetJobId())
 	case *statepb.Command_MarkRunning:
 		return fmt.Sprint("MarkRunning ", c.MarkRunning.GetJobId())
@@ -421,7 +424,11 @@ func messageText(message *scorev1.ServerMessage) string {
 	case *scorev1.ServerMessage_Welcome:
 		return fmt.Sprintf("Welcome term %d keep %v", m.Welcome.GetTerm(), m.Welcome.GetKeepJobs())
 	case *scorev1.ServerMessage_Prepare:
-		return fmt.Sprintf("Prepare %d part %d of %d", m.Prepare.GetJobId(), m.Prepare.GetNodeIndex(), len(mapOf(m.Prepare.GetMap())))
+		text := fmt.Sprintf("Prepare %d part %d of %d", m.Prepare.GetJobId(), m.Prepare.GetNodeIndex(), len(mapOf(m.Prepare.GetMap())))
+		if m.Prepare.GetLeaseNanos() != 0 {
+			text += fmt.Sprintf(" attempt %d restarts %d lease %v", m.Prepare.GetAttempt(), m.Prepare.GetRestarts(), time.Duration(m.Prepare.GetLeaseNanos()))
+		}
+		return text
 	case *scorev1.ServerMessage_Plan:
 		text := fmt.Sprintf("Plan %d.%d", m.Plan.GetTerm(), m.Plan.GetVersion())
 		for _, row := range m.Plan.GetRows() {

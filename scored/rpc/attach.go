@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"connectrpc.com/connect"
 
@@ -40,6 +41,8 @@ func (u users) Attach(ctx context.Context, stream *attachStream) error {
 		output: make(chan *scorev1.AttachEvent),
 		input:  make(chan *scorev1.Stdin),
 		marks:  newMarks(open),
+
+		attempts: make(map[uint64]*attempt),
 	}
 	defer u.attached.add(open.GetJobId(), m.marks, callerOf(ctx))()
 	defer m.carriers.Wait()
@@ -61,6 +64,8 @@ type merger struct {
 	output     chan *scorev1.AttachEvent // unbuffered: a slow client holds the ranks back
 	input      chan *scorev1.Stdin       // unbuffered, for the same reason
 	marks      *marks
+	attempts   map[uint64]*attempt // the latest of each job; of run alone
+	inputEnded atomic.Bool
 }
 
 // run writes to the client until the job's end, or until the client is gone.

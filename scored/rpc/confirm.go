@@ -18,9 +18,12 @@ const confirmEvery = 64 << 10
 
 // spot names where output comes from.
 type spot struct {
-	job  uint64
-	node uint32 // in the job's places
+	job     uint64
+	attempt uint32
+	node    uint32 // in the job's places
 }
+
+func spotOf(m *scorev1.OutputMark) spot { return spot{m.GetJobId(), m.GetAttempt(), m.GetNodeIndex()} }
 
 // place is how far the output of one source has come.
 type place struct {
@@ -88,7 +91,7 @@ type marks struct {
 func newMarks(open *scorev1.AttachRequest_Open) *marks {
 	m := &marks{confirms: open.GetConfirms(), places: map[spot]*place{}, had: map[spot]uint64{}}
 	for _, mark := range open.GetHave() {
-		m.had[spot{mark.GetJobId(), mark.GetNodeIndex()}] = mark.GetSequence()
+		m.had[spotOf(mark)] = mark.GetSequence()
 	}
 	return m
 }
@@ -97,7 +100,7 @@ func newMarks(open *scorev1.AttachRequest_Open) *marks {
 func (m *marks) place(source *leader.Source) *place {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := spot{source.Job, source.Index}
+	at := spot{source.Job, source.Attempt, source.Index}
 	p := m.places[at]
 	if p == nil {
 		p = &place{confirms: m.confirms, shown: make(chan uint64, 1), last: m.had[at]}
@@ -107,11 +110,24 @@ func (m *marks) place(source *leader.Source) *place {
 	return p
 }
 
+// before tells whether the client has output of earlier attempts of a job, and
+// none of this one.
+func (m *marks) before(job uint64, attempt uint32) bool {
+	earlier := false
+	for at := range m.had {
+		if at.job == job && at.attempt >= attempt {
+			return false
+		}
+		earlier = earlier || at.job == job
+	}
+	return earlier
+}
+
 // confirm takes the client's word for what is shown. More than was passed on cannot be.
 func (m *marks) confirm(marks []*scorev1.OutputMark) {
 	for _, mark := range marks {
 		m.mu.Lock()
-		p := m.places[spot{mark.GetJobId(), mark.GetNodeIndex()}]
+		p := m.places[spotOf(mark)]
 		m.mu.Unlock()
 		if p != nil && mark.GetSequence() <= p.reached() {
 			p.confirm(mark.GetSequence())
@@ -126,7 +142,7 @@ func (m *merger) confirming(ctx context.Context, source *leader.Source, p *place
 		for {
 			select {
 			case number := <-p.shown:
-				request := connect.NewRequest(&scorev1.OutputMark{JobId: source.Job, NodeIndex: source.Index, Sequence: number})
+				request := connect.NewRequest(&scorev1.OutputMark{JobId: source.Job, Attempt: source.Attempt, NodeIndex: source.Index, Sequence: number})
 				request.Header().Set(authorization, bearer+m.ClusterKey)
 				// An agent that is lost asks its successor's reader for the place anew.
 				_, _ = m.agentAt(p.where()).ConfirmOutput(ctx, request)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -18,56 +17,6 @@ import (
 
 // errCutOff is a source that ended without saying that this was all.
 var errCutOff = errors.New("the node's agent broke the connection off")
-
-// reader is a source that takes the client's input.
-type reader struct {
-	input chan *scorev1.Stdin
-	over  chan struct{} // closed when the source has ended
-}
-
-// open begins to fetch a job's output on all its nodes, and to carry the
-// client's input to those that take it.
-func (m *merger) open(ctx context.Context, sources []*leader.Source) {
-	var readers []reader
-	left := new(atomic.Int32)
-	left.Store(int32(len(sources)))
-	for _, source := range sources {
-		r := reader{over: make(chan struct{})}
-		if source.Stdin {
-			r.input = make(chan *scorev1.Stdin)
-			readers = append(readers, r)
-		}
-		m.sources.Go(func() {
-			defer close(r.over)
-			m.follow(ctx, source, r)
-			if left.Add(-1) == 0 {
-				_ = m.attachment.Read(ctx, source.Job) // if it stops now, that is known
-			}
-		})
-	}
-	if len(readers) > 0 {
-		m.carriers.Go(func() { m.carry(ctx, readers) })
-	}
-}
-
-// carry gives the client's input to every reader. One that does not take it
-// holds the client back, until it has ended.
-func (m *merger) carry(ctx context.Context, readers []reader) {
-	for {
-		select {
-		case input := <-m.input:
-			for _, r := range readers {
-				select {
-				case r.input <- input:
-				case <-r.over:
-				case <-ctx.Done():
-				}
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
 
 const (
 	// refetchPatience is how long a node's agent may be away before its output is given up: a
@@ -82,11 +31,11 @@ const (
 // follow fetches one source to its end, and tells the client if that was not
 // all. An agent that is lost may be starting anew: its stewards go on, and keep
 // the output.
-func (m *merger) follow(ctx context.Context, source *leader.Source, r reader) {
+func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r reader) {
 	place := m.marks.place(source)
 	stop := m.confirming(ctx, source, place)
 	defer stop()
-	err := m.refetch(ctx, source, place, r)
+	err := m.refetch(fetchCtx, source, place, r)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -137,7 +86,7 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place,
 	hangUp := func() { _ = stream.CloseRequest() }
 	defer hangUp()
 	defer context.AfterFunc(ctx, hangUp)()
-	open := &scorev1.StdioOpen{JobId: source.Job, Sequence: place.reached()}
+	open := &scorev1.StdioOpen{JobId: source.Job, Sequence: place.reached(), Attempt: source.Attempt}
 	// When Send fails, Receive tells the reason.
 	_ = stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Open{Open: open}})
 	if r.input != nil {

@@ -34,6 +34,8 @@ type jobData struct {
 	WaitingFor     string       `json:"waiting_for,omitempty"`
 	Idle           *idleData    `json:"idle,omitempty"`
 	ParentJob      uint64       `json:"parent_job,omitempty"`
+	Requeue        bool         `json:"requeue"`
+	Restarts       uint32       `json:"restarts"`
 	Verdict        *verdictData `json:"verdict,omitempty"`
 	Usage          usageData    `json:"usage"`
 	Start          *startData   `json:"start,omitempty"`
@@ -84,7 +86,7 @@ func newJobData(job *scorev1.Job) jobData {
 		Detached: spec.GetDetached(), TimeLimitNanos: spec.GetTimeLimitNanos(),
 		SubmittedNanos: job.GetSubmittedNanos(), StartedNanos: job.GetStartedNanos(), EndedNanos: job.GetEndedNanos(),
 		Row: job.GetRow(), AlsoRows: nonNil(job.GetAlsoRows()), Places: []placeData{},
-		WaitingFor: job.GetWaitingFor(), Idle: newIdleData(job.GetIdle()), ParentJob: job.GetParentJob(), Usage: newUsageData(job.GetUsage()),
+		WaitingFor: job.GetWaitingFor(), Idle: newIdleData(job.GetIdle()), ParentJob: job.GetParentJob(), Requeue: spec.GetRequeue(), Restarts: job.GetRestarts(), Usage: newUsageData(job.GetUsage()),
 		Start: newStartData(job),
 	}
 	for _, place := range job.GetPlaces() {

@@ -192,6 +192,21 @@ func (d *Display) emit(key streamKey) (stdio.Emit, error) {
 	}
 }
 
+// Anew shows begun lines: what comes next is of ranks that begin anew.
+func (d *Display) Anew() error {
+	for key, s := range d.open {
+		delete(d.open, key)
+		if d.broken {
+			continue
+		}
+		if err := s.lines.End(s.emit); err != nil {
+			d.broken = true
+			return err
+		}
+	}
+	return nil
+}
+
 // Close shows begun lines and closes the files.
 func (d *Display) Close() error {
 	var failures []error

@@ -122,6 +122,7 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 	stage := flags.VarPF(newParsed(&o.Stage, "what", parseStage), "stage", "", "send along what nodes without this host's file systems lack: the program and its libraries but for the system's (usual), the program, all libraries, or none; each node keeps it for the next time (default: none)")
 	stage.NoOptDefVal = "usual"
 	flags.Var(newParsed(&o.stageFile, "file", o.parseStageFile), "stage-file", "send this file along, too, to the directory $SCORE_JOB_DIR/stage of each node; may be given again")
+	flags.BoolVar(&o.Requeue, "requeue", false, "begin the job anew, on other nodes, when one of its nodes is lost or drained: its ranks may then have run in part before (SCORE_RESTART_COUNT says how often), and end when their node hears no server for 10 s")
 	flags.BoolVar(&o.TraceStart, "trace-start", false, "when the job has ended, tell when each phase of its start was over on each node ('scored job show --help' explains them)")
 	flags.Var(newParsed(&o.Exchange, "how", parseExchange), "exchange", "how what MPI's ranks exchange at their start goes between nodes: tree, ring, bruck, auto: by its size (default: auto)")
 	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")

@@ -39,6 +39,8 @@ type Options struct {
 	Channels      Channels // that each rank may open
 	// KillOnDeadlock ends the job when its ranks wait for each other and nothing else can wake them.
 	KillOnDeadlock bool
+	// Requeue begins the job anew when a node of it is lost or drained.
+	Requeue bool
 
 	Label      bool
 	Unbuffered bool
@@ -133,6 +135,7 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		Distribution:       o.Distribution,
 		KillOnBadExit:      o.KillOnBadExit,
 		KillOnDeadlock:     o.KillOnDeadlock,
+		Requeue:            o.Requeue,
 		NodeList:           o.Hosts,
 	}
 	o.setInput(spec, dir)

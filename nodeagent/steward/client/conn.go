@@ -155,6 +155,11 @@ func (c *Conn) Kill() error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Kill{Kill: true}})
 }
 
+// Lease lets the ranks live until an instant of CLOCK_MONOTONIC, in nanoseconds.
+func (c *Conn) Lease(until int64) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Lease{Lease: until}})
+}
+
 // Collective answers a Collective.
 func (c *Conn) Collective(result *stewardpb.CollectiveResult) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Collective{Collective: result}})

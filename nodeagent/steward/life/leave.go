@@ -79,6 +79,7 @@ func (m *Machine) Tick(now time.Time) {
 		return
 	}
 	m.orphaned(now)
+	m.lapses(now)
 	m.watchRanks(now)
 	if m.phase == Renewing && !now.Before(m.renewFrom.Add(renewWait)) {
 		m.leave()
@@ -162,6 +163,9 @@ func (m *Machine) Deadline() time.Time {
 		if next.IsZero() || at.Before(next) {
 			next = at
 		}
+	}
+	if m.leased() {
+		earliest(m.leaseUntil)
 	}
 	switch m.phase {
 	case Free, Over:

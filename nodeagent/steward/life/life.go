@@ -37,6 +37,7 @@ type job struct {
 	forgotten bool // the job's end is known to the cluster
 	again     bool // the agent would use the steward again
 
+	leaseUntil time.Time // the ranks live no longer; zero: they have no lease
 	launchedAt time.Time
 	overAt     time.Time
 	renewFrom  time.Time

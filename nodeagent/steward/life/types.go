@@ -151,4 +151,5 @@ type Abort struct {
 	Rank     int // local index, or -1
 	ExitCode int // what the job should exit with
 	Message  string
+	Lapsed   bool // the lease has, see Machine.Lease
 }

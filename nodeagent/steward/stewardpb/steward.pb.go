@@ -45,6 +45,7 @@ type ToSteward struct {
 	//	*ToSteward_Taken
 	//	*ToSteward_Keep
 	//	*ToSteward_Relay
+	//	*ToSteward_Lease
 	//	*ToSteward_RelayFailed
 	//	*ToSteward_Places
 	Message       isToSteward_Message `protobuf_oneof:"message"`
@@ -224,6 +225,15 @@ func (x *ToSteward) GetRelay() *Relay {
 	return nil
 }
 
+func (x *ToSteward) GetLease() int64 {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_Lease); ok {
+			return x.Lease
+		}
+	}
+	return 0
+}
+
 func (x *ToSteward) GetRelayFailed() *Relay {
 	if x != nil {
 		if x, ok := x.Message.(*ToSteward_RelayFailed); ok {
@@ -306,6 +316,10 @@ type ToSteward_Relay struct {
 	Relay *Relay `protobuf:"bytes,20,opt,name=relay,proto3,oneof"` // of another node or job
 }
 
+type ToSteward_Lease struct {
+	Lease int64 `protobuf:"varint,60,opt,name=lease,proto3,oneof"` // CLOCK_MONOTONIC in nanoseconds until when the ranks may live
+}
+
 type ToSteward_RelayFailed struct {
 	RelayFailed *Relay `protobuf:"bytes,21,opt,name=relay_failed,json=relayFailed,proto3,oneof"` // what could not be delivered
 }
@@ -343,6 +357,8 @@ func (*ToSteward_Taken) isToSteward_Message() {}
 func (*ToSteward_Keep) isToSteward_Message() {}
 
 func (*ToSteward_Relay) isToSteward_Message() {}
+
+func (*ToSteward_Lease) isToSteward_Message() {}
 
 func (*ToSteward_RelayFailed) isToSteward_Message() {}
 
@@ -425,18 +441,19 @@ func (x *Open) GetSpares() bool {
 }
 
 type PrepareJob struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Job           *scorev1.Prepare       `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	CpuIds        []uint32               `protobuf:"varint,2,rep,packed,name=cpu_ids,json=cpuIds,proto3" json:"cpu_ids,omitempty"`           // the node's CPUs as the kernel numbers them
-	Cgroup        string                 `protobuf:"bytes,3,opt,name=cgroup,proto3" json:"cgroup,omitempty"`                                 // directory of the ranks' v2 cgroup; empty: none
-	MemoryCgroup  string                 `protobuf:"bytes,4,opt,name=memory_cgroup,json=memoryCgroup,proto3" json:"memory_cgroup,omitempty"` // directory of a v1 memory cgroup; empty: none
-	Node          string                 `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
-	PmSocket      string                 `protobuf:"bytes,6,opt,name=pm_socket,json=pmSocket,proto3" json:"pm_socket,omitempty"`         // where the ranks get their channels; empty: nowhere
-	Files         string                 `protobuf:"bytes,7,opt,name=files,proto3" json:"files,omitempty"`                               // name of the ranks' directories, see package mpidirs
-	SharesCpus    bool                   `protobuf:"varint,20,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"` // another node of this machine has the same CPUs
-	Programs      string                 `protobuf:"bytes,50,opt,name=programs,proto3" json:"programs,omitempty"`                        // directory of the programs that were sent along; empty: none was
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Job             *scorev1.Prepare       `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	CpuIds          []uint32               `protobuf:"varint,2,rep,packed,name=cpu_ids,json=cpuIds,proto3" json:"cpu_ids,omitempty"`           // the node's CPUs as the kernel numbers them
+	Cgroup          string                 `protobuf:"bytes,3,opt,name=cgroup,proto3" json:"cgroup,omitempty"`                                 // directory of the ranks' v2 cgroup; empty: none
+	MemoryCgroup    string                 `protobuf:"bytes,4,opt,name=memory_cgroup,json=memoryCgroup,proto3" json:"memory_cgroup,omitempty"` // directory of a v1 memory cgroup; empty: none
+	Node            string                 `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	PmSocket        string                 `protobuf:"bytes,6,opt,name=pm_socket,json=pmSocket,proto3" json:"pm_socket,omitempty"`                          // where the ranks get their channels; empty: nowhere
+	LeaseUntilNanos int64                  `protobuf:"varint,60,opt,name=lease_until_nanos,json=leaseUntilNanos,proto3" json:"lease_until_nanos,omitempty"` // as in ToSteward.lease; 0: the job has none
+	Files           string                 `protobuf:"bytes,7,opt,name=files,proto3" json:"files,omitempty"`                                                // name of the ranks' directories, see package mpidirs
+	SharesCpus      bool                   `protobuf:"varint,20,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"`                  // another node of this machine has the same CPUs
+	Programs        string                 `protobuf:"bytes,50,opt,name=programs,proto3" json:"programs,omitempty"`                                         // directory of the programs that were sent along; empty: none was
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *PrepareJob) Reset() {
@@ -509,6 +526,13 @@ func (x *PrepareJob) GetPmSocket() string {
 		return x.PmSocket
 	}
 	return ""
+}
+
+func (x *PrepareJob) GetLeaseUntilNanos() int64 {
+	if x != nil {
+		return x.LeaseUntilNanos
+	}
+	return 0
 }
 
 func (x *PrepareJob) GetFiles() string {
@@ -1313,7 +1337,7 @@ var File_steward_proto protoreflect.FileDescriptor
 
 const file_steward_proto_rawDesc = "" +
 	"\n" +
-	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\"\xc7\x05\n" +
+	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\"\xdf\x05\n" +
 	"\tToSteward\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.steward.OpenH\x00R\x04open\x125\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.score.steward.PrepareJobH\x00R\aprepare\x12\x18\n" +
@@ -1332,7 +1356,8 @@ const file_steward_proto_rawDesc = "" +
 	"\arecycle\x18\f \x01(\bH\x00R\arecycle\x12\x16\n" +
 	"\x05taken\x18\r \x01(\x04H\x00R\x05taken\x12,\n" +
 	"\x04keep\x18\x0e \x01(\v2\x16.score.steward.ContextH\x00R\x04keep\x12,\n" +
-	"\x05relay\x18\x14 \x01(\v2\x14.score.steward.RelayH\x00R\x05relay\x129\n" +
+	"\x05relay\x18\x14 \x01(\v2\x14.score.steward.RelayH\x00R\x05relay\x12\x16\n" +
+	"\x05lease\x18< \x01(\x03H\x00R\x05lease\x129\n" +
 	"\frelay_failed\x18\x15 \x01(\v2\x14.score.steward.RelayH\x00R\vrelayFailed\x12/\n" +
 	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06placesB\t\n" +
 	"\amessage\"\x81\x01\n" +
@@ -1341,7 +1366,7 @@ const file_steward_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x15\n" +
 	"\x06job_id\x18\x03 \x01(\x04R\x05jobId\x12\x1a\n" +
 	"\bsequence\x18\x04 \x01(\x04R\bsequence\x12\x16\n" +
-	"\x06spares\x18\x05 \x01(\bR\x06spares\"\x8b\x02\n" +
+	"\x06spares\x18\x05 \x01(\bR\x06spares\"\xb7\x02\n" +
 	"\n" +
 	"PrepareJob\x12#\n" +
 	"\x03job\x18\x01 \x01(\v2\x11.score.v1.PrepareR\x03job\x12\x17\n" +
@@ -1349,7 +1374,8 @@ const file_steward_proto_rawDesc = "" +
 	"\x06cgroup\x18\x03 \x01(\tR\x06cgroup\x12#\n" +
 	"\rmemory_cgroup\x18\x04 \x01(\tR\fmemoryCgroup\x12\x12\n" +
 	"\x04node\x18\x05 \x01(\tR\x04node\x12\x1b\n" +
-	"\tpm_socket\x18\x06 \x01(\tR\bpmSocket\x12\x14\n" +
+	"\tpm_socket\x18\x06 \x01(\tR\bpmSocket\x12*\n" +
+	"\x11lease_until_nanos\x18< \x01(\x03R\x0fleaseUntilNanos\x12\x14\n" +
 	"\x05files\x18\a \x01(\tR\x05files\x12\x1f\n" +
 	"\vshares_cpus\x18\x14 \x01(\bR\n" +
 	"sharesCpus\x12\x1a\n" +
@@ -1518,6 +1544,7 @@ func file_steward_proto_init() {
 		(*ToSteward_Taken)(nil),
 		(*ToSteward_Keep)(nil),
 		(*ToSteward_Relay)(nil),
+		(*ToSteward_Lease)(nil),
 		(*ToSteward_RelayFailed)(nil),
 		(*ToSteward_Places)(nil),
 	}

@@ -395,6 +395,7 @@ type StdioOpen struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"` // the last output that the reader has
+	Attempt       uint32                 `protobuf:"varint,60,opt,name=attempt,proto3" json:"attempt,omitempty"`  // whose output is meant, as in Prepare
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -439,6 +440,13 @@ func (x *StdioOpen) GetJobId() uint64 {
 func (x *StdioOpen) GetSequence() uint64 {
 	if x != nil {
 		return x.Sequence
+	}
+	return 0
+}
+
+func (x *StdioOpen) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
 	}
 	return 0
 }
@@ -1777,6 +1785,7 @@ type Abort struct {
 	Rank          int32                  `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
 	ExitCode      int32                  `protobuf:"varint,3,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	Message       string                 `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	Lapsed        bool                   `protobuf:"varint,60,opt,name=lapsed,proto3" json:"lapsed,omitempty"` // the lease of its ranks: no leader was heard
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1837,6 +1846,13 @@ func (x *Abort) GetMessage() string {
 		return x.Message
 	}
 	return ""
+}
+
+func (x *Abort) GetLapsed() bool {
+	if x != nil {
+		return x.Lapsed
+	}
+	return false
 }
 
 type TimeUp struct {
@@ -3175,7 +3191,12 @@ type Prepare struct {
 	Map              []byte                 `protobuf:"bytes,50,opt,name=map,proto3" json:"map,omitempty"` // instead of places, in the encoding of package jobmap
 	// stage_seed is the address of the agent that has the job's files. The agents that fetch them are a tree: it
 	// comes first, then the job's other nodes in the order of their places.
-	StageSeed     string `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed,proto3" json:"stage_seed,omitempty"`
+	StageSeed        string `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed,proto3" json:"stage_seed,omitempty"`
+	Attempt          uint32 `protobuf:"varint,60,opt,name=attempt,proto3" json:"attempt,omitempty"`                                          // how often the job was given places, this time included
+	Restarts         uint32 `protobuf:"varint,61,opt,name=restarts,proto3" json:"restarts,omitempty"`                                        // how often it was begun anew after its ranks may have run
+	RestartedBecause string `protobuf:"bytes,62,opt,name=restarted_because,json=restartedBecause,proto3" json:"restarted_because,omitempty"` // a sentence; empty: it is not known any more
+	// How long the ranks go on without a leader: so long after a heartbeat was sent that was answered. 0: for ever.
+	LeaseNanos    int64 `protobuf:"varint,63,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3285,6 +3306,34 @@ func (x *Prepare) GetStageSeed() string {
 		return x.StageSeed
 	}
 	return ""
+}
+
+func (x *Prepare) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Prepare) GetRestarts() uint32 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
+func (x *Prepare) GetRestartedBecause() string {
+	if x != nil {
+		return x.RestartedBecause
+	}
+	return ""
+}
+
+func (x *Prepare) GetLeaseNanos() int64 {
+	if x != nil {
+		return x.LeaseNanos
+	}
+	return 0
 }
 
 // Plan is the rotation plan as one node needs it.
@@ -4194,10 +4243,11 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\aStdioUp\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.v1.StdioOpenH\x00R\x04open\x12'\n" +
 	"\x05stdin\x18\x02 \x01(\v2\x0f.score.v1.StdinH\x00R\x05stdinB\t\n" +
-	"\amessage\">\n" +
+	"\amessage\"X\n" +
 	"\tStdioOpen\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x04R\bsequence\"^\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
+	"\aattempt\x18< \x01(\rR\aattempt\"^\n" +
 	"\tStdioDown\x12*\n" +
 	"\x06output\x18\x01 \x01(\v2\x10.score.v1.OutputH\x00R\x06output\x12\x1a\n" +
 	"\adrained\x18\x02 \x01(\bH\x00R\adrainedB\t\n" +
@@ -4302,12 +4352,13 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bNodeDone\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\x12)\n" +
-	"\x05start\x182 \x01(\v2\x13.score.v1.NodeStartR\x05start\"i\n" +
+	"\x05start\x182 \x01(\v2\x13.score.v1.NodeStartR\x05start\"\x81\x01\n" +
 	"\x05Abort\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12\x1b\n" +
 	"\texit_code\x18\x03 \x01(\x05R\bexitCode\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\"\x1f\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\x12\x16\n" +
+	"\x06lapsed\x18< \x01(\bR\x06lapsed\"\x1f\n" +
 	"\x06TimeUp\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"4\n" +
 	"\aJobNote\x12\x15\n" +
@@ -4427,7 +4478,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x04user\x18\x02 \x01(\v2\x12.score.v1.IdentityR\x04user\x12*\n" +
 	"\x05files\x18\x03 \x03(\v2\x14.score.v1.StagedFileR\x05files\x12\x1c\n" +
 	"\taddresses\x18\x04 \x03(\tR\taddresses\x12\x14\n" +
-	"\x05index\x18\x05 \x01(\rR\x05index\"\xd0\x03\n" +
+	"\x05index\x18\x05 \x01(\rR\x05index\"\xd4\x04\n" +
 	"\aPrepare\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -4442,7 +4493,12 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\runiverse_size\x18\t \x01(\rR\funiverseSize\x12\x10\n" +
 	"\x03map\x182 \x01(\fR\x03map\x12\x1d\n" +
 	"\n" +
-	"stage_seed\x183 \x01(\tR\tstageSeed\x1a9\n" +
+	"stage_seed\x183 \x01(\tR\tstageSeed\x12\x18\n" +
+	"\aattempt\x18< \x01(\rR\aattempt\x12\x1a\n" +
+	"\brestarts\x18= \x01(\rR\brestarts\x12+\n" +
+	"\x11restarted_because\x18> \x01(\tR\x10restartedBecause\x12\x1f\n" +
+	"\vlease_nanos\x18? \x01(\x03R\n" +
+	"leaseNanos\x1a9\n" +
 	"\vPreputEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe9\x01\n" +

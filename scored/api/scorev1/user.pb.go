@@ -455,6 +455,7 @@ type OutputMark struct {
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	NodeIndex     uint32                 `protobuf:"varint,2,opt,name=node_index,json=nodeIndex,proto3" json:"node_index,omitempty"` // in the job's places
 	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Attempt       uint32                 `protobuf:"varint,60,opt,name=attempt,proto3" json:"attempt,omitempty"` // how often the job had been given places
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -506,6 +507,13 @@ func (x *OutputMark) GetNodeIndex() uint32 {
 func (x *OutputMark) GetSequence() uint64 {
 	if x != nil {
 		return x.Sequence
+	}
+	return 0
+}
+
+func (x *OutputMark) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
 	}
 	return 0
 }
@@ -571,6 +579,7 @@ type AttachEvent struct {
 	//	*AttachEvent_RankStates_
 	//	*AttachEvent_Warning
 	//	*AttachEvent_Ended
+	//	*AttachEvent_Restarted_
 	Event         isAttachEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -658,6 +667,15 @@ func (x *AttachEvent) GetEnded() *Verdict {
 	return nil
 }
 
+func (x *AttachEvent) GetRestarted() *AttachEvent_Restarted {
+	if x != nil {
+		if x, ok := x.Event.(*AttachEvent_Restarted_); ok {
+			return x.Restarted
+		}
+	}
+	return nil
+}
+
 type isAttachEvent_Event interface {
 	isAttachEvent_Event()
 }
@@ -682,6 +700,10 @@ type AttachEvent_Ended struct {
 	Ended *Verdict `protobuf:"bytes,5,opt,name=ended,proto3,oneof"` // the last message; all output came before it
 }
 
+type AttachEvent_Restarted_ struct {
+	Restarted *AttachEvent_Restarted `protobuf:"bytes,60,opt,name=restarted,proto3,oneof"` // all output of the attempt before came before it
+}
+
 func (*AttachEvent_State) isAttachEvent_Event() {}
 
 func (*AttachEvent_Output) isAttachEvent_Event() {}
@@ -691,6 +713,8 @@ func (*AttachEvent_RankStates_) isAttachEvent_Event() {}
 func (*AttachEvent_Warning) isAttachEvent_Event() {}
 
 func (*AttachEvent_Ended) isAttachEvent_Event() {}
+
+func (*AttachEvent_Restarted_) isAttachEvent_Event() {}
 
 type Output struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5581,6 +5605,67 @@ func (x *AttachRequest_Open) GetConfirms() bool {
 	return false
 }
 
+// Restarted: the job is begun anew; its ranks' output begins anew, too.
+type AttachEvent_Restarted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Restarts      uint32                 `protobuf:"varint,2,opt,name=restarts,proto3" json:"restarts,omitempty"` // how often it was
+	Because       string                 `protobuf:"bytes,3,opt,name=because,proto3" json:"because,omitempty"`    // a sentence; empty: it is not known any more
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AttachEvent_Restarted) Reset() {
+	*x = AttachEvent_Restarted{}
+	mi := &file_score_v1_user_proto_msgTypes[84]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttachEvent_Restarted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttachEvent_Restarted) ProtoMessage() {}
+
+func (x *AttachEvent_Restarted) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[84]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttachEvent_Restarted.ProtoReflect.Descriptor instead.
+func (*AttachEvent_Restarted) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{7, 0}
+}
+
+func (x *AttachEvent_Restarted) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *AttachEvent_Restarted) GetRestarts() uint32 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
+func (x *AttachEvent_Restarted) GetBecause() string {
+	if x != nil {
+		return x.Because
+	}
+	return ""
+}
+
 type AttachEvent_StateChange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         JobState               `protobuf:"varint,1,opt,name=state,proto3,enum=score.v1.JobState" json:"state,omitempty"`
@@ -5592,7 +5677,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5604,7 +5689,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5617,7 +5702,7 @@ func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_StateChange.ProtoReflect.Descriptor instead.
 func (*AttachEvent_StateChange) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{7, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{7, 1}
 }
 
 func (x *AttachEvent_StateChange) GetState() JobState {
@@ -5651,7 +5736,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5663,7 +5748,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5676,7 +5761,7 @@ func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_RankStates.ProtoReflect.Descriptor instead.
 func (*AttachEvent_RankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{7, 1}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{7, 2}
 }
 
 func (x *AttachEvent_RankStates) GetRanks() []*RankState {
@@ -5705,7 +5790,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5717,7 +5802,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5773,7 +5858,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5785,7 +5870,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5856,23 +5941,29 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x14ConfirmOutputRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12*\n" +
 	"\x05marks\x18\x02 \x03(\v2\x14.score.v1.OutputMarkR\x05marks\"\x17\n" +
-	"\x15ConfirmOutputResponse\"^\n" +
+	"\x15ConfirmOutputResponse\"x\n" +
 	"\n" +
 	"OutputMark\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1d\n" +
 	"\n" +
 	"node_index\x18\x02 \x01(\rR\tnodeIndex\x12\x1a\n" +
-	"\bsequence\x18\x03 \x01(\x04R\bsequence\"-\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x18\n" +
+	"\aattempt\x18< \x01(\rR\aattempt\"-\n" +
 	"\x05Stdin\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x10\n" +
-	"\x03eof\x18\x02 \x01(\bR\x03eof\"\xdb\x03\n" +
+	"\x03eof\x18\x02 \x01(\bR\x03eof\"\xf6\x04\n" +
 	"\vAttachEvent\x129\n" +
 	"\x05state\x18\x01 \x01(\v2!.score.v1.AttachEvent.StateChangeH\x00R\x05state\x12*\n" +
 	"\x06output\x18\x02 \x01(\v2\x10.score.v1.OutputH\x00R\x06output\x12C\n" +
 	"\vrank_states\x18\x03 \x01(\v2 .score.v1.AttachEvent.RankStatesH\x00R\n" +
 	"rankStates\x12\x1a\n" +
 	"\awarning\x18\x04 \x01(\tH\x00R\awarning\x12)\n" +
-	"\x05ended\x18\x05 \x01(\v2\x11.score.v1.VerdictH\x00R\x05ended\x1a~\n" +
+	"\x05ended\x18\x05 \x01(\v2\x11.score.v1.VerdictH\x00R\x05ended\x12?\n" +
+	"\trestarted\x18< \x01(\v2\x1f.score.v1.AttachEvent.RestartedH\x00R\trestarted\x1aX\n" +
+	"\tRestarted\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1a\n" +
+	"\brestarts\x18\x02 \x01(\rR\brestarts\x12\x18\n" +
+	"\abecause\x18\x03 \x01(\tR\abecause\x1a~\n" +
 	"\vStateChange\x12(\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x12.score.v1.JobStateR\x05state\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12+\n" +
@@ -6329,7 +6420,7 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_user_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
 var file_score_v1_user_proto_goTypes = []any{
 	(NodeState)(0),                      // 0: score.v1.NodeState
 	(Role)(0),                           // 1: score.v1.Role
@@ -6417,148 +6508,150 @@ var file_score_v1_user_proto_goTypes = []any{
 	(*ListStagedResponse)(nil),          // 83: score.v1.ListStagedResponse
 	(*Staged)(nil),                      // 84: score.v1.Staged
 	(*AttachRequest_Open)(nil),          // 85: score.v1.AttachRequest.Open
-	(*AttachEvent_StateChange)(nil),     // 86: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 87: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 88: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 89: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 90: score.v1.JobSpec
-	(*Verdict)(nil),                     // 91: score.v1.Verdict
-	(*Job)(nil),                         // 92: score.v1.Job
-	(*Usage)(nil),                       // 93: score.v1.Usage
-	(JobState)(0),                       // 94: score.v1.JobState
-	(*StagedFile)(nil),                  // 95: score.v1.StagedFile
-	(*Identity)(nil),                    // 96: score.v1.Identity
-	(*NodePlace)(nil),                   // 97: score.v1.NodePlace
+	(*AttachEvent_Restarted)(nil),       // 86: score.v1.AttachEvent.Restarted
+	(*AttachEvent_StateChange)(nil),     // 87: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 88: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 89: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 90: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 91: score.v1.JobSpec
+	(*Verdict)(nil),                     // 92: score.v1.Verdict
+	(*Job)(nil),                         // 93: score.v1.Job
+	(*Usage)(nil),                       // 94: score.v1.Usage
+	(JobState)(0),                       // 95: score.v1.JobState
+	(*StagedFile)(nil),                  // 96: score.v1.StagedFile
+	(*Identity)(nil),                    // 97: score.v1.Identity
+	(*NodePlace)(nil),                   // 98: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	90, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	91, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
 	85, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
 	8,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
 	7,  // 3: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	86, // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	87, // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
 	10, // 5: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	87, // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	91, // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	7,  // 8: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	92, // 9: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	92, // 10: score.v1.GetJobResponse.job:type_name -> score.v1.Job
-	11, // 11: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	16, // 12: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	93, // 13: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	47, // 14: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	47, // 15: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	48, // 16: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	92, // 17: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	26, // 18: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	27, // 19: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	25, // 20: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	32, // 21: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
-	0,  // 22: score.v1.Node.state:type_name -> score.v1.NodeState
-	33, // 23: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
-	33, // 24: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
-	33, // 25: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	42, // 26: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	42, // 27: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	42, // 28: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	88, // 29: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	47, // 30: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	47, // 31: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	89, // 32: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	51, // 33: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	53, // 34: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	56, // 35: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	47, // 36: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	47, // 37: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	94, // 38: score.v1.TopJob.state:type_name -> score.v1.JobState
-	93, // 39: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	47, // 40: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	47, // 41: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	61, // 42: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	61, // 43: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	66, // 44: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
-	1,  // 45: score.v1.User.role:type_name -> score.v1.Role
-	71, // 46: score.v1.User.limits:type_name -> score.v1.UserLimits
-	72, // 47: score.v1.ListUsersResponse.users:type_name -> score.v1.User
-	72, // 48: score.v1.SetUserRequest.values:type_name -> score.v1.User
-	72, // 49: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	92, // 50: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
-	80, // 51: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
-	95, // 52: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
-	96, // 53: score.v1.StageFiles.user:type_name -> score.v1.Identity
-	84, // 54: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
-	7,  // 55: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	94, // 56: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	97, // 57: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	11, // 58: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	47, // 59: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	48, // 60: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	2,  // 61: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	4,  // 62: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	5,  // 63: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	12, // 64: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	14, // 65: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	17, // 66: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	19, // 67: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	21, // 68: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	23, // 69: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	28, // 70: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	30, // 71: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	79, // 72: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
-	82, // 73: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
-	77, // 74: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	40, // 75: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	34, // 76: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
-	36, // 77: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
-	38, // 78: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
-	43, // 79: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	45, // 80: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	49, // 81: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	52, // 82: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	54, // 83: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	57, // 84: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	59, // 85: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	62, // 86: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	64, // 87: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	67, // 88: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	69, // 89: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	73, // 90: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	75, // 91: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	3,  // 92: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	9,  // 93: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	6,  // 94: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	13, // 95: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	15, // 96: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	18, // 97: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	20, // 98: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	22, // 99: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	24, // 100: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	29, // 101: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	31, // 102: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	81, // 103: score.v1.JobService.Stage:output_type -> score.v1.StageReply
-	83, // 104: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
-	78, // 105: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	41, // 106: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	35, // 107: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
-	37, // 108: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
-	39, // 109: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
-	44, // 110: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	46, // 111: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	50, // 112: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	53, // 113: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	55, // 114: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	58, // 115: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	60, // 116: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	63, // 117: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	65, // 118: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	68, // 119: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	70, // 120: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	74, // 121: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	76, // 122: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	92, // [92:123] is the sub-list for method output_type
-	61, // [61:92] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	88, // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	92, // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	86, // 8: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
+	7,  // 9: score.v1.Output.mark:type_name -> score.v1.OutputMark
+	93, // 10: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	93, // 11: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	11, // 12: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
+	16, // 13: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
+	94, // 14: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	47, // 15: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	47, // 16: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	48, // 17: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	93, // 18: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	26, // 19: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	27, // 20: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	25, // 21: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	32, // 22: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	0,  // 23: score.v1.Node.state:type_name -> score.v1.NodeState
+	33, // 24: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
+	33, // 25: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
+	33, // 26: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	42, // 27: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	42, // 28: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	42, // 29: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	89, // 30: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	47, // 31: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	47, // 32: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	90, // 33: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	51, // 34: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	53, // 35: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	56, // 36: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	47, // 37: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	47, // 38: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	95, // 39: score.v1.TopJob.state:type_name -> score.v1.JobState
+	94, // 40: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	47, // 41: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	47, // 42: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	61, // 43: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	61, // 44: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	66, // 45: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	1,  // 46: score.v1.User.role:type_name -> score.v1.Role
+	71, // 47: score.v1.User.limits:type_name -> score.v1.UserLimits
+	72, // 48: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	72, // 49: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	72, // 50: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	93, // 51: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	80, // 52: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
+	96, // 53: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
+	97, // 54: score.v1.StageFiles.user:type_name -> score.v1.Identity
+	84, // 55: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
+	7,  // 56: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	95, // 57: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	98, // 58: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	11, // 59: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	47, // 60: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	48, // 61: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	2,  // 62: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	4,  // 63: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	5,  // 64: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	12, // 65: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	14, // 66: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	17, // 67: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	19, // 68: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	21, // 69: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	23, // 70: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	28, // 71: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	30, // 72: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	79, // 73: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
+	82, // 74: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
+	77, // 75: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	40, // 76: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	34, // 77: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	36, // 78: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	38, // 79: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	43, // 80: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	45, // 81: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	49, // 82: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	52, // 83: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	54, // 84: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	57, // 85: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	59, // 86: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	62, // 87: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	64, // 88: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	67, // 89: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	69, // 90: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	73, // 91: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	75, // 92: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	3,  // 93: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	9,  // 94: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	6,  // 95: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	13, // 96: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	15, // 97: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	18, // 98: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	20, // 99: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	22, // 100: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	24, // 101: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	29, // 102: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	31, // 103: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	81, // 104: score.v1.JobService.Stage:output_type -> score.v1.StageReply
+	83, // 105: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
+	78, // 106: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	41, // 107: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	35, // 108: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	37, // 109: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	39, // 110: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	44, // 111: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	46, // 112: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	50, // 113: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	53, // 114: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	55, // 115: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	58, // 116: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	60, // 117: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	63, // 118: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	65, // 119: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	68, // 120: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	70, // 121: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	74, // 122: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	76, // 123: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	93, // [93:124] is the sub-list for method output_type
+	62, // [62:93] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -6580,6 +6673,7 @@ func file_score_v1_user_proto_init() {
 		(*AttachEvent_RankStates_)(nil),
 		(*AttachEvent_Warning)(nil),
 		(*AttachEvent_Ended)(nil),
+		(*AttachEvent_Restarted_)(nil),
 	}
 	file_score_v1_user_proto_msgTypes[29].OneofWrappers = []any{
 		(*DumpPart_Head)(nil),
@@ -6598,7 +6692,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   88,
+			NumMessages:   89,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -1,0 +1,124 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"score/scored/api/scorev1"
+	"score/scored/leader"
+)
+
+// reader is a source that takes the client's input.
+type reader struct {
+	input chan *scorev1.Stdin
+	over  chan struct{} // closed when the source has ended
+}
+
+// attempt is what is fetched of one attempt of a job to run.
+type attempt struct {
+	number  uint32
+	sources sync.WaitGroup
+	// stopInput ends the carrying of the client's input to it, stop the fetching.
+	stopInput, stop context.CancelFunc
+}
+
+// priorPatience is how long the output of an attempt is waited for when the next
+// one is there: what its nodes have comes in milliseconds, and the lost one may
+// never answer.
+const priorPatience = 5 * time.Second
+
+// open begins to fetch a job's output on all its nodes, and to carry the
+// client's input to those that take it. Of a job that is begun anew all output of
+// the attempt before comes first, then the word that it was, then the rest.
+func (m *merger) open(ctx context.Context, sources []*leader.Source) {
+	if len(sources) == 0 {
+		return
+	}
+	first := sources[0]
+	prior := m.attempts[first.Job]
+	restarted := prior == nil && m.marks.before(first.Job, first.Attempt)
+	if prior != nil {
+		if prior.number == first.Attempt {
+			return
+		}
+		prior.stopInput()
+		restarted = first.Restarts > 0
+	}
+	inputCtx, stopInput := context.WithCancel(ctx)
+	fetchCtx, stop := context.WithCancel(ctx)
+	next := &attempt{number: first.Attempt, stopInput: stopInput, stop: stop}
+	m.attempts[first.Job] = next
+	next.sources.Add(1)
+	m.sources.Go(func() {
+		defer next.sources.Done()
+		if prior != nil {
+			late := time.AfterFunc(priorPatience, prior.stop)
+			prior.sources.Wait()
+			late.Stop()
+		}
+		if restarted {
+			m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Restarted_{Restarted: &scorev1.AttachEvent_Restarted{
+				JobId: first.Job, Restarts: first.Restarts, Because: first.Because,
+			}}})
+		}
+		m.followAll(ctx, fetchCtx, inputCtx, next, sources)
+	})
+}
+
+// followAll fetches the sources of one attempt.
+func (m *merger) followAll(ctx, fetchCtx, inputCtx context.Context, a *attempt, sources []*leader.Source) {
+	var readers []reader
+	left := new(atomic.Int32)
+	left.Store(int32(len(sources)))
+	for _, source := range sources {
+		r := reader{over: make(chan struct{})}
+		if source.Stdin {
+			r.input = make(chan *scorev1.Stdin)
+			readers = append(readers, r)
+		}
+		a.sources.Add(1)
+		m.sources.Go(func() {
+			defer a.sources.Done()
+			defer close(r.over)
+			m.follow(ctx, fetchCtx, source, r)
+			if left.Add(-1) == 0 {
+				_ = m.attachment.Read(ctx, source.Job, source.Attempt) // if it stops now, that is known
+			}
+		})
+	}
+	if len(readers) > 0 {
+		m.carriers.Go(func() { m.carry(inputCtx, readers) })
+	}
+}
+
+// carry gives the client's input to every reader. One that does not take it
+// holds the client back, until it has ended. What an earlier attempt has taken is
+// gone; that there is no more is told again.
+func (m *merger) carry(ctx context.Context, readers []reader) {
+	if m.inputEnded.Load() {
+		give(ctx, &scorev1.Stdin{Eof: true}, readers)
+	}
+	for {
+		select {
+		case input := <-m.input:
+			if input.GetEof() {
+				m.inputEnded.Store(true)
+			}
+			give(ctx, input, readers)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func give(ctx context.Context, input *scorev1.Stdin, readers []reader) {
+	for _, r := range readers {
+		select {
+		case r.input <- input:
+		case <-r.over:
+		case <-ctx.Done():
+		}
+	}
+}
