@@ -209,7 +209,7 @@ func TestAnEndedStreamWithACopyEndsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.release)
-	r.begin(1, 0, []output{{fd: -1, rank: 0, stream: 1}, {fd: -1, rank: 1, stream: 1}}, newFiles(nil))
+	r.begin(&scorev1.Prepare{JobId: 1, NodeIndex: 0}, []output{{fd: -1, rank: 0, stream: 1}, {fd: -1, rank: 1, stream: 1}}, newFiles(nil))
 	var writers []int
 	var readers []int
 	for range 2 {

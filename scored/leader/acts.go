@@ -83,7 +83,7 @@ func (b *brain) prepare(j *job, index int, common *scorev1.Prepare) {
 		MemoryLimitBytes: common.GetMemoryLimitBytes(),
 		ParentJob:        common.GetParentJob(), Preput: common.GetPreput(),
 		UniverseSize: common.GetUniverseSize(), StageSeed: common.GetStageSeed(),
-		Attempt:      common.GetAttempt(), Restarts: common.GetRestarts(), RestartedBecause: common.GetRestartedBecause(),
+		Attempt: common.GetAttempt(), Restarts: common.GetRestarts(), RestartedBecause: common.GetRestartedBecause(),
 		LeaseNanos: common.GetLeaseNanos(),
 	}}})
 }

@@ -103,7 +103,7 @@ func (b *brain) step(j *job, e event) {
 		case evExited:
 			b.countExit(j, e.part, e.exit)
 		case evNodeDone:
-			b.nodeDone(j, e.part, e.usage)
+			b.heardDone(j, e.part, e.usage)
 		case evStop:
 			b.end(j, e.verdict)
 		case evPartLost:
@@ -119,7 +119,7 @@ func (b *brain) step(j *job, e event) {
 		case evExited:
 			b.countExit(j, e.part, e.exit)
 		case evNodeDone:
-			b.nodeDone(j, e.part, e.usage)
+			b.heardDone(j, e.part, e.usage)
 		case evStop:
 			// Of what has not run any verdict counts. Ranks that are killed may
 			// fail in many ways; only a wish ends a job that is to be begun anew.

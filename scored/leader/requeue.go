@@ -80,6 +80,13 @@ func (b *brain) fences(j *job) (next int64) {
 	return next
 }
 
+// heardDone notes that a node says that nothing of the job is left there. One that
+// was lost is heard again, and told what comes next.
+func (b *brain) heardDone(j *job, p *part, usage *scorev1.Usage) {
+	p.lost = p.lost && p.done
+	b.nodeDone(j, p, usage)
+}
+
 // blamed makes a loss the reason why a job ends that was ending already: ranks
 // fail when others of theirs have gone with a node, and are heard first.
 func (b *brain) blamed(j *job, reason string) {

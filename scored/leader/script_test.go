@@ -136,8 +136,11 @@ func (s *scripted) run(words []string) {
 		s.b.now += d.Nanoseconds()
 		s.settle()
 	case "read":
-		id := s.number(words[1])
-		s.b.read(id, s.b.jobs[id].attempts)
+		id, attempt := s.number(words[1]), uint32(0)
+		if j := s.b.jobs[id]; j != nil {
+			attempt = j.attempts
+		}
+		s.b.read(id, attempt)
 		s.settle()
 	case "restart":
 		s.restart()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Mark is in the environment of a cluster's scruns and ranks, with its directory.
@@ -138,4 +139,15 @@ func (p Process) Frozen() bool {
 		}
 	}
 	return false
+}
+
+// KillNode kills all processes of a node by signal 9, as if its power were cut, and waits
+// for the agent.
+func (c *Cluster) KillNode(name string) {
+	for _, p := range c.Processes() {
+		if p.Node == name {
+			_ = syscall.Kill(p.PID, syscall.SIGKILL) // one may take another along
+		}
+	}
+	c.Agent(name).Kill()
 }

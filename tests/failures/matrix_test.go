@@ -145,12 +145,7 @@ func agentKilled(s *scene) {
 
 // nodeGone takes the agent and all that runs there at once.
 func nodeGone(s *scene) {
-	for _, p := range s.Processes() {
-		if p.Node == victim {
-			_ = syscall.Kill(p.PID, syscall.SIGKILL) // one may take another along
-		}
-	}
-	s.Agent(victim).Kill()
+	s.KillNode(victim)
 	s.replaceAgent()
 	s.a.Finish()
 	s.b.Finish()
