@@ -117,7 +117,7 @@ func awaitJob(t *testing.T, c *daemons.Cluster, id uint64, what string, is func(
 		return is(last)
 	})
 	if err != nil {
-		t.Fatalf("%v: %v", err, last)
+		t.Fatalf("%v: %v, restarts %d, %v", err, last.GetState(), last.GetRestarts(), last.GetVerdict())
 	}
 }
 

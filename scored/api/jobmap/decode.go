@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"score/scored/api/scorev1"
 )
 
@@ -67,16 +69,21 @@ func Expand(order *scorev1.Prepare) error {
 	return nil
 }
 
+// placesField is the number of Prepare.places.
+const placesField = 4
+
 // Compact is the order without what Expand can make of it, for sending it on.
 func Compact(order *scorev1.Prepare) *scorev1.Prepare {
 	if order.GetMap() == nil {
 		return order
 	}
-	short := &scorev1.Prepare{
-		JobId: order.GetJobId(), Spec: order.GetSpec(), User: order.GetUser(), NodeIndex: order.GetNodeIndex(),
-		MemoryLimitBytes: order.GetMemoryLimitBytes(), ParentJob: order.GetParentJob(), Preput: order.GetPreput(),
-		UniverseSize: order.GetUniverseSize(), Map: order.GetMap(), StageSeed: order.GetStageSeed(),
-	}
+	short := new(scorev1.Prepare)
+	order.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if field.Number() != placesField {
+			short.ProtoReflect().Set(field, value)
+		}
+		return true
+	})
 	return short
 }
 
