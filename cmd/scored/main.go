@@ -25,6 +25,9 @@ func rootCommand() *cobra.Command {
 	if cert, _, err := root.Find([]string{"cert"}); err == nil {
 		cert.AddCommand(daemon.RenewCommand())
 	}
+	if snapshot, _, err := root.Find([]string{"snapshot"}); err == nil {
+		snapshot.AddCommand(daemon.RestoreCommand())
+	}
 	root.AddCommand(manCommand(root))
 	return root
 }

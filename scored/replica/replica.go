@@ -78,6 +78,16 @@ type Options struct {
 	Logger *zap.Logger
 }
 
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if o.Network == nil {
+		o.Name, o.Address, o.Joins = loneName, loneName, false
+	}
+	return o
+}
+
 // Leadership tells that this replica leads since the term began, or no more.
 type Leadership struct {
 	Leader bool
@@ -111,12 +121,7 @@ type Replica struct {
 // Open locks and reads the data directory and starts the replica. The error is
 // one sentence that says what to do.
 func Open(options Options) (*Replica, error) {
-	if options.Logger == nil {
-		options.Logger = zap.NewNop()
-	}
-	if options.Network == nil {
-		options.Name, options.Address, options.Joins = loneName, loneName, false
-	}
+	options = options.withDefaults()
 	stores, err := openStores(options)
 	if err != nil {
 		return nil, err
@@ -182,9 +187,8 @@ func (r *Replica) settleName(options Options, config *raft.Config, stores *store
 
 // rename gives the only replica of a cluster that had no network a name and an address in the log.
 func rename(config *raft.Config, stores *stores, transport raft.Transport, us raft.Server) error {
-	scratch := &Replica{state: state.New(), logger: zap.NewNop()}
 	next := raft.Configuration{Servers: []raft.Server{us}}
-	if err := raft.RecoverCluster(config, (*machine)(scratch), stores.logs, stores.stable, stores.snapshots, transport, next); err != nil {
+	if err := raft.RecoverCluster(config, scratch(), stores.logs, stores.stable, stores.snapshots, transport, next); err != nil {
 		return fmt.Errorf("cannot name this server in the log: %w", err)
 	}
 	return nil

@@ -73,18 +73,12 @@ func (s *stores) openFiles(options Options) error {
 	if err != nil {
 		return err
 	}
-	s.disk = guard.NewDisk(options.Dir, options.Logger)
-	if err := s.openLog(options.Dir); err != nil {
+	if err := s.openRaft(options); err != nil {
 		return err
 	}
 	if err := s.upgrade(options, found); err != nil {
 		return err
 	}
-	files, err := raft.NewFileSnapshotStoreWithLogger(options.Dir, keptSnapshots, newRaftLogger(options.Logger))
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDirectory, s.disk.Explain("opening the snapshots", err))
-	}
-	s.snapshots = guard.NewSnapshots(s.disk, files)
 	if err := s.examine(options); err != nil {
 		return err
 	}
@@ -94,6 +88,20 @@ func (s *stores) openFiles(options Options) error {
 	}
 	s.nameless, err = checkName(options.Dir, options.Name, options.Network != nil)
 	return err
+}
+
+// openRaft opens what Raft keeps, whatever is in it.
+func (s *stores) openRaft(options Options) error {
+	s.disk = guard.NewDisk(options.Dir, options.Logger)
+	if err := s.openLog(options.Dir); err != nil {
+		return err
+	}
+	files, err := raft.NewFileSnapshotStoreWithLogger(options.Dir, keptSnapshots, newRaftLogger(options.Logger))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, s.disk.Explain("opening the snapshots", err))
+	}
+	s.snapshots = guard.NewSnapshots(s.disk, files)
+	return nil
 }
 
 // firstTerm is that of a new log, before the first election.

@@ -62,6 +62,7 @@ var rules = map[string]rule{
 	scorev1connect.ClusterServiceGetVersionProcedure:         anybody,
 	scorev1connect.ClusterServiceListUsersProcedure:          own,
 	scorev1connect.ClusterServiceSetUserProcedure:            admin,
+	scorev1connect.ClusterServiceSaveSnapshotProcedure:       admin,
 	scorev1connect.ClusterServiceCreateTokenProcedure:        admin,
 	scorev1connect.ClusterServiceListTokensProcedure:         admin,
 	scorev1connect.ClusterServiceRemoveTokenProcedure:        admin,

@@ -56,7 +56,7 @@ time, and tells about its jobs and nodes. Programs are run with scrun.`,
 		&cobra.Group{ID: GroupRun, Title: "Daemons:"},
 	)
 	for _, command := range []*cobra.Command{
-		jobCommand(c), nodeCommand(c), channelCommand(c), stageCommand(c), matrixCommand(c), topCommand(c), metricsCommand(c), userCommand(c), historyCommand(c), configCommand(c), tokenCommand(c), certCommand(c), versionCommand(c),
+		jobCommand(c), nodeCommand(c), channelCommand(c), stageCommand(c), matrixCommand(c), topCommand(c), metricsCommand(c), userCommand(c), historyCommand(c), configCommand(c), tokenCommand(c), certCommand(c), snapshotCommand(c), versionCommand(c),
 	} {
 		command.GroupID = GroupUse
 		root.AddCommand(command)

@@ -29,7 +29,6 @@ func serverCommand() *cobra.Command {
 the cluster if it is missing; agents need a copy of it. At SIGHUP it reads its
 configuration again, of which log.level is used at once.
 
-
 When the disk of its data directory is full, fails, or does not answer for five
 seconds, the server leads no more, says so, and ends with exit code 74: started again,
 as by a service manager, it goes on if the disk does.`,
@@ -45,6 +44,7 @@ as by a service manager, it goes on if the disk does.`,
 		},
 	}
 	addConfig(command, &path)
+	command.AddCommand(recoverCommand())
 	return command
 }
 

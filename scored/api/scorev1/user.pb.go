@@ -5529,6 +5529,86 @@ func (x *Staged) GetHeld() uint32 {
 	return 0
 }
 
+type SaveSnapshotRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveSnapshotRequest) Reset() {
+	*x = SaveSnapshotRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[83]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveSnapshotRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveSnapshotRequest) ProtoMessage() {}
+
+func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[83]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
+func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
+}
+
+type SaveSnapshotResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"` // the next piece of the file
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveSnapshotResponse) Reset() {
+	*x = SaveSnapshotResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[84]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveSnapshotResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveSnapshotResponse) ProtoMessage() {}
+
+func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[84]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveSnapshotResponse.ProtoReflect.Descriptor instead.
+func (*SaveSnapshotResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
+}
+
+func (x *SaveSnapshotResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 type AttachRequest_Open struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -5542,7 +5622,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5554,7 +5634,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5617,7 +5697,7 @@ type AttachEvent_Restarted struct {
 
 func (x *AttachEvent_Restarted) Reset() {
 	*x = AttachEvent_Restarted{}
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5629,7 +5709,7 @@ func (x *AttachEvent_Restarted) String() string {
 func (*AttachEvent_Restarted) ProtoMessage() {}
 
 func (x *AttachEvent_Restarted) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5677,7 +5757,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5689,7 +5769,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5736,7 +5816,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5748,7 +5828,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5790,7 +5870,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5802,7 +5882,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5858,7 +5938,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5870,7 +5950,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6350,7 +6430,10 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x04user\x18\x03 \x01(\tR\x04user\x12\x14\n" +
 	"\x05files\x18\x04 \x01(\rR\x05files\x12\x14\n" +
 	"\x05bytes\x18\x05 \x01(\x04R\x05bytes\x12\x12\n" +
-	"\x04held\x18\x06 \x01(\rR\x04held*\x97\x01\n" +
+	"\x04held\x18\x06 \x01(\rR\x04held\"\x15\n" +
+	"\x13SaveSnapshotRequest\"*\n" +
+	"\x14SaveSnapshotResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data*\x97\x01\n" +
 	"\tNodeState\x12\x1a\n" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rNODE_STATE_UP\x10\x01\x12\x17\n" +
@@ -6382,7 +6465,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\n" +
 	"ListStaged\x12\x1b.score.v1.ListStagedRequest\x1a\x1c.score.v1.ListStagedResponse\x12G\n" +
 	"\n" +
-	"GetHistory\x12\x1b.score.v1.GetHistoryRequest\x1a\x1c.score.v1.GetHistoryResponse2\x87\n" +
+	"GetHistory\x12\x1b.score.v1.GetHistoryRequest\x1a\x1c.score.v1.GetHistoryResponse2\xd8\n" +
 	"\n" +
 	"\x0eClusterService\x12D\n" +
 	"\tListNodes\x12\x1a.score.v1.ListNodesRequest\x1a\x1b.score.v1.ListNodesResponse\x12D\n" +
@@ -6405,7 +6488,8 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x10ListCertificates\x12!.score.v1.ListCertificatesRequest\x1a\".score.v1.ListCertificatesResponse\x12_\n" +
 	"\x12RevokeCertificates\x12#.score.v1.RevokeCertificatesRequest\x1a$.score.v1.RevokeCertificatesResponse\x12D\n" +
 	"\tListUsers\x12\x1a.score.v1.ListUsersRequest\x1a\x1b.score.v1.ListUsersResponse\x12>\n" +
-	"\aSetUser\x12\x18.score.v1.SetUserRequest\x1a\x19.score.v1.SetUserResponseB\"Z score/scored/api/scorev1;scorev1b\x06proto3"
+	"\aSetUser\x12\x18.score.v1.SetUserRequest\x1a\x19.score.v1.SetUserResponse\x12O\n" +
+	"\fSaveSnapshot\x12\x1d.score.v1.SaveSnapshotRequest\x1a\x1e.score.v1.SaveSnapshotResponse0\x01B\"Z score/scored/api/scorev1;scorev1b\x06proto3"
 
 var (
 	file_score_v1_user_proto_rawDescOnce sync.Once
@@ -6420,7 +6504,7 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_user_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 91)
 var file_score_v1_user_proto_goTypes = []any{
 	(NodeState)(0),                      // 0: score.v1.NodeState
 	(Role)(0),                           // 1: score.v1.Role
@@ -6507,151 +6591,155 @@ var file_score_v1_user_proto_goTypes = []any{
 	(*ListStagedRequest)(nil),           // 82: score.v1.ListStagedRequest
 	(*ListStagedResponse)(nil),          // 83: score.v1.ListStagedResponse
 	(*Staged)(nil),                      // 84: score.v1.Staged
-	(*AttachRequest_Open)(nil),          // 85: score.v1.AttachRequest.Open
-	(*AttachEvent_Restarted)(nil),       // 86: score.v1.AttachEvent.Restarted
-	(*AttachEvent_StateChange)(nil),     // 87: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 88: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 89: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 90: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 91: score.v1.JobSpec
-	(*Verdict)(nil),                     // 92: score.v1.Verdict
-	(*Job)(nil),                         // 93: score.v1.Job
-	(*Usage)(nil),                       // 94: score.v1.Usage
-	(JobState)(0),                       // 95: score.v1.JobState
-	(*StagedFile)(nil),                  // 96: score.v1.StagedFile
-	(*Identity)(nil),                    // 97: score.v1.Identity
-	(*NodePlace)(nil),                   // 98: score.v1.NodePlace
+	(*SaveSnapshotRequest)(nil),         // 85: score.v1.SaveSnapshotRequest
+	(*SaveSnapshotResponse)(nil),        // 86: score.v1.SaveSnapshotResponse
+	(*AttachRequest_Open)(nil),          // 87: score.v1.AttachRequest.Open
+	(*AttachEvent_Restarted)(nil),       // 88: score.v1.AttachEvent.Restarted
+	(*AttachEvent_StateChange)(nil),     // 89: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 90: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 91: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 92: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 93: score.v1.JobSpec
+	(*Verdict)(nil),                     // 94: score.v1.Verdict
+	(*Job)(nil),                         // 95: score.v1.Job
+	(*Usage)(nil),                       // 96: score.v1.Usage
+	(JobState)(0),                       // 97: score.v1.JobState
+	(*StagedFile)(nil),                  // 98: score.v1.StagedFile
+	(*Identity)(nil),                    // 99: score.v1.Identity
+	(*NodePlace)(nil),                   // 100: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	91, // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	85, // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
-	8,  // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
-	7,  // 3: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	87, // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
-	10, // 5: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	88, // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	92, // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	86, // 8: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
-	7,  // 9: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	93, // 10: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	93, // 11: score.v1.GetJobResponse.job:type_name -> score.v1.Job
-	11, // 12: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	16, // 13: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	94, // 14: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	47, // 15: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	47, // 16: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	48, // 17: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	93, // 18: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	26, // 19: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	27, // 20: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	25, // 21: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	32, // 22: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
-	0,  // 23: score.v1.Node.state:type_name -> score.v1.NodeState
-	33, // 24: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
-	33, // 25: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
-	33, // 26: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	42, // 27: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	42, // 28: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	42, // 29: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	89, // 30: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	47, // 31: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	47, // 32: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	90, // 33: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	51, // 34: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	53, // 35: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	56, // 36: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	47, // 37: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	47, // 38: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	95, // 39: score.v1.TopJob.state:type_name -> score.v1.JobState
-	94, // 40: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	47, // 41: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	47, // 42: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	61, // 43: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	61, // 44: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	66, // 45: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
-	1,  // 46: score.v1.User.role:type_name -> score.v1.Role
-	71, // 47: score.v1.User.limits:type_name -> score.v1.UserLimits
-	72, // 48: score.v1.ListUsersResponse.users:type_name -> score.v1.User
-	72, // 49: score.v1.SetUserRequest.values:type_name -> score.v1.User
-	72, // 50: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	93, // 51: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
-	80, // 52: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
-	96, // 53: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
-	97, // 54: score.v1.StageFiles.user:type_name -> score.v1.Identity
-	84, // 55: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
-	7,  // 56: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	95, // 57: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	98, // 58: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	11, // 59: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	47, // 60: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	48, // 61: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	2,  // 62: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	4,  // 63: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	5,  // 64: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	12, // 65: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	14, // 66: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	17, // 67: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	19, // 68: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	21, // 69: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	23, // 70: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	28, // 71: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	30, // 72: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	79, // 73: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
-	82, // 74: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
-	77, // 75: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	40, // 76: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	34, // 77: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
-	36, // 78: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
-	38, // 79: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
-	43, // 80: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	45, // 81: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	49, // 82: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	52, // 83: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	54, // 84: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	57, // 85: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	59, // 86: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	62, // 87: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	64, // 88: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	67, // 89: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	69, // 90: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	73, // 91: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	75, // 92: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	3,  // 93: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	9,  // 94: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	6,  // 95: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	13, // 96: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	15, // 97: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	18, // 98: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	20, // 99: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	22, // 100: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	24, // 101: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	29, // 102: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	31, // 103: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	81, // 104: score.v1.JobService.Stage:output_type -> score.v1.StageReply
-	83, // 105: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
-	78, // 106: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	41, // 107: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	35, // 108: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
-	37, // 109: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
-	39, // 110: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
-	44, // 111: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	46, // 112: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	50, // 113: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	53, // 114: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	55, // 115: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	58, // 116: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	60, // 117: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	63, // 118: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	65, // 119: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	68, // 120: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	70, // 121: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	74, // 122: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	76, // 123: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	93, // [93:124] is the sub-list for method output_type
-	62, // [62:93] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	93,  // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	87,  // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	8,   // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
+	7,   // 3: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
+	89,  // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	10,  // 5: score.v1.AttachEvent.output:type_name -> score.v1.Output
+	90,  // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	94,  // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	88,  // 8: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
+	7,   // 9: score.v1.Output.mark:type_name -> score.v1.OutputMark
+	95,  // 10: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	95,  // 11: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	11,  // 12: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
+	16,  // 13: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
+	96,  // 14: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	47,  // 15: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	47,  // 16: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	48,  // 17: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	95,  // 18: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	26,  // 19: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	27,  // 20: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	25,  // 21: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	32,  // 22: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	0,   // 23: score.v1.Node.state:type_name -> score.v1.NodeState
+	33,  // 24: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
+	33,  // 25: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
+	33,  // 26: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	42,  // 27: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	42,  // 28: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	42,  // 29: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	91,  // 30: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	47,  // 31: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	47,  // 32: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	92,  // 33: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	51,  // 34: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	53,  // 35: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	56,  // 36: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	47,  // 37: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	47,  // 38: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	97,  // 39: score.v1.TopJob.state:type_name -> score.v1.JobState
+	96,  // 40: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	47,  // 41: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	47,  // 42: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	61,  // 43: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	61,  // 44: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	66,  // 45: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	1,   // 46: score.v1.User.role:type_name -> score.v1.Role
+	71,  // 47: score.v1.User.limits:type_name -> score.v1.UserLimits
+	72,  // 48: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	72,  // 49: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	72,  // 50: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	95,  // 51: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	80,  // 52: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
+	98,  // 53: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
+	99,  // 54: score.v1.StageFiles.user:type_name -> score.v1.Identity
+	84,  // 55: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
+	7,   // 56: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	97,  // 57: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	100, // 58: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	11,  // 59: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	47,  // 60: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	48,  // 61: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	2,   // 62: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	4,   // 63: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	5,   // 64: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	12,  // 65: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	14,  // 66: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	17,  // 67: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	19,  // 68: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	21,  // 69: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	23,  // 70: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	28,  // 71: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	30,  // 72: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	79,  // 73: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
+	82,  // 74: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
+	77,  // 75: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	40,  // 76: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	34,  // 77: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	36,  // 78: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	38,  // 79: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	43,  // 80: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	45,  // 81: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	49,  // 82: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	52,  // 83: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	54,  // 84: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	57,  // 85: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	59,  // 86: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	62,  // 87: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	64,  // 88: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	67,  // 89: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	69,  // 90: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	73,  // 91: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	75,  // 92: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	85,  // 93: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
+	3,   // 94: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	9,   // 95: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	6,   // 96: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	13,  // 97: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	15,  // 98: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	18,  // 99: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	20,  // 100: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	22,  // 101: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	24,  // 102: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	29,  // 103: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	31,  // 104: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	81,  // 105: score.v1.JobService.Stage:output_type -> score.v1.StageReply
+	83,  // 106: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
+	78,  // 107: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	41,  // 108: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	35,  // 109: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	37,  // 110: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	39,  // 111: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	44,  // 112: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	46,  // 113: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	50,  // 114: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	53,  // 115: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	55,  // 116: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	58,  // 117: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	60,  // 118: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	63,  // 119: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	65,  // 120: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	68,  // 121: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	70,  // 122: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	74,  // 123: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	76,  // 124: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	86,  // 125: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
+	94,  // [94:126] is the sub-list for method output_type
+	62,  // [62:94] is the sub-list for method input_type
+	62,  // [62:62] is the sub-list for extension type_name
+	62,  // [62:62] is the sub-list for extension extendee
+	0,   // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -6692,7 +6780,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   89,
+			NumMessages:   91,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

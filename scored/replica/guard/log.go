@@ -171,8 +171,11 @@ func (l *Log) LastIndex() (uint64, error) {
 // answer.
 func (l *Log) GetLog(index uint64, log *raft.Log) error {
 	err := l.Check(index, log)
-	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, raft.ErrLogNotFound):
+		return raft.ErrLogNotFound // bare, as Raft compares it
 	}
 	_ = l.disk.fail(l.disk.Explain("reading the log", err)) // told by Failed
 	select {}

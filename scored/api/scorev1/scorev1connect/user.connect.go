@@ -116,6 +116,9 @@ const (
 	ClusterServiceListUsersProcedure = "/score.v1.ClusterService/ListUsers"
 	// ClusterServiceSetUserProcedure is the fully-qualified name of the ClusterService's SetUser RPC.
 	ClusterServiceSetUserProcedure = "/score.v1.ClusterService/SetUser"
+	// ClusterServiceSaveSnapshotProcedure is the fully-qualified name of the ClusterService's
+	// SaveSnapshot RPC.
+	ClusterServiceSaveSnapshotProcedure = "/score.v1.ClusterService/SaveSnapshot"
 )
 
 // JobServiceClient is a client for the score.v1.JobService service.
@@ -581,6 +584,9 @@ type ClusterServiceClient interface {
 	// caller; an operator's: of all.
 	ListUsers(context.Context, *connect.Request[scorev1.ListUsersRequest]) (*connect.Response[scorev1.ListUsersResponse], error)
 	SetUser(context.Context, *connect.Request[scorev1.SetUserRequest]) (*connect.Response[scorev1.SetUserResponse], error)
+	// SaveSnapshot gives the cluster's whole state as it is at one moment, as a file of
+	// package scored/backup.
+	SaveSnapshot(context.Context, *connect.Request[scorev1.SaveSnapshotRequest]) (*connect.ServerStreamForClient[scorev1.SaveSnapshotResponse], error)
 }
 
 // NewClusterServiceClient constructs a client for the score.v1.ClusterService service. By default,
@@ -696,6 +702,12 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithSchema(clusterServiceMethods.ByName("SetUser")),
 			connect.WithClientOptions(opts...),
 		),
+		saveSnapshot: connect.NewClient[scorev1.SaveSnapshotRequest, scorev1.SaveSnapshotResponse](
+			httpClient,
+			baseURL+ClusterServiceSaveSnapshotProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("SaveSnapshot")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -718,6 +730,7 @@ type clusterServiceClient struct {
 	revokeCertificates *connect.Client[scorev1.RevokeCertificatesRequest, scorev1.RevokeCertificatesResponse]
 	listUsers          *connect.Client[scorev1.ListUsersRequest, scorev1.ListUsersResponse]
 	setUser            *connect.Client[scorev1.SetUserRequest, scorev1.SetUserResponse]
+	saveSnapshot       *connect.Client[scorev1.SaveSnapshotRequest, scorev1.SaveSnapshotResponse]
 }
 
 // ListNodes calls score.v1.ClusterService.ListNodes.
@@ -805,6 +818,11 @@ func (c *clusterServiceClient) SetUser(ctx context.Context, req *connect.Request
 	return c.setUser.CallUnary(ctx, req)
 }
 
+// SaveSnapshot calls score.v1.ClusterService.SaveSnapshot.
+func (c *clusterServiceClient) SaveSnapshot(ctx context.Context, req *connect.Request[scorev1.SaveSnapshotRequest]) (*connect.ServerStreamForClient[scorev1.SaveSnapshotResponse], error) {
+	return c.saveSnapshot.CallServerStream(ctx, req)
+}
+
 // ClusterServiceHandler is an implementation of the score.v1.ClusterService service.
 type ClusterServiceHandler interface {
 	ListNodes(context.Context, *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error)
@@ -834,6 +852,9 @@ type ClusterServiceHandler interface {
 	// caller; an operator's: of all.
 	ListUsers(context.Context, *connect.Request[scorev1.ListUsersRequest]) (*connect.Response[scorev1.ListUsersResponse], error)
 	SetUser(context.Context, *connect.Request[scorev1.SetUserRequest]) (*connect.Response[scorev1.SetUserResponse], error)
+	// SaveSnapshot gives the cluster's whole state as it is at one moment, as a file of
+	// package scored/backup.
+	SaveSnapshot(context.Context, *connect.Request[scorev1.SaveSnapshotRequest], *connect.ServerStream[scorev1.SaveSnapshotResponse]) error
 }
 
 // NewClusterServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -945,6 +966,12 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		connect.WithSchema(clusterServiceMethods.ByName("SetUser")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clusterServiceSaveSnapshotHandler := connect.NewServerStreamHandler(
+		ClusterServiceSaveSnapshotProcedure,
+		svc.SaveSnapshot,
+		connect.WithSchema(clusterServiceMethods.ByName("SaveSnapshot")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.ClusterService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClusterServiceListNodesProcedure:
@@ -981,6 +1008,8 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 			clusterServiceListUsersHandler.ServeHTTP(w, r)
 		case ClusterServiceSetUserProcedure:
 			clusterServiceSetUserHandler.ServeHTTP(w, r)
+		case ClusterServiceSaveSnapshotProcedure:
+			clusterServiceSaveSnapshotHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -1056,4 +1085,8 @@ func (UnimplementedClusterServiceHandler) ListUsers(context.Context, *connect.Re
 
 func (UnimplementedClusterServiceHandler) SetUser(context.Context, *connect.Request[scorev1.SetUserRequest]) (*connect.Response[scorev1.SetUserResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.SetUser is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) SaveSnapshot(context.Context, *connect.Request[scorev1.SaveSnapshotRequest], *connect.ServerStream[scorev1.SaveSnapshotResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.SaveSnapshot is not implemented"))
 }

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"score/scored/api/scorev1"
+	"score/scored/backup"
+	"score/scored/client"
+	"score/scored/state"
+)
+
+func snapshotCommand(c *caller) *cobra.Command {
+	return parent("snapshot", "the cluster's state in a file: save, look, restore", snapshotSaveCommand(c), snapshotShowCommand())
+}
+
+func snapshotSaveCommand(c *caller) *cobra.Command {
+	var replace bool
+	command := &cobra.Command{
+		Use:   "save FILE",
+		Short: "write the cluster's whole state to a file",
+		Long: `Writes the state of the cluster, as it is at one moment, to a file: users, jobs,
+settings, nodes, certificates. The cluster goes on meanwhile. What was acknowledged
+before the command began is in it. The file is checked before it gets its name.
+
+The environments of users' jobs are in it: it is for you alone. Keys and the authority
+are not; keep copies of the certificates' directory and of the key file, too.`,
+		Args: needs(1, "the file"),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			path := arguments[0]
+			if _, err := os.Lstat(path); err == nil && !replace {
+				return fmt.Errorf("%s is there already; choose another name, or give --replace", path)
+			}
+			saved, err := saveSnapshot(command, daemon, path)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", path, saved.sentence())
+			return err
+		}),
+	}
+	command.Flags().BoolVar(&replace, "replace", false, "replace the file if it is there, once the new one is complete")
+	return command
+}
+
+// saveSnapshot writes what the daemon sends beside the file, reads it back, and gives it
+// its name.
+func saveSnapshot(command *cobra.Command, daemon *client.Client, path string) (saved savedFile, err error) {
+	stream, err := daemon.Cluster.SaveSnapshot(command.Context(), connect.NewRequest(&scorev1.SaveSnapshotRequest{}))
+	if err != nil {
+		return saved, err
+	}
+	defer func() { _ = stream.Close() }()                               // what was to come has come
+	file, err := os.CreateTemp(filepath.Dir(path), ".score-snapshot-*") // for nobody else
+	if err != nil {
+		return saved, fmt.Errorf("the snapshot cannot be written: %w", err)
+	}
+	defer os.Remove(file.Name()) // unless it has another name by then
+	for err == nil && stream.Receive() {
+		_, err = file.Write(stream.Msg().GetData())
+	}
+	if err == nil {
+		err = stream.Err()
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return saved, err
+	}
+	if saved, err = readSaved(file.Name()); err != nil {
+		return saved, fmt.Errorf("what the daemon sent is not whole, nothing was saved: %w", err)
+	}
+	return saved, os.Rename(file.Name(), path)
+}
+
+// savedFile is what is in a file.
+type savedFile struct {
+	backup.Head
+	state *state.State
+	bytes int
+}
+
+// ReadSaved reads a saved snapshot, all of which is checked.
+func ReadSaved(path string) (backup.Head, *state.State, error) {
+	saved, err := readSaved(path)
+	return saved.Head, saved.state, err
+}
+
+func readSaved(path string) (saved savedFile, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return saved, err
+	}
+	defer file.Close()
+	head, data, err := backup.Read(file)
+	if err != nil {
+		return saved, fmt.Errorf("%s: %w", path, err)
+	}
+	restored, err := state.Restore(data)
+	if err != nil {
+		return saved, fmt.Errorf("%s: %s", path, err.Error()) // as text: that it ends early is no lost connection
+	}
+	return savedFile{head, restored, len(data)}, nil
+}
+
+func (s savedFile) sentence() string {
+	return fmt.Sprintf("cluster %s at %s: %d users, %d nodes, %d jobs that have not ended, %d that have; %d bytes",
+		printable(s.Cluster), time.Unix(0, s.SavedNanos).Format(time.DateTime), len(s.state.Users()), len(s.state.Nodes()), s.state.Unfinished(), len(s.state.Finished()), s.bytes)
+}
+
+// snapshotData is a saved snapshot as --json shows it.
+type snapshotData struct {
+	Schema     int    `json:"schema"`
+	Cluster    string `json:"cluster"`
+	Version    string `json:"version"`
+	SavedNanos int64  `json:"saved_nanos"`
+	Term       uint64 `json:"term"`
+	Bytes      int    `json:"bytes"`
+	Users      int    `json:"users"`
+	Nodes      int    `json:"nodes"`
+	Unfinished int    `json:"jobs_unfinished"`
+	Finished   int    `json:"jobs_finished"`
+	NextJob    uint64 `json:"next_job"`
+}
+
+func snapshotShowCommand() *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "show FILE",
+		Short: "check a saved snapshot, and tell what is in it",
+		Args:  needs(1, "the file"),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			saved, err := readSaved(arguments[0])
+			if err != nil {
+				return err
+			}
+			if !asJSON {
+				_, err = fmt.Fprintln(command.OutOrStdout(), saved.sentence())
+				return err
+			}
+			return printJSON(command.OutOrStdout(), snapshotData{
+				schema, saved.Cluster, saved.Version, saved.SavedNanos, saved.Term, saved.bytes,
+				len(saved.state.Users()), len(saved.state.Nodes()), saved.state.Unfinished(), len(saved.state.Finished()), saved.state.NextJob(),
+			})
+		},
+	}
+	addJSON(command, &asJSON)
+	return command
+}

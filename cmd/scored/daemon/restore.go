@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"score/cmd/scored/cli"
+	"score/cmd/scored/config"
+	"score/scored/replica"
+)
+
+// RestoreCommand begins a cluster from a saved snapshot; it belongs below snapshot.
+func RestoreCommand() *cobra.Command {
+	var path string
+	command := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "begin again from a saved snapshot, in an empty data directory, on this host",
+		Long: `Fills the empty data directory of this host's server, which must not run, with the
+state in a file that 'scored snapshot save' wrote. The server that is started next is the
+only one of the cluster; others join it anew, with empty data directories.
+
+It is for a cluster whose state is lost. What happened since the file was saved is not
+known any more: jobs that were submitted since are ended by the nodes, those that ended
+since are reported as lost, new jobs get much higher numbers, tokens that were not used
+count no more, and certificates that were revoked since must be revoked again. No other
+server may run that has the old state.`,
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if len(arguments) != 1 {
+				return errors.New("name the file")
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, arguments []string) error {
+			c, err := loadConfig(path)
+			if err != nil {
+				return err
+			}
+			return restore(command.OutOrStdout(), c, arguments[0])
+		},
+	}
+	addConfig(command, &path)
+	return command
+}
+
+func restore(out io.Writer, c config.Config, file string) error {
+	head, saved, err := cli.ReadSaved(file)
+	if err != nil {
+		return err
+	}
+	if head.Cluster != c.Cluster.Name {
+		return fmt.Errorf("%s is of the cluster %.63q, and this host is of %q; set cluster.name, or choose another file", file, head.Cluster, c.Cluster.Name)
+	}
+	place, err := placeOf(c)
+	if err != nil {
+		return err
+	}
+	if err := replica.Plant(place, saved, head.Term); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s holds the state of %s. Start the server; then\n", place.Dir, time.Unix(0, head.SavedNanos).Format(time.DateTime))
+	fmt.Fprintf(out, "  - revoke again what was revoked since ('scored cert list', 'scored cert revoke')\n")
+	fmt.Fprintf(out, "  - have other servers join anew, with empty data directories\n")
+	return nil
+}
+
+// placeOf is where the configured server keeps its state.
+func placeOf(c config.Config) (replica.Place, error) {
+	place := replica.Place{Dir: c.Server.DataDir}
+	if c.Cluster.Certificates == "" {
+		return place, nil
+	}
+	name, err := serverName(c)
+	if err != nil {
+		return place, err
+	}
+	place.Name, place.Address = name, c.Server.Advertise
+	if place.Address == "" {
+		place.Address = c.Server.AgentsListen
+	}
+	return place, nil
+}

@@ -1,0 +1,17 @@
+// Package backup is the file that 'scored snapshot save' writes: the state of a
+// cluster at one moment, with what is needed to believe it.
+//
+//	magic    8 bytes   89 'S' 'C' 'O' 'R' 'E' '\r' '\n' (a transfer as text spoils it)
+//	version  uint32    1; numbers are little-endian
+//	length   uint32    of the head
+//	head     JSON      Head
+//	length   uint64    of the state
+//	state              what package state gives as a snapshot
+//	digest   32 bytes  SHA-256 of all before
+//
+// Nothing follows. A reader that knows another version says so; one that finds less,
+// more or another digest calls the file damaged.
+//
+//	err := backup.Write(file, backup.Head{Cluster: "lab", ...}, data)
+//	head, data, err := backup.Read(file)
+package backup

@@ -1,0 +1,28 @@
+package leader
+
+import (
+	"context"
+
+	"score/scored/state"
+)
+
+// Saved is the committed state at one moment, and whose: cluster, and program and term of
+// its leader.
+type Saved struct {
+	Image            *state.Image
+	Cluster, Version string
+	Term             uint64
+}
+
+// Save captures the state, with all that anybody has been told.
+func (l *Leader) Save(ctx context.Context) (Saved, error) {
+	return consult(ctx, l, func(b *brain, answer func(Saved, error)) {
+		saved := Saved{Cluster: b.cluster, Version: b.version, Term: b.term}
+		b.call(func(err error) {
+			if err == nil {
+				l.options.Replica.Read(func(s *state.State) { saved.Image = s.Image() })
+			}
+			answer(saved, err)
+		})
+	})
+}
