@@ -142,6 +142,9 @@ func (e *Engine) complete(rings []Ring) error {
 	if e.store.bytes > MaxJobBytes {
 		return fmt.Errorf("%w: the job stores %d bytes, the most is %d", ErrFull, e.store.bytes, MaxJobBytes)
 	}
+	if err := e.published(); err != nil {
+		return err
+	}
 	for i, rank := range e.local {
 		s := &e.ranks[i]
 		s.inFence = false

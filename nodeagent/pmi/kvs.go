@@ -37,6 +37,11 @@ type store struct {
 	cards map[int32]*card
 	// bytes counts the committed keys and values, and entryCost for each.
 	bytes int
+	// publisher is told of what ranks of this node may see, isHere which ranks those are; unpublished is why it
+	// could not take something.
+	publisher   Publisher
+	isHere      func(rank int32) bool
+	unpublished error
 }
 
 // entryCost is what a pair takes beside its text, so that many tiny ones count
@@ -67,6 +72,7 @@ func (s *store) store(at setKey, value string) (isNew bool) {
 	}
 	s.bytes += len(value) - len(old.committed)
 	s.sets[at] = entry{committed: value, isCommitted: true}
+	s.publish(at, value)
 	return !old.isCommitted
 }
 

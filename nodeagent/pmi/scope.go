@@ -23,15 +23,20 @@ const (
 type Protocol uint8
 
 // The protocols over one engine. ProtocolPMI is PMI-1 and PMI-2, which begin
-// alike.
+// alike; ProtocolKeys that of programs with package pm/keys.
 const (
 	ProtocolPMI Protocol = iota + 1
 	ProtocolPMIx
+	ProtocolKeys
 )
 
 func (p Protocol) String() string {
-	if p == ProtocolPMIx {
+	switch p {
+	case ProtocolPMI:
+	case ProtocolPMIx:
 		return "PMIx"
+	case ProtocolKeys:
+		return "score's own keys"
 	}
 	return "PMI"
 }
@@ -110,6 +115,9 @@ func (e *Engine) Commit(rank int, scope Scope, key, value string) error {
 	e.store.commitScoped(int32(rank), scope, key, value)
 	if e.store.bytes > MaxJobBytes {
 		return fmt.Errorf("%w: the job stores %d bytes, the most is %d", ErrFull, e.store.bytes, MaxJobBytes)
+	}
+	if err := e.published(); err != nil {
+		return err
 	}
 	if (scope == ScopeRemote || scope == ScopeGlobal) && e.nodes > 1 && !s.isFresh[key] {
 		if s.isFresh == nil {

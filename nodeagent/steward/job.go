@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"score/channels/keys"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
@@ -34,6 +35,7 @@ type job struct {
 	offer offer          // what the ranks may speak
 	pmi   *wire.Server   // nil: the ranks get no PMI connection
 	pmix  *pmixEndpoint  // nil: nor PMIx
+	keys  *keys.Store    // nil: no rank has asked for it
 	env   []string       // what all ranks have in common
 
 	container cgroup.Container

@@ -104,7 +104,7 @@ func (s *steward) closePMI(k int) {
 	}
 	s.loop.unwatch(r.pmi.fd) // a forked child of the rank may hold the other end
 	r.pmi.close()
-	if s.job.pmix != nil && s.job.pmi.Engine().Protocol() != pmi.ProtocolPMI {
+	if protocol := s.job.pmi.Engine().Protocol(); s.job.pmix != nil && (protocol == 0 || protocol == pmi.ProtocolPMIx) {
 		return // a rank that speaks PMIx, or may yet, need not keep this open
 	}
 	_, effects := s.job.pmi.RankGone(int(r.rank))
@@ -133,6 +133,8 @@ func (s *steward) obeyPMI(effects []wire.Effect) {
 		switch e.Kind {
 		case wire.Reply:
 			s.sendPMI(s.job.local[uint32(e.Rank)], e.Bytes)
+		case wire.Join:
+			s.joinKeys(s.job.local[uint32(e.Rank)], e.Bytes)
 		case wire.Contact:
 			s.spoke(s.job.local[uint32(e.Rank)])
 		case wire.Finalized:

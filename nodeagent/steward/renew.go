@@ -10,6 +10,7 @@ import (
 func (s *steward) renew() {
 	s.closePMIx()
 	clean := s.leftClean()
+	s.job.closeKeys()
 	s.job, s.mail = nil, mail{}
 	s.spares.close()
 	s.launchedAt, s.pending, s.phases = 0, 0, phases{}

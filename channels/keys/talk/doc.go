@@ -12,6 +12,8 @@
 //	         <-
 //	Barrier  ->                            wait until all ranks have come
 //	         <-
+//	Leave    ->                            this rank asks nothing any more
+//	         <-
 //
 // A client asks one thing at a time. There are no refusals: what is wrong ends the job, with a sentence.
 package talk

@@ -18,6 +18,7 @@ const (
 	Commit
 	Fence
 	Barrier
+	Leave
 )
 
 func (o Op) String() string {
@@ -30,6 +31,8 @@ func (o Op) String() string {
 		return "fence"
 	case Barrier:
 		return "barrier"
+	case Leave:
+		return "leave"
 	}
 	return fmt.Sprintf("request %d", uint8(o))
 }

@@ -25,6 +25,9 @@ const (
 	Contact
 	// Finalized: Rank has finished with PMI and may close its connection.
 	Finalized
+	// Join: write Bytes to Rank, and with them hand it the descriptor of the
+	// node's store of keys, to which Engine.PublishTo has been told to publish.
+	Join
 	// Violation: Rank broke the protocol, or with Rank -1 the data of a fence
 	// was wrong. Err is the sentence for the user. The job must end: a client
 	// that is refused mostly hangs.

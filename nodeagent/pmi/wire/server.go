@@ -48,7 +48,7 @@ func (s *Server) Feed(rank int, data []byte) []Effect {
 	}
 	s.engine.Contact(rank)
 	s.deliver()
-	err := s.engine.Speak(rank, pmi.ProtocolPMI)
+	err := s.engine.Speak(rank, session.protocol(data))
 	if err == nil {
 		err = session.feed(s, data)
 	}

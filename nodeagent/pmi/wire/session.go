@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"score/channels/keys/talk"
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmi1"
 	"score/nodeagent/pmi/pmi2"
@@ -17,6 +18,8 @@ const (
 	modeLines mode = iota
 	// modeFrames: PMI-2, from the answer to its greeting on.
 	modeFrames
+	// modeKeys: package keys, after its greeting.
+	modeKeys
 )
 
 // session is the conversation with one rank.
@@ -40,6 +43,20 @@ type session struct {
 	// whose client has threads.
 	tag     pmi.Tag
 	threads map[pmi.Tag]string
+	// asked is what a client of package keys waits for.
+	asked talk.Op
+}
+
+// protocol is what the client speaks, by its first byte: that of the greeting of package keys begins no line of PMI.
+func (x *session) protocol(data []byte) pmi.Protocol {
+	first := data
+	if len(x.rest) > 0 {
+		first = x.rest
+	}
+	if x.mode == modeKeys || x.mode == modeLines && !x.spoken && first[0] == talk.Greeting[0] {
+		return pmi.ProtocolKeys
+	}
+	return pmi.ProtocolPMI
 }
 
 // drop ends the session of a rank that has gone.
@@ -82,10 +99,14 @@ func (x *session) feed(s *Server, data []byte) error {
 // next returns the first line or frame of the input and how many bytes it takes
 // there, 0 if it is not whole.
 func (x *session) next(data []byte) (part []byte, size int, err error) {
-	if x.mode == modeLines {
-		return nextLine(data)
+	switch x.mode {
+	case modeFrames:
+		return nextFrame(data)
+	case modeKeys:
+		return nextKeys(data)
+	case modeLines:
 	}
-	return nextFrame(data)
+	return nextLine(data)
 }
 
 func nextLine(data []byte) (line []byte, size int, err error) {
@@ -115,16 +136,25 @@ func nextFrame(data []byte) (body []byte, size int, err error) {
 }
 
 func (x *session) request(s *Server, part []byte) error {
-	if x.mode == modeFrames {
+	switch {
+	case x.mode == modeFrames:
 		return x.frame(s, part)
+	case x.mode == modeKeys:
+		return x.keysFrame(s, part)
+	case !x.spoken && s.engine.Protocol() == pmi.ProtocolKeys:
+		return x.greet(s, part)
 	}
 	return x.line(s, part)
 }
 
 // answer appends the reply to a held request.
 func (x *session) answer(dst []byte, event *pmi.Event) []byte {
-	if x.mode == modeFrames {
+	switch x.mode {
+	case modeFrames:
 		return x.answer2(dst, event)
+	case modeKeys:
+		return x.answerKeys(dst, event)
+	case modeLines:
 	}
 	return x.answer1(dst, event)
 }

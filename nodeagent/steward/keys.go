@@ -1,0 +1,60 @@
+package steward
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"score/channels/keys"
+	"score/nodeagent/launch"
+	"score/nodeagent/steward/life"
+)
+
+// joinKeys lets local rank k into the node's store of keys, which is made for the first that asks: programs that ask for
+// none cost nothing.
+func (s *steward) joinKeys(k int, welcome []byte) {
+	err := s.job.openKeys()
+	if err == nil {
+		err = handOver(s.job.ranks[k].pmi.fd, welcome, s.job.keys)
+	}
+	if err != nil {
+		message := fmt.Sprintf("node %s: rank %d cannot have the store of keys: %v", s.job.node, s.job.ranks[k].rank, err)
+		s.life.Abort(s.now(), life.Abort{Rank: k, ExitCode: launch.CodeCluster, Message: message})
+	}
+}
+
+// openKeys makes the store, with all that ranks here may see already.
+func (j *job) openKeys() (err error) {
+	if j.keys != nil {
+		return nil
+	}
+	if j.keys, err = keys.Create(j.size()); err != nil {
+		return err
+	}
+	return j.pmi.Engine().PublishTo(j.keys)
+}
+
+// closeKeys gives the store up; ranks that read it keep what they have.
+func (j *job) closeKeys() {
+	if j.keys != nil {
+		_ = j.keys.Close() // it has nothing that anybody waits for
+		j.keys = nil
+	}
+}
+
+// handOver writes to a rank's connection, and with that the store's descriptor. Nothing else is unread on it: the client
+// waits.
+func handOver(fd int, welcome []byte, store *keys.Store) error {
+	if fd < 0 {
+		return nil // it has hung up meanwhile
+	}
+	n, err := unix.SendmsgN(fd, welcome, unix.UnixRights(int(store.File().Fd())), nil, unix.MSG_NOSIGNAL)
+	switch {
+	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
+		return nil // the next read finds its end
+	case err == nil && n < len(welcome):
+		return unix.EMSGSIZE
+	}
+	return err
+}
