@@ -2,11 +2,13 @@ package leader
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 )
@@ -323,6 +325,27 @@ func TestViews(t *testing.T) {
 	})
 }
 
+// TestEverySettingCanBeSet: a field of the message that no name stands for could never be changed.
+func TestEverySettingCanBeSet(t *testing.T) {
+	fields := new(scorev1.Settings).ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		if name := string(fields.Get(i).Name()); !slices.Contains(settingNames, name) {
+			t.Errorf("%s is not in settingNames", name)
+		}
+	}
+	if fields.Len() != len(settingNames) {
+		t.Errorf("%d fields, %d names", fields.Len(), len(settingNames))
+	}
+}
+
+// TestPolicyReachesTheMachine: what is set is what places.
+func TestPolicyReachesTheMachine(t *testing.T) {
+	got := gangConfig(&scorev1.Settings{SliceNanos: 2e6, MaxRows: 3, AgePerPointNanos: 5e9, WeightStep: 7})
+	if want := (gang.Config{Slice: 2 * time.Millisecond, MaxRows: 3, AgePerPoint: 5 * time.Second, WeightStep: 7}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func TestSettings(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -337,6 +360,10 @@ func TestSettings(t *testing.T) {
 		{"slice too short", []string{"slice_nanos"}, &scorev1.Settings{SliceNanos: 1}, "is not between 1ms"},
 		{"too many rows", []string{"max_rows"}, &scorev1.Settings{MaxRows: 1000}, "1000 rows"},
 		{"no rows", []string{"max_rows"}, nil, "0 rows"},
+		{"age", []string{"age_per_point_nanos"}, &scorev1.Settings{AgePerPointNanos: 1e9}, ""},
+		{"too little age", []string{"age_per_point_nanos"}, &scorev1.Settings{AgePerPointNanos: 1}, "are not between 100ms"},
+		{"step", []string{"weight_step"}, &scorev1.Settings{WeightStep: 10}, ""},
+		{"too large a step", []string{"weight_step"}, &scorev1.Settings{WeightStep: 1 << 30}, "more than the most"},
 		{"too much memory", []string{"default_memory_per_cpu_bytes"}, &scorev1.Settings{DefaultMemoryPerCpuBytes: 1 << 62}, "more than the most"},
 	}
 	for _, test := range tests {

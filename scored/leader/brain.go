@@ -210,7 +210,10 @@ func (b *brain) adopt(j *job) {
 }
 
 func gangConfig(s *scorev1.Settings) gang.Config {
-	return gang.Config{MaxRows: int(s.GetMaxRows()), Slice: time.Duration(s.GetSliceNanos())}
+	return gang.Config{
+		MaxRows: int(s.GetMaxRows()), Slice: time.Duration(s.GetSliceNanos()),
+		AgePerPoint: time.Duration(s.GetAgePerPointNanos()), WeightStep: int(s.GetWeightStep()),
+	}
 }
 
 // advance does what is due and then what follows from all inputs since the

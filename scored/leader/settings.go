@@ -13,7 +13,8 @@ import (
 )
 
 // settingNames are the fields of the settings, in the words of SetSettings.
-var settingNames = []string{"slice_nanos", "max_rows", "default_memory_per_cpu_bytes", "usage_half_life_nanos", "fair_share_points"}
+var settingNames = []string{"slice_nanos", "max_rows", "default_memory_per_cpu_bytes", "usage_half_life_nanos", "fair_share_points",
+	"age_per_point_nanos", "weight_step"}
 
 // CheckSettings refuses settings with which the cluster could not work.
 func CheckSettings(s *scorev1.Settings) error {
@@ -32,8 +33,17 @@ func CheckSettings(s *scorev1.Settings) error {
 	if s.GetFairSharePoints() > MaxFairSharePoints {
 		return fmt.Errorf("%w: %d points are more than the most, %d", ErrInvalid, s.GetFairSharePoints(), MaxFairSharePoints)
 	}
+	if age := time.Duration(s.GetAgePerPointNanos()); age != 0 && (age < MinAgePerPoint || age > gang.MaxAgePerPoint) {
+		return fmt.Errorf("%w: %v of waiting for a point of priority are not between %v and %v", ErrInvalid, age, MinAgePerPoint, gang.MaxAgePerPoint)
+	}
+	if step := s.GetWeightStep(); step > gang.MaxPriority {
+		return fmt.Errorf("%w: a step of %d points is more than the most, %d", ErrInvalid, step, gang.MaxPriority)
+	}
 	return nil
 }
+
+// MinAgePerPoint leaves the highest priority worth a day of waiting, so that priorities mean something.
+const MinAgePerPoint = 100 * time.Millisecond
 
 // setSettings changes the named fields; they count at once.
 func (b *brain) setSettings(from *scorev1.Settings, fields []string, answer func(*scorev1.Settings, error)) {
@@ -57,6 +67,10 @@ func (b *brain) setSettings(from *scorev1.Settings, fields []string, answer func
 			next.UsageHalfLifeNanos = from.GetUsageHalfLifeNanos()
 		case field == "fair_share_points":
 			next.FairSharePoints = from.FairSharePoints
+		case field == "age_per_point_nanos":
+			next.AgePerPointNanos = from.GetAgePerPointNanos()
+		case field == "weight_step":
+			next.WeightStep = from.GetWeightStep()
 		}
 	}
 	if err := b.applySettings(next); err != nil {

@@ -17,3 +17,14 @@ func Changes(was, is Config) []string {
 	}
 	return keys
 }
+
+// keys are all sections ("agent") and keys ("agent.cpus") there are, in the order of the file.
+func keys() (all []string) {
+	for section := range reflect.TypeFor[Config]().Fields() {
+		all = append(all, section.Tag.Get("toml"))
+		for key := range section.Type.Fields() {
+			all = append(all, section.Tag.Get("toml")+"."+key.Tag.Get("toml"))
+		}
+	}
+	return all
+}

@@ -93,8 +93,9 @@ cgroups = "off"
 
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"[agent]\nnam = \"n1\"":                        `f:2: agent.nam: there is no such key`,
-		"[agnet]\nname = \"n1\"":                       `f:1: agnet: there is no such key`,
+		"[agent]\nnam = \"n1\"":                        `f:2: agent.nam: there is no such key; did you mean agent.name?`,
+		"[agnet]\nname = \"n1\"":                       `f:1: agnet: there is no such key; did you mean agent?`,
+		"[agent]\ncolour = \"blue\"":                   `f:2: agent.colour: there is no such key`,
 		"[agent]\n\nname = 3":                          `f:3: agent.name: it is a text in quotes, not an integer`,
 		"[agent]\nrealtime = \"on\"":                   `f:2: agent.realtime: it is true or false, not a string`,
 		"[agent]\ncpus = 3":                            `f:2: agent.cpus: it is a list of whole numbers in brackets, not an integer`,

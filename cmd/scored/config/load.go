@@ -13,6 +13,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"score/cmd/scored/spelling"
 )
 
 // maxFile bounds a configuration file; ours has 3 KB.
@@ -86,7 +88,7 @@ func decodeError(name string, err error) error {
 		first := unknown.Errors[0]
 		line, _ := first.Position()
 		key := strings.Join(first.Key(), ".")
-		return fmt.Errorf("%s:%d: %s: there is no such key", name, line, key)
+		return fmt.Errorf("%s:%d: %s: there is no such key%s", name, line, key, spelling.Hint(key, keys()))
 	}
 	if failure, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, _ := failure.Position()

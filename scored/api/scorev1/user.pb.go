@@ -2896,6 +2896,8 @@ type Settings struct {
 	DefaultMemoryPerCpuBytes uint64                 `protobuf:"varint,3,opt,name=default_memory_per_cpu_bytes,json=defaultMemoryPerCpuBytes,proto3" json:"default_memory_per_cpu_bytes,omitempty"`
 	UsageHalfLifeNanos       int64                  `protobuf:"varint,4,opt,name=usage_half_life_nanos,json=usageHalfLifeNanos,proto3" json:"usage_half_life_nanos,omitempty"` // of what users have used; 0: the default
 	FairSharePoints          *uint32                `protobuf:"varint,5,opt,name=fair_share_points,json=fairSharePoints,proto3,oneof" json:"fair_share_points,omitempty"`      // the most points of priority that having used little gives; not set: the default
+	AgePerPointNanos         int64                  `protobuf:"varint,6,opt,name=age_per_point_nanos,json=agePerPointNanos,proto3" json:"age_per_point_nanos,omitempty"`       // how long a job waits to gain a point of priority; 0: the default
+	WeightStep               uint32                 `protobuf:"varint,7,opt,name=weight_step,json=weightStep,proto3" json:"weight_step,omitempty"`                             // points of priority that add a slice to a gang's; 0: the default
 	unknownFields            protoimpl.UnknownFields
 	sizeCache                protoimpl.SizeCache
 }
@@ -2961,6 +2963,20 @@ func (x *Settings) GetUsageHalfLifeNanos() int64 {
 func (x *Settings) GetFairSharePoints() uint32 {
 	if x != nil && x.FairSharePoints != nil {
 		return *x.FairSharePoints
+	}
+	return 0
+}
+
+func (x *Settings) GetAgePerPointNanos() int64 {
+	if x != nil {
+		return x.AgePerPointNanos
+	}
+	return 0
+}
+
+func (x *Settings) GetWeightStep() uint32 {
+	if x != nil {
+		return x.WeightStep
 	}
 	return 0
 }
@@ -6221,14 +6237,17 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x10ListNodesRequest\"V\n" +
 	"\x11ListNodesResponse\x12$\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x0e.score.v1.NodeR\x05nodes\x12\x1b\n" +
-	"\tnow_nanos\x18< \x01(\x03R\bnowNanos\"\x80\x02\n" +
+	"\tnow_nanos\x18< \x01(\x03R\bnowNanos\"\xd0\x02\n" +
 	"\bSettings\x12\x1f\n" +
 	"\vslice_nanos\x18\x01 \x01(\x03R\n" +
 	"sliceNanos\x12\x19\n" +
 	"\bmax_rows\x18\x02 \x01(\rR\amaxRows\x12>\n" +
 	"\x1cdefault_memory_per_cpu_bytes\x18\x03 \x01(\x04R\x18defaultMemoryPerCpuBytes\x121\n" +
 	"\x15usage_half_life_nanos\x18\x04 \x01(\x03R\x12usageHalfLifeNanos\x12/\n" +
-	"\x11fair_share_points\x18\x05 \x01(\rH\x00R\x0ffairSharePoints\x88\x01\x01B\x14\n" +
+	"\x11fair_share_points\x18\x05 \x01(\rH\x00R\x0ffairSharePoints\x88\x01\x01\x12-\n" +
+	"\x13age_per_point_nanos\x18\x06 \x01(\x03R\x10agePerPointNanos\x12\x1f\n" +
+	"\vweight_step\x18\a \x01(\rR\n" +
+	"weightStepB\x14\n" +
 	"\x12_fair_share_points\"\x14\n" +
 	"\x12GetSettingsRequest\"E\n" +
 	"\x13GetSettingsResponse\x12.\n" +

@@ -286,7 +286,7 @@ func (n nodes) SetSettings(ctx context.Context, r *connect.Request[scorev1.SetSe
 	if n.daemon.Set == nil {
 		return n.UnimplementedClusterServiceHandler.SetSettings(ctx, r)
 	}
-	return reply(&scorev1.SetSettingsResponse{}, n.daemon.Set(r.Msg))
+	return reply(&scorev1.SetSettingsResponse{Settings: r.Msg.GetSettings()}, n.daemon.Set(r.Msg))
 }
 
 func (n nodes) SwitchMetrics(ctx context.Context, r *connect.Request[scorev1.SwitchMetricsRequest]) (*connect.Response[scorev1.SwitchMetricsResponse], error) {

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/cmd/scored/spelling"
+	"score/cmd/scrun/options"
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
+	"score/scored/state"
+)
+
+// setting is one value that can change while the cluster runs.
+type setting struct {
+	key     string
+	field   string // its name in the message
+	about   string
+	allowed string   // in words
+	words   []string // that can stand for a value
+	show    func(*scorev1.Settings) string
+	read    func(*scorev1.Settings, string) error
+}
+
+const (
+	// usual is the word for a setting that nobody has changed.
+	usual = "default"
+	// equalShare is the word for a default of memory that follows the nodes' sizes.
+	equalShare = "share"
+)
+
+// settings is the table of them all.
+var settings = []setting{
+	timeSetting("slice", "slice_nanos", "time for which a row of the gang matrix is on",
+		gang.MinSlice, gang.MaxSlice, "", func(s *scorev1.Settings) *int64 { return &s.SliceNanos }),
+	countSetting("max_rows", "max_rows", "most rows of the gang matrix, that is, how many jobs share a CPU",
+		1, gang.MaxRowsLimit, "", func(s *scorev1.Settings) *uint32 { return &s.MaxRows }),
+	memorySetting,
+	timeSetting("age_per_point", "age_per_point_nanos", "how long a job waits to gain a point of priority; default: "+plainTime(gang.DefaultAgePerPoint),
+		leader.MinAgePerPoint, gang.MaxAgePerPoint, usual, func(s *scorev1.Settings) *int64 { return &s.AgePerPointNanos }),
+	countSetting("weight_step", "weight_step", fmt.Sprintf("points of priority for which a gang is on for one slice more; default: %d", gang.DefaultWeightStep),
+		1, gang.MaxPriority, usual, func(s *scorev1.Settings) *uint32 { return &s.WeightStep }),
+	timeSetting("usage_half_life", "usage_half_life_nanos", "after what time half of what users have used is forgotten; default: "+plainTime(state.DefaultHalfLife),
+		leader.MinHalfLife, leader.MaxHalfLife, usual, func(s *scorev1.Settings) *int64 { return &s.UsageHalfLifeNanos }),
+	fairShareSetting,
+}
+
+// timeSetting is a time within bounds; unset, if any, is the word for the default, whose value is 0.
+func timeSetting(key, field, about string, low, high time.Duration, unset string, at func(*scorev1.Settings) *int64) setting {
+	one := setting{key: key, field: field, about: about, allowed: fmt.Sprintf("%s to %s", plainTime(low), plainTime(high)), words: wordsOf(unset)}
+	one.show = func(s *scorev1.Settings) string {
+		if *at(s) == 0 && unset != "" {
+			return unset
+		}
+		return plainTime(time.Duration(*at(s)))
+	}
+	one.read = one.orWord(unset, func(s *scorev1.Settings, text string) error {
+		value, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("write a time with its unit, %s", one.bounds())
+		}
+		if value < low || value > high {
+			return fmt.Errorf("it is %s", one.bounds())
+		}
+		*at(s) = value.Nanoseconds()
+		return nil
+	})
+	return one
+}
+
+// countSetting is a whole number within bounds; see timeSetting.
+func countSetting(key, field, about string, low, high uint32, unset string, at func(*scorev1.Settings) *uint32) setting {
+	one := setting{key: key, field: field, about: about, allowed: fmt.Sprintf("%d to %d", low, high), words: wordsOf(unset)}
+	one.show = func(s *scorev1.Settings) string {
+		if *at(s) == 0 && unset != "" {
+			return unset
+		}
+		return strconv.FormatUint(uint64(*at(s)), 10)
+	}
+	one.read = one.orWord(unset, func(s *scorev1.Settings, text string) error {
+		value, err := one.number(text, low, high)
+		*at(s) = value
+		return err
+	})
+	return one
+}
+
+var memorySetting = setting{
+	key: "memory_per_cpu", field: "default_memory_per_cpu_bytes", about: "memory that a job without --mem gets for each CPU; share: max_rows jobs fit beside each other",
+	allowed: "an amount as in 512M", words: []string{equalShare},
+	show: func(s *scorev1.Settings) string {
+		if s.GetDefaultMemoryPerCpuBytes() == 0 {
+			return equalShare
+		}
+		return shortBytes(s.GetDefaultMemoryPerCpuBytes())
+	},
+	read: func(s *scorev1.Settings, text string) (err error) {
+		if text == equalShare {
+			return nil
+		}
+		if s.DefaultMemoryPerCpuBytes, err = options.ParseBytes(text); err != nil || s.DefaultMemoryPerCpuBytes > gang.MaxMemory {
+			return fmt.Errorf("write an amount of memory up to %s, as in 512M, or %s", shortBytes(gang.MaxMemory), equalShare)
+		}
+		return nil
+	},
+}
+
+var fairShareSetting = fairShare()
+
+// fairShare may be 0, which is not the default.
+func fairShare() setting {
+	one := setting{
+		key: "fair_share", field: "fair_share_points", about: fmt.Sprintf("most points of priority for having used little of one's share; default: %d", leader.DefaultFairSharePoints),
+		allowed: fmt.Sprintf("0 to %d", leader.MaxFairSharePoints), words: []string{usual},
+	}
+	one.show = func(s *scorev1.Settings) string {
+		if s.FairSharePoints == nil {
+			return usual
+		}
+		return strconv.Itoa(int(s.GetFairSharePoints()))
+	}
+	one.read = one.orWord(usual, func(s *scorev1.Settings, text string) error {
+		points, err := one.number(text, 0, leader.MaxFairSharePoints)
+		s.FairSharePoints = proto.Uint32(points)
+		return err
+	})
+	return one
+}
+
+func wordsOf(unset string) []string {
+	if unset == "" {
+		return nil
+	}
+	return []string{unset}
+}
+
+// bounds says what a value may be.
+func (s *setting) bounds() string {
+	return strings.Join(append([]string{s.allowed}, s.words...), ", or ")
+}
+
+// orWord leaves a setting at its default where the word for that stands.
+func (s *setting) orWord(unset string, read func(*scorev1.Settings, string) error) func(*scorev1.Settings, string) error {
+	return func(values *scorev1.Settings, text string) error {
+		if unset != "" && text == unset {
+			return nil
+		}
+		return read(values, text)
+	}
+}
+
+func (s *setting) number(text string, low, high uint32) (uint32, error) {
+	value, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || value < uint64(low) || value > uint64(high) {
+		return 0, errors.New("write a number, " + s.bounds())
+	}
+	return uint32(value), nil
+}
+
+// plainTime leaves out what is zero: 1m, not 1m0s.
+func plainTime(d time.Duration) string {
+	text := d.String()
+	if short, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = short + "m"
+	}
+	if short, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = short + "h"
+	}
+	return text
+}
+
+func findSetting(key string) (setting, error) {
+	keys := make([]string, 0, len(settings))
+	for _, candidate := range settings {
+		if candidate.key == key {
+			return candidate, nil
+		}
+		keys = append(keys, candidate.key)
+	}
+	hint := spelling.Hint(key, keys)
+	if hint == "" {
+		hint = "; there are " + strings.Join(keys, ", ")
+	}
+	return setting{}, fmt.Errorf("there is no setting %q%s", key, hint)
+}
