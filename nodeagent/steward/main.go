@@ -24,11 +24,6 @@ const (
 	// processors is enough: one loop for control and PMI, one for output, and a
 	// forking thread that mostly waits. The CPUs are the ranks'.
 	processors = 2
-	// gcPercent and memoryLimit keep the resident size of a process of which
-	// there is one per job, mostly idle. The live heap is well below 2 MB, so a
-	// collection comes every 8 MB: after tens of short jobs, not after each.
-	gcPercent   = 200
-	memoryLimit = 24 << 20
 )
 
 // Exit statuses of the steward itself.

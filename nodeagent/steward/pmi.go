@@ -227,6 +227,7 @@ func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 	for _, part := range m.GetData() {
 		size += len(part)
 	}
+	s.keeps(size)
 	all := make([]byte, 0, size)
 	for _, part := range m.GetData() {
 		all = append(all, part...)

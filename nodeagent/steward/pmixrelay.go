@@ -46,6 +46,7 @@ func (s *steward) relayed(m *stewardpb.Relay) {
 	if s.endpoint() == nil {
 		return
 	}
+	s.keeps(len(m.GetData()))
 	s.doPMIx(func(e *pmi.Engine) error {
 		return e.Relayed(s.now(), m.GetJobId(), int(m.GetNodeIndex()), m.GetData())
 	})

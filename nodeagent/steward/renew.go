@@ -13,6 +13,7 @@ func (s *steward) renew() {
 	s.job.closeKeys()
 	s.job, s.mail = nil, mail{}
 	s.spares.close()
+	s.keepsNothing()
 	s.launchedAt, s.pending, s.phases = 0, 0, phases{}
 	s.stopForking.Store(false)
 	for _, p := range s.peers {

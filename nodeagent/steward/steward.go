@@ -42,6 +42,7 @@ type steward struct {
 	todo        []life.Order // being carried out
 	launchedAt  int64        // CLOCK_MONOTONIC of the first fork, in nanoseconds
 	phases      phases       // of the job's start
+	kept        int          // bytes that came from the job's other nodes
 	stopForking atomic.Bool
 	pending     uint64 // signals that came before the ranks, by number
 
