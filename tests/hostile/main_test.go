@@ -1,0 +1,157 @@
+package hostile
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"score/tests/daemons"
+)
+
+const (
+	// partVariable names the part that this program plays instead of running tests, socketVariable the server's socket,
+	// and jobVariable the job of another.
+	partVariable, socketVariable, jobVariable = "HOSTILE_PART", "HOSTILE_SOCKET", "HOSTILE_JOB"
+	// eve means no good; ada is somebody else.
+	eve, ada = 65534, 65533
+)
+
+// bin is the directory of the freshly built programs.
+var bin string
+
+func TestMain(m *testing.M) {
+	if part := os.Getenv(partVariable); part != "" {
+		os.Exit(play(part))
+	}
+	os.Exit(withPrograms(m.Run))
+}
+
+// withPrograms builds what is tested from this tree.
+func withPrograms(run func() int) int {
+	dir, err := os.MkdirTemp("", "score-hostile-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if err := daemons.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	bin = dir
+	return run()
+}
+
+// startCluster starts a cluster that is stopped, and looked after, when the test ends.
+func startCluster(t *testing.T) *daemons.Cluster {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("clusters of real daemons; run without -short")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root can be another user")
+	}
+	dir, err := os.MkdirTemp("", "sx") // sockets have short names only
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // other users must reach the socket
+		t.Fatal(err)
+	}
+	o := daemons.Options{Bin: bin, Dir: dir, Nodes: 1, Grace: time.Second, Errors: io.Discard}
+	if testing.Verbose() {
+		o.Errors = os.Stderr
+	}
+	c, err := daemons.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+		if err := c.AwaitGone(context.WithoutCancel(t.Context())); err != nil {
+			t.Error("after the end of the cluster: ", err)
+		}
+	})
+	return c
+}
+
+// player is another process with a user of its own. It tells how far it is in lines, and ends with its input.
+type player struct {
+	t     *testing.T
+	part  string
+	lines *bufio.Scanner
+	input io.Closer
+}
+
+// start lets a user play a part.
+func start(t *testing.T, c *daemons.Cluster, uid uint32, part string, env ...string) *player {
+	t.Helper()
+	command := exec.Command(os.Args[0], strconv.FormatUint(uint64(uid), 10))
+	command.Env = append(append(os.Environ(), partVariable+"="+part, socketVariable+"="+c.Socket()), env...)
+	command.Stderr = os.Stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &player{t: t, part: part, lines: bufio.NewScanner(output), input: input}
+	p.lines.Buffer(nil, maxLine)
+	t.Cleanup(func() {
+		input.Close()
+		_ = command.Wait() // how it ended does not matter
+	})
+	return p
+}
+
+// maxLine bounds what a player says at once: the answers of all methods.
+const maxLine = 4 << 20
+
+// line waits for the player's next line.
+func (p *player) line() string {
+	p.t.Helper()
+	lines := make(chan string, 1)
+	go func() {
+		if !p.lines.Scan() {
+			close(lines)
+			return
+		}
+		lines <- p.lines.Text()
+	}()
+	select {
+	case line, ok := <-lines:
+		if !ok {
+			p.t.Fatalf("the player of %q has ended", p.part)
+		}
+		return line
+	case <-time.After(daemons.Patience):
+		p.t.Fatalf("the player of %q says nothing", p.part)
+		return ""
+	}
+}
+
+// number reads the player's next line.
+func (p *player) number() int {
+	p.t.Helper()
+	n, err := strconv.Atoi(p.line())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return n
+}
