@@ -32,13 +32,14 @@ const (
 	pingRank    = "ping-rank"    // bounces a number between two ranks, as often as the second argument says
 )
 
-// rankRoles are the ranks of the groups hostile and netswitch.
+// rankRoles are the ranks of the groups hostile, netswitch and pmi.
 var rankRoles = map[string]func(args []string) error{
 	spinRank: func([]string) error {
 		spin()
 		return nil
 	},
 	hostileRank: attack,
+	storeRank:   readerRole,
 	roundRank:   func(args []string) error { return rounds(args, os.Stdout) },
 	stepRank:    func(args []string) error { return steps(args, os.Stdout) },
 	pingRank: func(args []string) error {
