@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/stewards"
+	"score/scored/api/access"
 	"score/scored/api/h2"
 	"score/scored/api/scorev1/scorev1connect"
 )
@@ -39,7 +40,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}, a.key.handlerOptions()...))
-	servers := []*http.Server{a.listen(&parts, cancel, mux, a.encrypted(listener))}
+	servers := []*http.Server{a.listen(&parts, cancel, access.Guard(mux, a.options.Credentials != nil), a.encrypted(listener))}
 	if a.options.MetricsAddress != "" {
 		metricsListener, err := net.Listen("tcp", a.options.MetricsAddress)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/scored/admission"
+	"score/scored/api/access"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/failpoint"
@@ -64,7 +65,7 @@ func NewAgents(options AgentOptions) http.Handler {
 		connect.WithReadMaxBytes(maxAgentMessage),
 		withoutCompression(),
 	))
-	return withDaemon(mux)
+	return access.Guard(withDaemon(mux), options.Office != nil)
 }
 
 type agentStream = connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]

@@ -94,6 +94,22 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
+// TestEveryMethodAsEveryRole: who has less than the role that the table asks for is refused, and who has it is not.
+func TestEveryMethodAsEveryRole(t *testing.T) {
+	callers := map[uint32]scorev1.Role{4711: scorev1.Role_ROLE_USER, 22: scorev1.Role_ROLE_OPERATOR, 21: scorev1.Role_ROLE_ADMIN}
+	for procedure, rule := range rules {
+		if _, err := authorize(context.Background(), procedure, roles); connect.CodeOf(err) != connect.CodeUnauthenticated {
+			t.Errorf("%s by nobody: %v", procedure, err)
+		}
+		for uid, role := range callers {
+			_, err := authorize(as(uid), procedure, roles)
+			if enough := role >= least[rule]; enough != (err == nil) || !enough && connect.CodeOf(err) != connect.CodePermissionDenied {
+				t.Errorf("%s as %v: %v", procedure, role, err)
+			}
+		}
+	}
+}
+
 func TestErrorsHaveCodes(t *testing.T) {
 	for _, c := range codes {
 		err := coded(fmt.Errorf("%w: a sentence", c.err))

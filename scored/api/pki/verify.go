@@ -62,10 +62,15 @@ func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster stri
 	if revoked.has(leaf.SerialNumber) {
 		return name, refuse(FaultRevoked, name, "the certificate of %s was revoked; join it again with a new token", whose)
 	}
-	if !slices.Contains(roles, name.Role) {
-		return name, refuse(FaultRole, name, "%s may not do this: it is for %s", whose, list(roles))
+	return name, name.Is(roles...)
+}
+
+// Is refuses a daemon that has none of the roles.
+func (n Name) Is(roles ...Role) error {
+	if slices.Contains(roles, n.Role) {
+		return nil
 	}
-	return name, nil
+	return refuse(FaultRole, n, "%s may not do this: it is for %s", subject(n, nil), list(roles))
 }
 
 func subject(name Name, err error) string {

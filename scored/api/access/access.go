@@ -1,0 +1,72 @@
+// Package access is the table of which daemons may call which methods of each other, and the
+// guard that keeps it. What users may call is in scored/rpc, since it depends on roles that are in the
+// servers' state, and on whose job it is.
+package access
+
+import (
+	"fmt"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/pki"
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+// daemons has, for each method of the services between daemons, the roles that may call it. A method that is not here
+// nobody may call.
+var daemons = map[string][]pki.Role{
+	// Of servers. An agent speaks for the node in its certificate alone, which the methods compare.
+	scorev1connect.AgentServiceConnectProcedure:          {pki.Agent},
+	scorev1connect.AgentServiceRenewCertificateProcedure: {pki.Agent, pki.Server},
+	// Of agents, to servers: they have compared whose job it is.
+	scorev1connect.PeerServiceStdioProcedure:         {pki.Server},
+	scorev1connect.PeerServiceConfirmOutputProcedure: {pki.Server},
+	scorev1connect.PeerServiceDumpProcedure:          {pki.Server},
+	scorev1connect.PeerServicePutStagedProcedure:     {pki.Server},
+	scorev1connect.PeerServiceListStagedProcedure:    {pki.Server},
+	// Of agents, to other agents: of jobs that are on both nodes, which the methods compare.
+	scorev1connect.PeerServiceCollectProcedure:     {pki.Agent},
+	scorev1connect.PeerServiceRelayProcedure:       {pki.Agent},
+	scorev1connect.PeerServiceFetchStagedProcedure: {pki.Agent},
+}
+
+// guard is in front of services between daemons.
+type guard struct {
+	next      http.Handler
+	encrypted bool
+	refuse    *connect.ErrorWriter
+}
+
+// Guard lets those calls pass that the table allows, and refuses others before anything of them is read. In a cluster without
+// certificates, which is one host's, no daemon has a role: there it only refuses methods that are not in the table.
+func Guard(next http.Handler, encrypted bool) http.Handler {
+	return &guard{next: next, encrypted: encrypted, refuse: connect.NewErrorWriter()}
+}
+
+// ServeHTTP implements http.Handler.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := g.check(r); err != nil {
+		_ = g.refuse.Write(w, r, err) // who has gone need not be told
+		return
+	}
+	g.next.ServeHTTP(w, r)
+}
+
+func (g *guard) check(r *http.Request) error {
+	roles, known := daemons[r.URL.Path]
+	if !known {
+		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("no daemon may call %.100q", r.URL.Path))
+	}
+	if !g.encrypted {
+		return nil
+	}
+	name, err := pki.PeerOf(r.TLS)
+	if err != nil {
+		return connect.NewError(connect.CodeUnauthenticated, err)
+	}
+	if err := name.Is(roles...); err != nil {
+		return connect.NewError(connect.CodePermissionDenied, err)
+	}
+	return nil
+}
