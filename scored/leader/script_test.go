@@ -231,6 +231,8 @@ func (s *scripted) submitLine(words []string) {
 			spec.KillOnDeadlock = true
 		case "requeue":
 			spec.Requeue = true
+		case "staged": // the node that was given its file first
+			spec.StageSeed, spec.Staged = value, []*scorev1.StagedFile{{Name: "a.out", Size: 1, Sha256: make([]byte, 32), Kind: scorev1.StagedKind_STAGED_KIND_PROGRAM}}
 		case "badexit":
 			spec.KillOnBadExit = true
 		case "priority":

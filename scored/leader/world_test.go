@@ -429,6 +429,8 @@ func messageText(message *scorev1.ServerMessage) string {
 			text += fmt.Sprintf(" attempt %d restarts %d lease %v", m.Prepare.GetAttempt(), m.Prepare.GetRestarts(), time.Duration(m.Prepare.GetLeaseNanos()))
 		}
 		return text
+	case *scorev1.ServerMessage_Stage:
+		return fmt.Sprintf("Stage %d of %s: %d of %d nodes", m.Stage.GetJobId(), m.Stage.GetFiles()[0].GetName(), m.Stage.GetIndex(), len(m.Stage.GetAddresses()))
 	case *scorev1.ServerMessage_Plan:
 		text := fmt.Sprintf("Plan %d.%d", m.Plan.GetTerm(), m.Plan.GetVersion())
 		for _, row := range m.Plan.GetRows() {

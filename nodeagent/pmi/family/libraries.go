@@ -46,7 +46,8 @@ func Libraries(path, libraryPath string) ([]Library, error) {
 		Report
 	}
 	var all []Library
-	configured := loaderDirs(loaderConfig, 0)
+	// The program's own paths hold for what its libraries need, too (DT_RPATH).
+	configured := append(searchDirs(path, report.paths, ""), loaderDirs(loaderConfig, 0)...)
 	seen := make(map[string]bool)
 	for next := []layer{{path, report}}; len(next) > 0; next = next[1:] {
 		dirs := append(searchDirs(next[0].path, next[0].paths, libraryPath), configured...)

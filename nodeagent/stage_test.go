@@ -1,0 +1,200 @@
+package nodeagent
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+
+	"score/nodeagent/staging"
+	"score/scored/api/h2"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+func TestStageTree(t *testing.T) {
+	places := func(addresses ...string) (out []*scorev1.NodePlace) {
+		for _, a := range addresses {
+			out = append(out, &scorev1.NodePlace{Address: a})
+		}
+		return out
+	}
+	for _, test := range []struct {
+		seed   string
+		places []*scorev1.NodePlace
+		index  uint32
+		want   string
+	}{
+		{"s", places("a", "b", "c", "d", "e", "f"), 0, "s"},
+		{"s", places("a", "b", "c", "d", "e", "f"), 5, "b s"}, // s; a b; c d e f
+		{"s", places("a", "b", "c", "d", "e", "f", "g"), 6, "c a s"},
+		{"b", places("a", "b", "c"), 1, ""}, // it has them
+		{"b", places("a", "b", "c"), 0, "b"},
+		{"b", places("a", "b", "c", "d"), 3, "a b"},
+	} {
+		addresses, index := new(Agent).stageTree(&scorev1.Prepare{StageSeed: test.seed, Places: test.places, NodeIndex: test.index})
+		if got := strings.Join(above(addresses, index), " "); got != test.want {
+			t.Errorf("seed %s, node %d: %q, want %q", test.seed, test.index, got, test.want)
+		}
+	}
+	addresses := make([]string, 4096)
+	if depth := len(above(addresses, 4095)); depth != 12 {
+		t.Errorf("4,096 nodes are %d deep", depth)
+	}
+}
+
+func TestPrepend(t *testing.T) {
+	for _, test := range []struct{ env, want []string }{
+		{[]string{"A=1"}, []string{"A=1", "P=/d"}},
+		{[]string{"P=/x", "A=1"}, []string{"P=/d:/x", "A=1"}},
+		{[]string{"P="}, []string{"P=/d"}},
+	} {
+		before := slices.Clone(test.env)
+		if diff := cmp.Diff(test.want, prepend(test.env, "P", "/d")); diff != "" || !slices.Equal(before, test.env) {
+			t.Errorf("%v (-want +got):\n%s", test.env, diff)
+		}
+	}
+}
+
+// stageNode plays an agent that has a file.
+type stageNode struct {
+	scorev1connect.UnimplementedPeerServiceHandler
+	data  []byte
+	most  int // bytes that it gives before it breaks off; -1: all
+	fails error
+	calls atomic.Int32
+	asked chan struct{} // gets the first call; nil: nobody waits for it
+}
+
+func (n *stageNode) FetchStaged(_ context.Context, r *connect.Request[scorev1.FetchStagedRequest], stream *connect.ServerStream[scorev1.StagedData]) error {
+	if n.calls.Add(1) == 1 && n.asked != nil {
+		close(n.asked)
+	}
+	rest := n.data[r.Msg.GetFrom():]
+	if n.most >= 0 {
+		rest = rest[:min(len(rest), n.most)]
+	}
+	if len(rest) > 0 {
+		if err := stream.Send(&scorev1.StagedData{Data: rest}); err != nil {
+			return err
+		}
+	}
+	return n.fails
+}
+
+func (n *stageNode) listen(t *testing.T) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle(scorev1connect.NewPeerServiceHandler(n))
+	server := h2.NewServer(mux)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // it ends by Close
+	}()
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-served
+	})
+	return listener.Addr().String()
+}
+
+func stageAgent(t *testing.T) *Agent {
+	cache, err := staging.Open(filepath.Join(t.TempDir(), "cache"), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cache.Close)
+	a := &Agent{cache: cache, log: zap.NewNop(), peers: newPeers(newBearer("key"), nil)}
+	t.Cleanup(a.peers.close)
+	return a
+}
+
+// A node of the tree that is lost midway, and one that nobody listens for: the file comes from those above, from
+// the byte on that is missing.
+func TestStageFromThoseAbove(t *testing.T) {
+	data := bytes.Repeat([]byte("0123456789"), 10_000)
+	sum := sha256.Sum256(data)
+	file := &scorev1.StagedFile{Name: "a.out", Sha256: sum[:], Size: uint64(len(data))}
+	user := &scorev1.Identity{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
+	lost := connect.NewError(connect.CodeUnavailable, errors.New("lost"))
+	parent, seed := &stageNode{data: data, most: 30_000, fails: lost}, &stageNode{data: data, most: -1}
+	agents := []string{parent.listen(t), "127.0.0.1:1", seed.listen(t)}
+	a := stageAgent(t)
+	if err := a.stageAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, agents); err != nil {
+		t.Fatal(err)
+	}
+	if parent.calls.Load() != 1 || seed.calls.Load() != 1 {
+		t.Errorf("the parent was asked %d times, the seed %d times", parent.calls.Load(), seed.calls.Load())
+	}
+	f, _ := stagedFile(file)
+	if got, err := os.ReadFile(a.cache.Path(stageUser(user), f)); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes: %v", len(got), err)
+	}
+	// One that gives other bytes does not get them executed.
+	other := &stageNode{data: bytes.Repeat([]byte("x"), len(data)), most: -1}
+	b := stageAgent(t)
+	if err := b.stageAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, []string{other.listen(t)}); !errors.Is(err, staging.ErrDamaged) {
+		t.Errorf("other bytes: %v", err)
+	}
+	// The one that was given it first has it no more.
+	gone := &stageNode{fails: connect.NewError(connect.CodeNotFound, staging.ErrAbsent), most: 0}
+	if err := b.stageAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, []string{gone.listen(t)}); !errors.Is(err, errGone) {
+		t.Errorf("gone: %v", err)
+	}
+	// Whoever is to have it, and has not.
+	if err := b.stageAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, nil); !errors.Is(err, errGone) {
+		t.Errorf("the seed without the file: %v", err)
+	}
+	for _, bad := range []*scorev1.StagedFile{
+		{Name: "../a", Sha256: sum[:]}, {Name: "a", Sha256: sum[:5]}, {Name: "a", Sha256: sum[:], Size: 1 << 63}, {Name: "", Sha256: sum[:]},
+	} {
+		if err := b.stageAll(t.Context(), 1, user, []*scorev1.StagedFile{bad}, agents); err == nil {
+			t.Errorf("%v was taken", bad)
+		}
+	}
+}
+
+// While nobody gives a byte the job can be killed.
+func TestStageIsCancelled(t *testing.T) {
+	sum := sha256.Sum256([]byte("x"))
+	silent := &stageNode{fails: connect.NewError(connect.CodeUnavailable, errors.New("later")), most: 0, asked: make(chan struct{})}
+	a := stageAgent(t)
+	j := &job{agent: a, id: 1, ctx: t.Context(), order: &scorev1.Prepare{
+		Spec:      &scorev1.JobSpec{Staged: []*scorev1.StagedFile{{Name: "a", Sha256: sum[:], Size: 1}}},
+		User:      &scorev1.Identity{Uid: uint32(os.Geteuid())},
+		StageSeed: silent.listen(t), Places: []*scorev1.NodePlace{{Address: "127.0.0.1:2"}},
+	}}
+	ended := make(chan error, 1)
+	go func() { ended <- j.stageUntilKilled() }()
+	select {
+	case <-silent.asked:
+	case err := <-ended:
+		t.Fatalf("it ended by itself: %v", err)
+	}
+	j.mu.Lock()
+	j.killed = true
+	j.unstage()
+	j.mu.Unlock()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := j.stageUntilKilled(); !errors.Is(err, context.Canceled) {
+		t.Errorf("killed before it began: %v", err)
+	}
+}
