@@ -2,8 +2,6 @@ package steward
 
 import (
 	"errors"
-	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -182,36 +180,6 @@ func nameMessage(job uint64, op *pmi.NameOp) *stewardpb.FromSteward {
 		request.Op = scorev1.NameOp_NAME_OP_UNPUBLISH
 	}
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Name{Name: request}}
-}
-
-func (j *job) spawnMessage(spawn *pmi.SpawnRequest) *stewardpb.FromSteward {
-	request := &scorev1.SpawnRequest{JobId: j.id, Request: spawn.ID, Preput: spawn.Preput}
-	for i := range spawn.Apps {
-		request.Apps = append(request.Apps, j.spawnApp(&spawn.Apps[i]))
-	}
-	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Spawn{Spawn: request}}
-}
-
-// spawnApp translates the hints that hydra honours too (wdir, path, host);
-// others are hints, and not taken. A program that is named by a relative path is
-// found from the directory of who spawns it, not from its own.
-func (j *job) spawnApp(app *pmi.SpawnApp) *scorev1.SpawnApp {
-	program := app.Command
-	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
-		program = filepath.Join(j.spec.GetWorkDir(), program)
-	}
-	out := &scorev1.SpawnApp{Program: program, Args: app.Args, Tasks: uint32(app.MaxProcs), Env: app.Env}
-	for _, hint := range app.Info {
-		switch hint.Key {
-		case "wdir":
-			out.WorkDir = hint.Value
-		case "path":
-			out.Path = hint.Value
-		case "host", "hosts":
-			out.Hosts = append(out.Hosts, strings.Split(hint.Value, ",")...)
-		}
-	}
-	return out
 }
 
 // answerCollective ends a fence with the data of all nodes.
