@@ -29,6 +29,9 @@ func (j *job) hear(message *stewardpb.FromSteward) {
 		j.finish(m.NodeDone.GetUsage())
 	case *stewardpb.FromSteward_Abort:
 		m.Abort.JobId = j.id
+		if m.Abort.GetAtNanos() != 0 {
+			m.Abort.AtNanos = j.agent.clock.cluster(m.Abort.GetAtNanos())
+		}
 		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: m.Abort}}, true)
 	case *stewardpb.FromSteward_Note:
 		j.note(m.Note.GetText())

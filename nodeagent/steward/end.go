@@ -30,7 +30,7 @@ const (
 func (s *steward) onExit(e launch.Exit) { s.loop.post(func() { s.exited(e) }) }
 
 func (s *steward) exited(e launch.Exit) {
-	k := e.ID
+	k, at := e.ID, monotonicNanos() // others are told below, and may do something rash
 	r := &s.job.ranks[k]
 	if state, _ := s.life.Rank(k); state == life.Unborn {
 		s.life.Started(s.now(), k) // it ended before the rest of its batch was forked
@@ -47,7 +47,7 @@ func (s *steward) exited(e launch.Exit) {
 		ExitCode:    int32(e.Status.Code),
 		Signal:      int32(e.Status.Signal),
 		CoreDumped:  e.Status.CoreDumped,
-		AtNanos:     monotonicNanos(),
+		AtNanos:     at,
 		CpuNanos:    int64(e.Usage.CPU()),
 		MaxRssBytes: e.Usage.MaxRSS,
 	}
@@ -94,7 +94,7 @@ func (s *steward) reportAbort(a life.Abort) {
 		m.Message = fmt.Sprintf("node %s heard no leader for %v", s.job.node, lease)
 	}
 	if a.Rank >= 0 {
-		m.Rank = int32(s.job.ranks[a.Rank].rank)
+		m.Rank, m.AtNanos = int32(s.job.ranks[a.Rank].rank), monotonicNanos()
 	}
 	s.mail.abort = m
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Abort{Abort: m}})

@@ -150,16 +150,31 @@ func (b *brain) countExit(j *job, p *part, exit *scorev1.RankExited) {
 		}
 		return
 	}
-	if j.state == ending {
-		// Ranks die of each other's deaths; the first death is the reason,
-		// whichever node's report came first.
-		if j.decidedAt != 0 && exit.GetAtNanos() < j.decidedAt {
-			j.verdict, j.decidedAt = v, exit.GetAtNanos()
-		}
+	b.failed(j, v, exit.GetAtNanos())
+}
+
+// aborted notes that a rank ends the job, or its node on the job's behalf.
+func (b *brain) aborted(j *job, p *part, abort *scorev1.Abort) {
+	v := abortVerdict(abort, p.Node, p.launched)
+	if j.state != running && j.state != ending || abort.GetAtNanos() == 0 {
+		b.step(j, evStop{v})
 		return
 	}
-	j.decidedAt = exit.GetAtNanos()
-	b.step(j, evStop{v})
+	b.failed(j, v, abort.GetAtNanos())
+}
+
+// failed ends a job for what a rank did. Ranks die of each other's deaths, and abort
+// when they hear of one; the first is the reason, whichever node's report came first.
+func (b *brain) failed(j *job, v *scorev1.Verdict, at int64) {
+	if j.state != ending || j.again != "" {
+		j.decidedAt = at
+		b.step(j, evStop{v})
+		return
+	}
+	// The exit of who aborted is no other reason.
+	if j.decidedAt != 0 && at < j.decidedAt && v.GetRank() != j.verdict.GetRank() {
+		j.verdict, j.decidedAt = v, at
+	}
 }
 
 // nodeDone notes that a node has no process of the job left; after the last

@@ -39,7 +39,7 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 				b.step(j, evPartLost{p, m.Abort.GetMessage()})
 				return
 			}
-			b.step(j, evStop{abortVerdict(m.Abort, n.name, p.launched)})
+			b.aborted(j, p, m.Abort)
 		}
 	case *scorev1.AgentMessage_TimeUp:
 		if j, p := b.partOf(n, m.TimeUp.GetJobId()); p != nil {

@@ -275,10 +275,13 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 		s.say(node, exits(exit))
 	case "done":
 		s.say(node, nodeDone(id))
-	case "abort":
+	case "abort", "abort-earlier":
 		abort := &scorev1.Abort{JobId: id, Rank: noRank, ExitCode: int32(arg(1)), Message: strings.Join(words[2:], " ")}
 		if words[0] != "none" {
-			abort.Rank = int32(arg(0))
+			abort.Rank, abort.AtNanos = int32(arg(0)), s.b.now
+		}
+		if what == "abort-earlier" {
+			abort.AtNanos -= time.Second.Nanoseconds()
 		}
 		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: abort}})
 	case "lapsed":
