@@ -3,6 +3,7 @@ package nodeagent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -108,8 +109,7 @@ func (p *peers) collectOnce(ctx context.Context, address string, request *scorev
 	return err
 }
 
-// relay delivers a message between stewards, once: a second time would be taken for
-// a second message.
+// relay delivers a message between stewards, who repeat what does not arrive.
 func (p *peers) relay(ctx context.Context, address string, request *scorev1.RelayRequest) error {
 	if err := p.mayCall(address); err != nil {
 		return err
@@ -117,6 +117,9 @@ func (p *peers) relay(ctx context.Context, address string, request *scorev1.Rela
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()
 	_, err := p.at(address).Relay(ctx, connect.NewRequest(request))
+	if connect.CodeOf(err) == connect.CodeNotFound {
+		return fmt.Errorf("%w: %w", errNoPart, err)
+	}
 	return err
 }
 
@@ -147,7 +150,11 @@ func (a peerService) Collect(ctx context.Context, request *connect.Request[score
 
 // Relay implements scorev1connect.PeerServiceHandler.
 func (a peerService) Relay(ctx context.Context, request *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
-	if err := a.relay(ctx, request.Msg); err != nil {
+	err := a.relay(ctx, request.Msg)
+	switch {
+	case errors.Is(err, errNoPart):
+		return nil, connect.NewError(connect.CodeNotFound, err)
+	case err != nil:
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	}
 	return connect.NewResponse(&scorev1.RelayResponse{}), nil

@@ -15,39 +15,40 @@ const (
 	// maxRelay bounds a message between stewards in bytes: the keys of one rank.
 	maxRelay = 32 << 20
 	// maxRelays bounds those of a job that are on their way: each rank of a large
-	// node asks for a few others' keys at once. A rank that floods its job with
-	// events loses them.
+	// node asks for a few others' keys at once. What is beyond is dropped, and its
+	// steward sends it again.
 	maxRelays = 4096
 )
 
-var errRelays = errors.New("too many messages are on their way")
+// errNoPart is wrapped by the refusal of a message to a job that has no part here. An
+// agent that starts anew takes over its jobs before it answers anybody.
+var errNoPart = errors.New("the job has no part on this node")
 
 // hearRelay carries a message of the job's steward to that of another node, or of
-// another job. Messages may overtake each other. One that does not arrive comes
-// back.
+// another job. Messages may overtake each other. One to a job that is not there comes
+// back; of others that do not arrive the steward gets no acknowledgement.
 func (j *job) hearRelay(m *stewardpb.Relay) {
 	request := &scorev1.RelayRequest{
-		JobId: m.GetJobId(), FromJob: j.id, FromNodeIndex: j.order.GetNodeIndex(), Data: m.GetData(),
+		JobId: m.GetJobId(), FromJob: j.id, FromNodeIndex: j.order.GetNodeIndex(),
+		Data: m.GetData(), Envelope: m.GetEnvelope(),
 	}
 	if j.relays.Add(1) > maxRelays {
 		j.relays.Add(-1)
-		j.relayFailed(m, errRelays)
 		return
 	}
 	j.agent.workers.Go(func() {
 		err := j.agent.relayTo(j.ctx, m.GetAddress(), request)
 		j.relays.Add(-1)
-		if err == nil || j.ctx.Err() != nil {
-			return
+		if err != nil && j.ctx.Err() == nil {
+			j.relayFailed(m, err)
 		}
-		j.relayFailed(m, err)
 	})
 }
 
 func (j *job) relayFailed(m *stewardpb.Relay, err error) {
 	j.agent.log.Debug("a message of a job cannot be delivered", zap.Uint64("job", j.id),
 		zap.Uint64("to_job", m.GetJobId()), zap.Uint32("to_node", m.GetNodeIndex()), zap.Error(err))
-	if steward := j.stewardOf(); steward != nil {
+	if steward := j.stewardOf(); steward != nil && errors.Is(err, errNoPart) {
 		_ = steward.RelayFailed(m)
 	}
 }
@@ -66,7 +67,7 @@ func (a *Agent) relayTo(ctx context.Context, address string, request *scorev1.Re
 func (a *Agent) relay(_ context.Context, request *scorev1.RelayRequest) error {
 	j := a.jobs.get(request.GetJobId())
 	if j == nil {
-		return fmt.Errorf("job %d has no part on node %s", request.GetJobId(), a.options.Name)
+		return fmt.Errorf("job %d, node %s: %w", request.GetJobId(), a.options.Name, errNoPart)
 	}
 	if len(request.GetData()) > maxRelay {
 		return fmt.Errorf("a message of %d bytes between stewards, the most is %d", len(request.GetData()), maxRelay)
@@ -77,5 +78,6 @@ func (a *Agent) relay(_ context.Context, request *scorev1.RelayRequest) error {
 	}
 	return steward.Relay(&stewardpb.Relay{
 		JobId: request.GetFromJob(), NodeIndex: request.GetFromNodeIndex(), Data: request.GetData(),
+		Envelope: request.GetEnvelope(),
 	})
 }

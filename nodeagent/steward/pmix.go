@@ -11,6 +11,7 @@ import (
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix"
 	"score/nodeagent/steward/life"
+	"score/nodeagent/steward/post"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 )
@@ -29,6 +30,7 @@ type pmixEndpoint struct {
 	cleanups []cleanup
 	// addresses are those of the agents of other jobs' nodes, by job.
 	addresses map[uint64][]string
+	post      *post.Office
 }
 
 // newPMIx makes the PMIx server of a job, and its port.
@@ -38,7 +40,8 @@ func (j *job) newPMIx(engine *pmi.Engine, info *pmi.JobInfo) error {
 		return fmt.Errorf("making the PMIx endpoint: %w", err)
 	}
 	j.pmix = &pmixEndpoint{listener: listener, port: port, conns: make(map[pmix.ConnID]*pmixConn),
-		dirs: pmixDirs{session: mpidirs.Session(j.order.GetFiles())}, addresses: make(map[uint64][]string)}
+		dirs: pmixDirs{session: mpidirs.Session(j.order.GetFiles())}, addresses: make(map[uint64][]string),
+		post: post.New(uint64(time.Now().UnixNano()))}
 	config := pmix.Config{
 		Job: j.id, NameOf: kvsName, NumberOf: jobNumber,
 		RankNode: info.RankNode, RankApp: info.RankApp, UniverseSize: info.UniverseSize,
@@ -222,12 +225,18 @@ func (s *steward) deadlinePMIx() (none time.Time) {
 	if s.endpoint() == nil {
 		return none
 	}
-	return s.job.pmix.server.Deadline()
+	return earlier(s.job.pmix.server.Deadline(), s.job.pmix.post.Deadline())
 }
 
 func (s *steward) tickPMIx() {
-	at := s.deadlinePMIx()
-	if !at.IsZero() && !s.now().Before(at) {
-		s.obeyPMIx(s.job.pmix.server.Tick(s.now()))
+	e, now := s.endpoint(), s.now()
+	if e == nil {
+		return
+	}
+	if at := e.post.Deadline(); !at.IsZero() && !now.Before(at) {
+		s.tickRelays(e)
+	}
+	if at := e.server.Deadline(); !at.IsZero() && !now.Before(at) {
+		s.obeyPMIx(e.server.Tick(now))
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"score/nodeagent/pmi"
-	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 )
@@ -21,13 +20,6 @@ func jobNumber(name string) (job uint64, ok bool) {
 	return job, err == nil && job != 0 && kvsName(job) == name
 }
 
-// sendRelay sends a message to the steward of another node or job.
-func (s *steward) sendRelay(e *pmi.Event) {
-	relay := &stewardpb.Relay{JobId: e.Job, NodeIndex: uint32(e.Node), Data: e.Data}
-	relay.Address = s.job.addressOf(e.Job, e.Node)
-	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Relay{Relay: relay}})
-}
-
 // addressOf is the address of the agent of a node of a job; "" if it is not
 // known, which the agent finds out to be nowhere.
 func (j *job) addressOf(job uint64, node int) string {
@@ -39,28 +31,6 @@ func (j *job) addressOf(job uint64, node int) string {
 		return ""
 	}
 	return addresses[node]
-}
-
-// relayed takes a message of the steward of another node or job.
-func (s *steward) relayed(m *stewardpb.Relay) {
-	if s.endpoint() == nil {
-		return
-	}
-	s.keeps(len(m.GetData()))
-	s.doPMIx(func(e *pmi.Engine) error {
-		return e.Relayed(s.now(), m.GetJobId(), int(m.GetNodeIndex()), m.GetData())
-	})
-}
-
-// relayFailed takes back a message that reached nobody.
-func (s *steward) relayFailed(m *stewardpb.Relay) {
-	if s.endpoint() == nil {
-		return
-	}
-	s.doPMIx(func(e *pmi.Engine) error {
-		e.RelayFailed(m.GetJobId(), int(m.GetNodeIndex()), m.GetData())
-		return nil
-	})
 }
 
 // answerPlaces takes where the ranks of another job are.

@@ -321,7 +321,7 @@ type ToSteward_Lease struct {
 }
 
 type ToSteward_RelayFailed struct {
-	RelayFailed *Relay `protobuf:"bytes,21,opt,name=relay_failed,json=relayFailed,proto3,oneof"` // what could not be delivered
+	RelayFailed *Relay `protobuf:"bytes,21,opt,name=relay_failed,json=relayFailed,proto3,oneof"` // what goes to nobody: there is no such job on that node
 }
 
 type ToSteward_Places struct {
@@ -1203,6 +1203,7 @@ type Relay struct {
 	NodeIndex     uint32                 `protobuf:"varint,2,opt,name=node_index,json=nodeIndex,proto3" json:"node_index,omitempty"`
 	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"` // of the node's agent
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	Envelope      *scorev1.Envelope      `protobuf:"bytes,5,opt,name=envelope,proto3" json:"envelope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1261,6 +1262,13 @@ func (x *Relay) GetAddress() string {
 func (x *Relay) GetData() []byte {
 	if x != nil {
 		return x.Data
+	}
+	return nil
+}
+
+func (x *Relay) GetEnvelope() *scorev1.Envelope {
+	if x != nil {
+		return x.Envelope
 	}
 	return nil
 }
@@ -1432,13 +1440,14 @@ const file_steward_proto_rawDesc = "" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x1f\n" +
 	"\vplain_bytes\x18\x04 \x01(\x04R\n" +
 	"plainBytes\x12!\n" +
-	"\fpacked_bytes\x18\x05 \x01(\x04R\vpackedBytes\"k\n" +
+	"\fpacked_bytes\x18\x05 \x01(\x04R\vpackedBytes\"\x9b\x01\n" +
 	"\x05Relay\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1d\n" +
 	"\n" +
 	"node_index\x18\x02 \x01(\rR\tnodeIndex\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data\"l\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\x12.\n" +
+	"\benvelope\x18\x05 \x01(\v2\x12.score.v1.EnvelopeR\benvelope\"l\n" +
 	"\x10CollectiveResult\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x12\n" +
@@ -1485,6 +1494,7 @@ var file_steward_proto_goTypes = []any{
 	(*scorev1.JobNote)(nil),         // 23: score.v1.JobNote
 	(*scorev1.RankStatesReply)(nil), // 24: score.v1.RankStatesReply
 	(*scorev1.PlacesRequest)(nil),   // 25: score.v1.PlacesRequest
+	(*scorev1.Envelope)(nil),        // 26: score.v1.Envelope
 }
 var file_steward_proto_depIdxs = []int32{
 	1,  // 0: score.steward.ToSteward.open:type_name -> score.steward.Open
@@ -1516,11 +1526,12 @@ var file_steward_proto_depIdxs = []int32{
 	17, // 26: score.steward.Status.exits:type_name -> score.v1.RankExited
 	2,  // 27: score.steward.Status.order:type_name -> score.steward.PrepareJob
 	5,  // 28: score.steward.Spares.contexts:type_name -> score.steward.Context
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	26, // 29: score.steward.Relay.envelope:type_name -> score.v1.Envelope
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_steward_proto_init() }

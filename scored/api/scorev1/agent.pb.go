@@ -779,6 +779,7 @@ type RelayRequest struct {
 	FromJob       uint64                 `protobuf:"varint,2,opt,name=from_job,json=fromJob,proto3" json:"from_job,omitempty"`
 	FromNodeIndex uint32                 `protobuf:"varint,3,opt,name=from_node_index,json=fromNodeIndex,proto3" json:"from_node_index,omitempty"` // within that job
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	Envelope      *Envelope              `protobuf:"bytes,5,opt,name=envelope,proto3" json:"envelope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -841,6 +842,13 @@ func (x *RelayRequest) GetData() []byte {
 	return nil
 }
 
+func (x *RelayRequest) GetEnvelope() *Envelope {
+	if x != nil {
+		return x.Envelope
+	}
+	return nil
+}
+
 type RelayResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -877,6 +885,83 @@ func (*RelayResponse) Descriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
+// Envelope has messages between stewards arrive once, whatever agent dies with them.
+type Envelope struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stream        uint64                 `protobuf:"varint,1,opt,name=stream,proto3" json:"stream,omitempty"` // the sender's
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"` // of the message in it; 0: only an acknowledgement
+	Least         uint64                 `protobuf:"varint,3,opt,name=least,proto3" json:"least,omitempty"`   // nothing below it will come any more
+	HeardStream   uint64                 `protobuf:"varint,4,opt,name=heard_stream,json=heardStream,proto3" json:"heard_stream,omitempty"`
+	Heard         uint64                 `protobuf:"varint,5,opt,name=heard,proto3" json:"heard,omitempty"` // all of that stream up to it has come
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Envelope) Reset() {
+	*x = Envelope{}
+	mi := &file_score_v1_agent_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Envelope) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Envelope) ProtoMessage() {}
+
+func (x *Envelope) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Envelope.ProtoReflect.Descriptor instead.
+func (*Envelope) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Envelope) GetStream() uint64 {
+	if x != nil {
+		return x.Stream
+	}
+	return 0
+}
+
+func (x *Envelope) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Envelope) GetLeast() uint64 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
+func (x *Envelope) GetHeardStream() uint64 {
+	if x != nil {
+		return x.HeardStream
+	}
+	return 0
+}
+
+func (x *Envelope) GetHeard() uint64 {
+	if x != nil {
+		return x.Heard
+	}
+	return 0
+}
+
 type AgentMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -905,7 +990,7 @@ type AgentMessage struct {
 
 func (x *AgentMessage) Reset() {
 	*x = AgentMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1002,7 @@ func (x *AgentMessage) String() string {
 func (*AgentMessage) ProtoMessage() {}
 
 func (x *AgentMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1015,7 @@ func (x *AgentMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentMessage.ProtoReflect.Descriptor instead.
 func (*AgentMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AgentMessage) GetMessage() isAgentMessage_Message {
@@ -1218,7 +1303,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1315,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1328,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Hello) GetCluster() string {
@@ -1337,7 +1422,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1434,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1447,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Ping) GetSequence() uint64 {
@@ -1420,7 +1505,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1517,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1530,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Prepared) GetJobId() uint64 {
@@ -1495,7 +1580,7 @@ type Launched struct {
 
 func (x *Launched) Reset() {
 	*x = Launched{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1592,7 @@ func (x *Launched) String() string {
 func (*Launched) ProtoMessage() {}
 
 func (x *Launched) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1605,7 @@ func (x *Launched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launched.ProtoReflect.Descriptor instead.
 func (*Launched) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Launched) GetJobId() uint64 {
@@ -1570,7 +1655,7 @@ type RankExited struct {
 
 func (x *RankExited) Reset() {
 	*x = RankExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1667,7 @@ func (x *RankExited) String() string {
 func (*RankExited) ProtoMessage() {}
 
 func (x *RankExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1680,7 @@ func (x *RankExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankExited.ProtoReflect.Descriptor instead.
 func (*RankExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RankExited) GetJobId() uint64 {
@@ -1684,7 +1769,7 @@ type RanksExited struct {
 
 func (x *RanksExited) Reset() {
 	*x = RanksExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +1781,7 @@ func (x *RanksExited) String() string {
 func (*RanksExited) ProtoMessage() {}
 
 func (x *RanksExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,7 +1794,7 @@ func (x *RanksExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RanksExited.ProtoReflect.Descriptor instead.
 func (*RanksExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RanksExited) GetExits() []*RankExited {
@@ -1730,7 +1815,7 @@ type NodeDone struct {
 
 func (x *NodeDone) Reset() {
 	*x = NodeDone{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1827,7 @@ func (x *NodeDone) String() string {
 func (*NodeDone) ProtoMessage() {}
 
 func (x *NodeDone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +1840,7 @@ func (x *NodeDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDone.ProtoReflect.Descriptor instead.
 func (*NodeDone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NodeDone) GetJobId() uint64 {
@@ -1793,7 +1878,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +1890,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +1903,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Abort) GetJobId() uint64 {
@@ -1872,7 +1957,7 @@ type TimeUp struct {
 
 func (x *TimeUp) Reset() {
 	*x = TimeUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1884,7 +1969,7 @@ func (x *TimeUp) String() string {
 func (*TimeUp) ProtoMessage() {}
 
 func (x *TimeUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1897,7 +1982,7 @@ func (x *TimeUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeUp.ProtoReflect.Descriptor instead.
 func (*TimeUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TimeUp) GetJobId() uint64 {
@@ -1917,7 +2002,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +2014,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +2027,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -1972,7 +2057,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1984,7 +2069,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1997,7 +2082,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -2045,7 +2130,7 @@ type ChannelsReply struct {
 
 func (x *ChannelsReply) Reset() {
 	*x = ChannelsReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2057,7 +2142,7 @@ func (x *ChannelsReply) String() string {
 func (*ChannelsReply) ProtoMessage() {}
 
 func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2070,7 +2155,7 @@ func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
 func (*ChannelsReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ChannelsReply) GetRequest() uint64 {
@@ -2110,7 +2195,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2122,7 +2207,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2135,7 +2220,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Cut) GetJobId() uint64 {
@@ -2244,7 +2329,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2341,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2354,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -2334,7 +2419,7 @@ type PlacesRequest struct {
 
 func (x *PlacesRequest) Reset() {
 	*x = PlacesRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2346,7 +2431,7 @@ func (x *PlacesRequest) String() string {
 func (*PlacesRequest) ProtoMessage() {}
 
 func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2359,7 +2444,7 @@ func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesRequest.ProtoReflect.Descriptor instead.
 func (*PlacesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PlacesRequest) GetJobId() uint64 {
@@ -2395,7 +2480,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2407,7 +2492,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2420,7 +2505,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -2466,7 +2551,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2478,7 +2563,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2491,7 +2576,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -2557,7 +2642,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2654,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2667,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -2647,7 +2732,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2659,7 +2744,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2672,7 +2757,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -2936,7 +3021,7 @@ type Revoked struct {
 
 func (x *Revoked) Reset() {
 	*x = Revoked{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2948,7 +3033,7 @@ func (x *Revoked) String() string {
 func (*Revoked) ProtoMessage() {}
 
 func (x *Revoked) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2961,7 +3046,7 @@ func (x *Revoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoked.ProtoReflect.Descriptor instead.
 func (*Revoked) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Revoked) GetSerials() [][]byte {
@@ -2983,7 +3068,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2995,7 +3080,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3008,7 +3093,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -3051,7 +3136,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3063,7 +3148,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3076,7 +3161,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -3121,7 +3206,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3133,7 +3218,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3146,7 +3231,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Stage) GetJobId() uint64 {
@@ -3211,7 +3296,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3223,7 +3308,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3236,7 +3321,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -3359,7 +3444,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3371,7 +3456,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3384,7 +3469,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -3432,7 +3517,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3444,7 +3529,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3457,7 +3542,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -3484,7 +3569,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3496,7 +3581,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3509,7 +3594,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -3535,7 +3620,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3547,7 +3632,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3560,7 +3645,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -3582,7 +3667,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3594,7 +3679,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3607,7 +3692,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -3651,7 +3736,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3663,7 +3748,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3676,7 +3761,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -3726,7 +3811,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3738,7 +3823,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3751,7 +3836,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -3792,7 +3877,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3804,7 +3889,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3817,7 +3902,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -3846,7 +3931,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3858,7 +3943,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3871,7 +3956,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -3914,7 +3999,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3926,7 +4011,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3939,7 +4024,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -3974,7 +4059,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3986,7 +4071,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3999,7 +4084,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -4038,7 +4123,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4050,7 +4135,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4063,7 +4148,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -4125,7 +4210,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4137,7 +4222,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4150,7 +4235,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -4178,7 +4263,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4190,7 +4275,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4203,7 +4288,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{39, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -4276,13 +4361,20 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x04data\x18\x06 \x03(\fR\x04data\x12\x14\n" +
 	"\x05again\x18\a \x01(\bR\x05again\x12\x1c\n" +
 	"\talgorithm\x18\b \x01(\rR\talgorithm\"\x11\n" +
-	"\x0fCollectResponse\"|\n" +
+	"\x0fCollectResponse\"\xac\x01\n" +
 	"\fRelayRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
 	"\bfrom_job\x18\x02 \x01(\x04R\afromJob\x12&\n" +
 	"\x0ffrom_node_index\x18\x03 \x01(\rR\rfromNodeIndex\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data\"\x0f\n" +
-	"\rRelayResponse\"\xda\x06\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\x12.\n" +
+	"\benvelope\x18\x05 \x01(\v2\x12.score.v1.EnvelopeR\benvelope\"\x0f\n" +
+	"\rRelayResponse\"\x89\x01\n" +
+	"\bEnvelope\x12\x16\n" +
+	"\x06stream\x18\x01 \x01(\x04R\x06stream\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05least\x18\x03 \x01(\x04R\x05least\x12!\n" +
+	"\fheard_stream\x18\x04 \x01(\x04R\vheardStream\x12\x14\n" +
+	"\x05heard\x18\x05 \x01(\x04R\x05heard\"\xda\x06\n" +
 	"\fAgentMessage\x12'\n" +
 	"\x05hello\x18\x01 \x01(\v2\x0f.score.v1.HelloH\x00R\x05hello\x12$\n" +
 	"\x04ping\x18\x02 \x01(\v2\x0e.score.v1.PingH\x00R\x04ping\x120\n" +
@@ -4591,7 +4683,7 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_score_v1_agent_proto_goTypes = []any{
 	(NameOp)(0),                      // 0: score.v1.NameOp
 	(*RenewCertificateRequest)(nil),  // 1: score.v1.RenewCertificateRequest
@@ -4607,156 +4699,158 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*CollectResponse)(nil),          // 11: score.v1.CollectResponse
 	(*RelayRequest)(nil),             // 12: score.v1.RelayRequest
 	(*RelayResponse)(nil),            // 13: score.v1.RelayResponse
-	(*AgentMessage)(nil),             // 14: score.v1.AgentMessage
-	(*Hello)(nil),                    // 15: score.v1.Hello
-	(*Ping)(nil),                     // 16: score.v1.Ping
-	(*Prepared)(nil),                 // 17: score.v1.Prepared
-	(*Launched)(nil),                 // 18: score.v1.Launched
-	(*RankExited)(nil),               // 19: score.v1.RankExited
-	(*RanksExited)(nil),              // 20: score.v1.RanksExited
-	(*NodeDone)(nil),                 // 21: score.v1.NodeDone
-	(*Abort)(nil),                    // 22: score.v1.Abort
-	(*TimeUp)(nil),                   // 23: score.v1.TimeUp
-	(*JobNote)(nil),                  // 24: score.v1.JobNote
-	(*RankStatesReply)(nil),          // 25: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),            // 26: score.v1.ChannelsReply
-	(*Cut)(nil),                      // 27: score.v1.Cut
-	(*NameRequest)(nil),              // 28: score.v1.NameRequest
-	(*PlacesRequest)(nil),            // 29: score.v1.PlacesRequest
-	(*SpawnRequest)(nil),             // 30: score.v1.SpawnRequest
-	(*SpawnApp)(nil),                 // 31: score.v1.SpawnApp
-	(*SwitchReport)(nil),             // 32: score.v1.SwitchReport
-	(*ServerMessage)(nil),            // 33: score.v1.ServerMessage
-	(*Revoked)(nil),                  // 34: score.v1.Revoked
-	(*Welcome)(nil),                  // 35: score.v1.Welcome
-	(*Pong)(nil),                     // 36: score.v1.Pong
-	(*Stage)(nil),                    // 37: score.v1.Stage
-	(*Prepare)(nil),                  // 38: score.v1.Prepare
-	(*Plan)(nil),                     // 39: score.v1.Plan
-	(*Kill)(nil),                     // 40: score.v1.Kill
-	(*SignalRanks)(nil),              // 41: score.v1.SignalRanks
-	(*Forget)(nil),                   // 42: score.v1.Forget
-	(*NameReply)(nil),                // 43: score.v1.NameReply
-	(*PlacesReply)(nil),              // 44: score.v1.PlacesReply
-	(*SpawnReply)(nil),               // 45: score.v1.SpawnReply
-	(*AskRankStates)(nil),            // 46: score.v1.AskRankStates
-	(*AskChannels)(nil),              // 47: score.v1.AskChannels
-	(*AskCut)(nil),                   // 48: score.v1.AskCut
-	nil,                              // 49: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),       // 50: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil),    // 51: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil),    // 52: score.v1.SwitchReport.JobUsage
-	nil,                              // 53: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),                 // 54: score.v1.Plan.Row
-	(*Stdin)(nil),                    // 55: score.v1.Stdin
-	(*Output)(nil),                   // 56: score.v1.Output
-	(*Identity)(nil),                 // 57: score.v1.Identity
-	(*StagedFile)(nil),               // 58: score.v1.StagedFile
-	(*NodeStart)(nil),                // 59: score.v1.NodeStart
-	(*Usage)(nil),                    // 60: score.v1.Usage
-	(*RankState)(nil),                // 61: score.v1.RankState
-	(*ChannelState)(nil),             // 62: score.v1.ChannelState
-	(*RankWait)(nil),                 // 63: score.v1.RankWait
-	(*JobSpec)(nil),                  // 64: score.v1.JobSpec
-	(*NodePlace)(nil),                // 65: score.v1.NodePlace
-	(*Flushes)(nil),                  // 66: score.v1.Flushes
-	(*OutputMark)(nil),               // 67: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 68: score.v1.DumpJobRequest
-	(*StageRequest)(nil),             // 69: score.v1.StageRequest
-	(*ListStagedRequest)(nil),        // 70: score.v1.ListStagedRequest
-	(*ConfirmOutputResponse)(nil),    // 71: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 72: score.v1.DumpPart
-	(*StageReply)(nil),               // 73: score.v1.StageReply
-	(*ListStagedResponse)(nil),       // 74: score.v1.ListStagedResponse
+	(*Envelope)(nil),                 // 14: score.v1.Envelope
+	(*AgentMessage)(nil),             // 15: score.v1.AgentMessage
+	(*Hello)(nil),                    // 16: score.v1.Hello
+	(*Ping)(nil),                     // 17: score.v1.Ping
+	(*Prepared)(nil),                 // 18: score.v1.Prepared
+	(*Launched)(nil),                 // 19: score.v1.Launched
+	(*RankExited)(nil),               // 20: score.v1.RankExited
+	(*RanksExited)(nil),              // 21: score.v1.RanksExited
+	(*NodeDone)(nil),                 // 22: score.v1.NodeDone
+	(*Abort)(nil),                    // 23: score.v1.Abort
+	(*TimeUp)(nil),                   // 24: score.v1.TimeUp
+	(*JobNote)(nil),                  // 25: score.v1.JobNote
+	(*RankStatesReply)(nil),          // 26: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),            // 27: score.v1.ChannelsReply
+	(*Cut)(nil),                      // 28: score.v1.Cut
+	(*NameRequest)(nil),              // 29: score.v1.NameRequest
+	(*PlacesRequest)(nil),            // 30: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),             // 31: score.v1.SpawnRequest
+	(*SpawnApp)(nil),                 // 32: score.v1.SpawnApp
+	(*SwitchReport)(nil),             // 33: score.v1.SwitchReport
+	(*ServerMessage)(nil),            // 34: score.v1.ServerMessage
+	(*Revoked)(nil),                  // 35: score.v1.Revoked
+	(*Welcome)(nil),                  // 36: score.v1.Welcome
+	(*Pong)(nil),                     // 37: score.v1.Pong
+	(*Stage)(nil),                    // 38: score.v1.Stage
+	(*Prepare)(nil),                  // 39: score.v1.Prepare
+	(*Plan)(nil),                     // 40: score.v1.Plan
+	(*Kill)(nil),                     // 41: score.v1.Kill
+	(*SignalRanks)(nil),              // 42: score.v1.SignalRanks
+	(*Forget)(nil),                   // 43: score.v1.Forget
+	(*NameReply)(nil),                // 44: score.v1.NameReply
+	(*PlacesReply)(nil),              // 45: score.v1.PlacesReply
+	(*SpawnReply)(nil),               // 46: score.v1.SpawnReply
+	(*AskRankStates)(nil),            // 47: score.v1.AskRankStates
+	(*AskChannels)(nil),              // 48: score.v1.AskChannels
+	(*AskCut)(nil),                   // 49: score.v1.AskCut
+	nil,                              // 50: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),       // 51: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),    // 52: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),    // 53: score.v1.SwitchReport.JobUsage
+	nil,                              // 54: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                 // 55: score.v1.Plan.Row
+	(*Stdin)(nil),                    // 56: score.v1.Stdin
+	(*Output)(nil),                   // 57: score.v1.Output
+	(*Identity)(nil),                 // 58: score.v1.Identity
+	(*StagedFile)(nil),               // 59: score.v1.StagedFile
+	(*NodeStart)(nil),                // 60: score.v1.NodeStart
+	(*Usage)(nil),                    // 61: score.v1.Usage
+	(*RankState)(nil),                // 62: score.v1.RankState
+	(*ChannelState)(nil),             // 63: score.v1.ChannelState
+	(*RankWait)(nil),                 // 64: score.v1.RankWait
+	(*JobSpec)(nil),                  // 65: score.v1.JobSpec
+	(*NodePlace)(nil),                // 66: score.v1.NodePlace
+	(*Flushes)(nil),                  // 67: score.v1.Flushes
+	(*OutputMark)(nil),               // 68: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 69: score.v1.DumpJobRequest
+	(*StageRequest)(nil),             // 70: score.v1.StageRequest
+	(*ListStagedRequest)(nil),        // 71: score.v1.ListStagedRequest
+	(*ConfirmOutputResponse)(nil),    // 72: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 73: score.v1.DumpPart
+	(*StageReply)(nil),               // 74: score.v1.StageReply
+	(*ListStagedResponse)(nil),       // 75: score.v1.ListStagedResponse
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
 	6,  // 0: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
-	55, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	56, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
-	57, // 3: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
-	58, // 4: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
-	15, // 5: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
-	16, // 6: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
-	17, // 7: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
-	18, // 8: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
-	19, // 9: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	21, // 10: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	22, // 11: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	32, // 12: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	28, // 13: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	30, // 14: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	24, // 15: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	25, // 16: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	23, // 17: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	20, // 18: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	26, // 19: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	27, // 20: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
-	29, // 21: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
-	59, // 22: score.v1.Prepared.start:type_name -> score.v1.NodeStart
-	59, // 23: score.v1.Launched.start:type_name -> score.v1.NodeStart
-	19, // 24: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	60, // 25: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	59, // 26: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
-	61, // 27: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	59, // 28: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
-	62, // 29: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
-	63, // 30: score.v1.Cut.waits:type_name -> score.v1.RankWait
-	0,  // 31: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	31, // 32: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	49, // 33: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	50, // 34: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	51, // 35: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	52, // 36: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	35, // 37: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	36, // 38: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	38, // 39: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	39, // 40: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	40, // 41: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	41, // 42: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	42, // 43: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	43, // 44: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	45, // 45: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	46, // 46: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	47, // 47: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	48, // 48: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	44, // 49: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
-	34, // 50: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
-	37, // 51: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
-	57, // 52: score.v1.Stage.user:type_name -> score.v1.Identity
-	58, // 53: score.v1.Stage.files:type_name -> score.v1.StagedFile
-	64, // 54: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	57, // 55: score.v1.Prepare.user:type_name -> score.v1.Identity
-	65, // 56: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	53, // 57: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	54, // 58: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	65, // 59: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	66, // 60: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	60, // 61: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	14, // 62: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	1,  // 63: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
-	5,  // 64: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	67, // 65: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
-	10, // 66: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	12, // 67: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	68, // 68: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	69, // 69: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
-	8,  // 70: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
-	70, // 71: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
-	33, // 72: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	2,  // 73: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
-	7,  // 74: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	71, // 75: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	11, // 76: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	13, // 77: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	72, // 78: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	73, // 79: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
-	9,  // 80: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
-	74, // 81: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
-	72, // [72:82] is the sub-list for method output_type
-	62, // [62:72] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	56, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	57, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
+	58, // 3: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
+	59, // 4: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
+	14, // 5: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
+	16, // 6: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
+	17, // 7: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
+	18, // 8: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
+	19, // 9: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
+	20, // 10: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
+	22, // 11: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	23, // 12: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	33, // 13: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	29, // 14: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	31, // 15: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	25, // 16: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	26, // 17: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	24, // 18: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	21, // 19: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	27, // 20: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	28, // 21: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	30, // 22: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
+	60, // 23: score.v1.Prepared.start:type_name -> score.v1.NodeStart
+	60, // 24: score.v1.Launched.start:type_name -> score.v1.NodeStart
+	20, // 25: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	61, // 26: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	60, // 27: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
+	62, // 28: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	60, // 29: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
+	63, // 30: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	64, // 31: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	0,  // 32: score.v1.NameRequest.op:type_name -> score.v1.NameOp
+	32, // 33: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	50, // 34: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	51, // 35: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	52, // 36: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	53, // 37: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	36, // 38: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	37, // 39: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	39, // 40: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	40, // 41: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	41, // 42: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	42, // 43: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	43, // 44: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	44, // 45: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	46, // 46: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	47, // 47: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	48, // 48: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	49, // 49: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	45, // 50: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	35, // 51: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	38, // 52: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
+	58, // 53: score.v1.Stage.user:type_name -> score.v1.Identity
+	59, // 54: score.v1.Stage.files:type_name -> score.v1.StagedFile
+	65, // 55: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	58, // 56: score.v1.Prepare.user:type_name -> score.v1.Identity
+	66, // 57: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	54, // 58: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	55, // 59: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	66, // 60: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	67, // 61: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	61, // 62: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	15, // 63: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	1,  // 64: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
+	5,  // 65: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	68, // 66: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	10, // 67: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	12, // 68: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	69, // 69: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	70, // 70: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
+	8,  // 71: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
+	71, // 72: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
+	34, // 73: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	2,  // 74: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	7,  // 75: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	72, // 76: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	11, // 77: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	13, // 78: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	73, // 79: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	74, // 80: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
+	9,  // 81: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
+	75, // 82: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
+	73, // [73:83] is the sub-list for method output_type
+	63, // [63:73] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -4774,7 +4868,7 @@ func file_score_v1_agent_proto_init() {
 		(*StdioDown_Output)(nil),
 		(*StdioDown_Drained)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[13].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[14].OneofWrappers = []any{
 		(*AgentMessage_Hello)(nil),
 		(*AgentMessage_Ping)(nil),
 		(*AgentMessage_Prepared)(nil),
@@ -4793,7 +4887,7 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_Cut)(nil),
 		(*AgentMessage_Places)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[32].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[33].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -4817,7 +4911,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   54,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
