@@ -107,9 +107,10 @@ func TestSentence(t *testing.T) {
 		"the cluster's daemon does not answer (connection refused): start it with 'scored server' or 'scored dev'": dead,
 		"the cluster's daemon does not know this request: it is of another version than this program":              unknown,
 		"the cluster's daemon did not answer in time":                                                              connect.NewError(connect.CodeDeadlineExceeded, context.DeadlineExceeded),
-		"there is no job 9": connect.NewError(connect.CodeNotFound, errors.New("there is no job 9")),
-		"two lines":         errors.New("two\nlines\n"),
-		"no leader":         connect.NewError(connect.CodeUnavailable, errors.New("no leader")),
+		"there is no job 9":    connect.NewError(connect.CodeNotFound, errors.New("there is no job 9")),
+		"two lines":            errors.New("two\nlines\n"),
+		"no leader":            connect.NewError(connect.CodeUnavailable, errors.New("no leader")),
+		client.ErrLost.Error(): connect.NewError(connect.CodeUnavailable, errors.New("503 Service Unavailable")),
 	} {
 		if got := client.Sentence(err); got != want {
 			t.Errorf("got %q, want %q", got, want)

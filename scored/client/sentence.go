@@ -38,8 +38,14 @@ func Sentence(err error) string {
 	}
 }
 
+// cutOff is what a failure says when the connection broke between its status and its sentence.
+const cutOff = "503 Service Unavailable"
+
 // unavailable tells a daemon that says so from one that is not there.
 func unavailable(failure *connect.Error) string {
+	if failure.Message() == cutOff {
+		return ErrLost.Error()
+	}
 	if errno, ok := errors.AsType[syscall.Errno](failure); ok {
 		return "the cluster's daemon does not answer (" + errno.Error() + "): start it with 'scored server' or 'scored dev'"
 	}

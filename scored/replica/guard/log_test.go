@@ -124,7 +124,7 @@ func TestHungWrite(t *testing.T) {
 		if len(voted) != 0 {
 			t.Error("a vote that is not kept was given")
 		}
-		if err := l.Close(); err == nil || inner.closed {
+		if err := l.Close(); err != nil || inner.closed {
 			t.Errorf("a store in which a write hangs was closed: %v", err)
 		}
 		if err := <-voted; err != nil {

@@ -1,0 +1,282 @@
+package replica
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"go.etcd.io/bbolt"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// record makes the fixture of the present format anew. A format that has been released
+// has its fixture for good: raise format first, and write the step that leads to it.
+var record = flag.Bool("record-fixture", false, "write testdata of the present format")
+
+func fixture(number int, ext string) string {
+	return filepath.Join("testdata", fmt.Sprintf("format-%d.%s", number, ext))
+}
+
+// tell makes a data directory that holds the story, and gives its state.
+func tell(t *testing.T, dir string) *statepb.Snapshot {
+	t.Helper()
+	r, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term, nanos := lead(t, r), int64(0)
+	first, since := story()
+	for i, part := range [][][]*statepb.Command{first, since} {
+		for _, commands := range part {
+			nanos += 1000
+			if err := r.Commit(&statepb.Entry{Term: term, TimeNanos: nanos, Commands: commands}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 0 {
+			if err := r.raft.Snapshot().Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	told := stateOf(t, r)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return told
+}
+
+func stateOf(t *testing.T, r *Replica) *statepb.Snapshot {
+	t.Helper()
+	image := new(statepb.Snapshot)
+	r.Read(func(s *state.State) {
+		data, err := s.Snapshot()
+		if err = errors.Join(err, proto.Unmarshal(data, image)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return image
+}
+
+// Data directories of every format that ever was are opened, brought up to the present one,
+// and hold what was put into them.
+func TestFixtures(t *testing.T) {
+	if *record {
+		recordFixture(t)
+	}
+	for number := steps[0].from; number <= format; number++ {
+		t.Run(fmt.Sprint(number), func(t *testing.T) {
+			want := new(statepb.Snapshot)
+			text, err := os.ReadFile(fixture(number, "json"))
+			if err = errors.Join(err, protojson.Unmarshal(text, want)); err != nil {
+				t.Fatal(err)
+			}
+			dir := filepath.Join(t.TempDir(), "data")
+			unpack(t, fixture(number, "tar.gz"), dir)
+			for range 2 {
+				r, err := Open(Options{Dir: dir})
+				if err != nil {
+					t.Fatal(err)
+				}
+				lead(t, r)
+				if diff := cmp.Diff(want, stateOf(t, r), protocmp.Transform()); diff != "" {
+					t.Errorf("the state is another one (-want +got):\n%s", diff)
+				}
+				if err := errors.Join(r.raft.Snapshot().Error(), r.Close()); err != nil {
+					t.Fatal(err)
+				}
+				if found, err := findFormat(dir); err != nil || found != format {
+					t.Errorf("format %d, %v", found, err)
+				}
+			}
+		})
+	}
+}
+
+// What is written is what the fixture of the present format holds, byte for byte but for
+// times. When this fails the format has changed: raise format, write the step that leads
+// there (format.go), say in DESIGN.md what it is, and run
+//
+//	go test ./scored/replica -run TestFixtures -record-fixture
+func TestFormatHasItsFixture(t *testing.T) {
+	dir := t.TempDir()
+	unpack(t, fixture(format, "tar.gz"), filepath.Join(dir, "recorded"))
+	tell(t, filepath.Join(dir, "written"))
+	recorded, written := describe(t, filepath.Join(dir, "recorded")), describe(t, filepath.Join(dir, "written"))
+	if diff := cmp.Diff(recorded, written); diff != "" {
+		t.Errorf("the format is no longer %d (-fixture +written):\n%s", format, diff)
+	}
+}
+
+// describe tells all that is in a data directory, but no times.
+func describe(t *testing.T, dir string) (lines []string) {
+	t.Helper()
+	say := func(f string, args ...any) { lines = append(lines, fmt.Sprintf(f, args...)) }
+	data, err := os.ReadFile(filepath.Join(dir, formatName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	say("format %q", data)
+	db, err := raftboltdb.New(raftboltdb.Options{Path: filepath.Join(dir, logName), BoltOptions: &bbolt.Options{NoFreelistSync: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	last, err := db.LastIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := uint64(1); i <= last; i++ {
+		entry := new(raft.Log)
+		if err := db.GetLog(i, entry); err != nil {
+			t.Fatal(err)
+		}
+		say("entry %d: term %d, %v, data %x, extensions %x", entry.Index, entry.Term, entry.Type, entry.Data, entry.Extensions)
+	}
+	for _, key := range []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand"} {
+		value, err := db.Get([]byte(key))
+		say("%s: %x, %v", key, value, err)
+	}
+	for _, snapshot := range glob(t, dir, snapshotsName, "*-*-*") {
+		head, err := os.ReadFile(filepath.Join(snapshot, "meta.json"))
+		content := make(map[string]any)
+		if err = errors.Join(err, json.Unmarshal(head, &content)); err != nil {
+			t.Fatal(err)
+		}
+		delete(content, "ID") // it has the time
+		say("snapshot %v", content)
+		body, err := os.ReadFile(filepath.Join(snapshot, "state.bin"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		say("which begins with %q and is %x", body[:20], sha256.Sum256(body))
+	}
+	return lines
+}
+
+func glob(t *testing.T, parts ...string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(parts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func unpack(t *testing.T, archive, dir string) {
+	t.Helper()
+	file, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	from := tar.NewReader(unzipped)
+	for {
+		head, err := from.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(dir, filepath.Clean(head.Name))
+		if head.Typeflag == tar.TypeDir {
+			err = os.MkdirAll(to, 0o700)
+		} else {
+			var data []byte
+			if data, err = io.ReadAll(from); err == nil {
+				err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, data, 0o600))
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func recordFixture(t *testing.T) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	told := tell(t, dir)
+	text, err := protojson.MarshalOptions{Multiline: true, Indent: "  "}.Marshal(told)
+	if err = errors.Join(err, os.WriteFile(fixture(format, "json"), append(text, '\n'), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(fixture(format, "tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	zipped := gzip.NewWriter(file)
+	to := tar.NewWriter(zipped)
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || entry.Name() == lockName {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		head := &tar.Header{Name: strings.TrimPrefix(path, dir+"/"), Mode: 0o600, Size: int64(len(data))}
+		if err := to.WriteHeader(head); err != nil {
+			return err
+		}
+		_, err = to.Write(data)
+		return err
+	})
+	if err := errors.Join(err, to.Close(), zipped.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A step that is broken off at any write is done when the directory is opened again.
+func TestUpgradeBrokenOff(t *testing.T) {
+	for nth := 1; nth <= 2; nth++ {
+		dir := filepath.Join(t.TempDir(), "data")
+		unpack(t, fixture(1, "tar.gz"), dir)
+		stop := inject(t, fmt.Sprintf("log.store=error@%d", nth))
+		r, err := Open(Options{Dir: dir})
+		if err == nil {
+			select {
+			case <-r.Failed():
+			case <-r.Leadership():
+			}
+			err = errors.Join(r.Err(), r.Close())
+		}
+		stop()
+		if !errors.Is(err, ErrDisk) {
+			t.Errorf("write %d: %v", nth, err)
+		}
+		again, _ := open(t, dir)
+		if found, err := findFormat(dir); err != nil || found != format {
+			t.Errorf("write %d: format %d, %v", nth, found, err)
+		}
+		if got := len(stateOf(t, again).GetJobs()); got != 6 {
+			t.Errorf("write %d: %d jobs", nth, got)
+		}
+	}
+}
