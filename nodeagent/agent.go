@@ -46,6 +46,7 @@ type Agent struct {
 	early    early
 	metrics  *metrics.Metrics
 	cuts     *cuts
+	watcher  *watcher
 	dumping  sync.Mutex // held while a dump is taken
 	// connected says that there is a stream to the leader.
 	connected atomic.Bool
@@ -83,6 +84,7 @@ func New(options Options) (*Agent, error) {
 	}
 	a.peers = newPeers(a.key, options.Credentials)
 	a.cuts = newCuts(a)
+	a.watcher = newWatcher(a)
 	a.metrics = metrics.New(options.Name, a.gauges)
 	a.clock = &timekeeper{log: a.log, changed: func(term uint64, offset int64) { a.switcher.Offset(term, offset) }}
 	a.link = uplink.New(uplink.Options{

@@ -32,6 +32,7 @@ func (a leaderOrders) Welcome(welcome *scorev1.Welcome) {
 	a.early.endAll()
 	a.cache.ReleaseBut(func(job uint64) bool { return a.jobs.get(job) != nil })
 	a.cuts.tellAgain()
+	a.watcher.tellAgain()
 	a.connected.Store(true)
 	a.log.Info("connected to the leader", zap.Uint64("term", welcome.GetTerm()))
 }
@@ -72,6 +73,8 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 		a.takeRevoked(m.Revoked)
 	case *scorev1.ServerMessage_AskChannels:
 		a.askChannels(m.AskChannels)
+	case *scorev1.ServerMessage_Watch:
+		a.watcher.watch(m.Watch)
 	case *scorev1.ServerMessage_AskCut:
 		a.cuts.ask(m.AskCut)
 	case *scorev1.ServerMessage_Welcome, *scorev1.ServerMessage_Pong, *scorev1.ServerMessage_Refused:

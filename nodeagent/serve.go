@@ -54,6 +54,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	parts.Go(func() { a.pool.Run(ctx) })
 	parts.Go(func() { a.reports(ctx) })
 	parts.Go(func() { a.cuts.run(ctx) })
+	parts.Go(func() { a.watcher.run(ctx) })
 	if a.options.Credentials != nil {
 		parts.Go(func() { a.keepCertificate(ctx) })
 	}

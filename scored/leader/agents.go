@@ -59,6 +59,8 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 		}
 	case *scorev1.AgentMessage_RankStates:
 		b.rankStates(n, m.RankStates)
+	case *scorev1.AgentMessage_Suspicion:
+		b.suspected(n, m.Suspicion)
 	case *scorev1.AgentMessage_Cut:
 		b.heardCut(n, m.Cut)
 	case *scorev1.AgentMessage_Channels:

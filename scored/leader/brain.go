@@ -47,6 +47,7 @@ type brain struct {
 	planTime   int64 // no plan takes effect before
 	placeDirty bool  // Schedule may decide something
 	planDirty  bool  // the rows may have changed
+	ringDirty  bool  // the nodes that watch each other may have changed
 
 	stats Stats
 	over  chan struct{} // closed when it is let go
@@ -235,6 +236,10 @@ func (b *brain) advance() {
 	if b.planDirty {
 		b.planDirty = false
 		b.replan()
+	}
+	if b.ringDirty {
+		b.ringDirty = false
+		b.tellRing()
 	}
 }
 

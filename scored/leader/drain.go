@@ -87,6 +87,7 @@ func (b *brain) removeNode(name string, answer func(int, error)) {
 		}
 		b.placeDirty, b.planDirty = true, true
 	}
+	b.ringDirty = true
 	b.forgetOn(n)
 	delete(b.nodes, name)
 	b.propose(&statepb.Command{Command: &statepb.Command_NodeGone{NodeGone: &statepb.NodeGone{Node: name}}})

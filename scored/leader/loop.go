@@ -28,7 +28,7 @@ const (
 	// so that a short job costs two commits and not three.
 	lazyDelay = 20 * time.Millisecond
 	// linkCheck is how often silent streams are looked for.
-	linkCheck = time.Second
+	linkCheck = 250 * time.Millisecond
 	// retryDelay is the pause after a commit that failed.
 	retryDelay = 200 * time.Millisecond
 )

@@ -378,7 +378,7 @@ func TestSilentAgentIsCutOff(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")
 		for range 3 {
-			time.Sleep(linkSilence - time.Second)
+			time.Sleep(DefaultNodeSilence - time.Second)
 			tell(t, l, "n1", link, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{OffsetNanos: 42}}})
 		}
 		list, err := l.Nodes(t.Context())
@@ -386,7 +386,7 @@ func TestSilentAgentIsCutOff(t *testing.T) {
 		if err != nil || !nodes[0].GetUp() || nodes[0].GetClockOffsetNanos() != 42 {
 			t.Fatalf("nodes %v, %v", nodes, err)
 		}
-		time.Sleep(linkSilence + 2*linkCheck)
+		time.Sleep(DefaultNodeSilence)
 		select {
 		case <-link.closed:
 		default:

@@ -23,9 +23,6 @@ const (
 	NodeGrace = 10 * time.Second
 	// nodeMemory is how long a node that is gone is still listed as down.
 	nodeMemory = time.Hour
-	// linkSilence is after how long without a sign of life a stream is taken
-	// for broken: agents ping twice a second, and a loaded machine is slow.
-	linkSilence = 5 * time.Second
 	// maxText bounds what an agent says about itself.
 	maxText = 256
 	// maxNotesOfNode bounds how much of it there may be.
@@ -53,7 +50,11 @@ type node struct {
 	cutAt    int64 // when its last stream was lost; 0: none was, to this leader
 	inMatrix bool  // known to the gang machine
 	planned  bool  // its last plan held a job
-	deadline int64 // NodeGrace, then nodeMemory, after the stream was lost
+	// fellSilent: its stream was given up, rather than ended by its agent's host.
+	fellSilent bool
+	suspects   map[string]scorev1.Reachability // what the nodes that watch it have found amiss
+	watches    []*scorev1.Watch_Neighbour      // what it was told to watch
+	deadline   int64                           // NodeGrace, then nodeMemory, after the stream was lost
 
 	drain *state.Drain  // nil: it may have new jobs
 	clock *scorev1.Ping // what it last told about its clock, or nil
@@ -72,8 +73,10 @@ func (n *node) column() gang.Node {
 }
 
 func (b *brain) sortedNodes() []*node {
-	return slices.SortedFunc(maps.Values(b.nodes), func(x, y *node) int { return cmp.Compare(x.name, y.name) })
+	return slices.SortedFunc(maps.Values(b.nodes), compareNames)
 }
+
+func compareNames(x, y *node) int { return cmp.Compare(x.name, y.name) }
 
 func (b *brain) sortedJobs() []*job {
 	return slices.SortedFunc(maps.Values(b.jobs), func(x, y *job) int { return cmp.Compare(x.id, y.id) })
@@ -93,6 +96,8 @@ func (b *brain) hello(h *scorev1.Hello, link Link) (refusal string) {
 	before := *n
 	n.take(h)
 	n.link, n.heard, n.since, n.deadline = link, b.now, b.now, 0
+	n.fellSilent, n.suspects, n.watches = false, nil, nil
+	b.ringDirty = true
 	b.cutLost(n) // the agent tells it again
 	b.closeLink(old, "")
 	if !n.sameAs(&before) {
@@ -126,7 +131,7 @@ func (b *brain) refuse(h *scorev1.Hello) string {
 		return fmt.Sprintf("the cluster has %d nodes, and can have no more", state.MaxNodes)
 	}
 	n := b.nodes[h.GetNode()]
-	if n == nil || n.link == nil || n.bootID == h.GetBootId() || b.now-n.heard > linkSilence.Nanoseconds() {
+	if n == nil || n.link == nil || n.bootID == h.GetBootId() || b.now-n.heard > b.silence().Nanoseconds() {
 		return ""
 	}
 	return fmt.Sprintf("a node named %s is connected already (its agent listens at %s); give this one another name", n.name, n.address)
@@ -279,21 +284,11 @@ func (b *brain) loseNode(n *node, reason string) {
 		b.log("a node could not be removed: "+err.Error(), zap.String("node", n.name))
 	}
 	n.inMatrix = false
-	b.placeDirty, b.planDirty = true, true
+	b.placeDirty, b.planDirty, b.ringDirty = true, true, true
 	b.lostEnded(n.name)
 	for _, j := range b.sortedJobs() {
 		if p := j.part(n.name); p != nil && j.active() && !p.done {
 			b.step(j, evPartLost{p, reason})
-		}
-	}
-}
-
-// checkLinks closes streams that have fallen silent.
-func (b *brain) checkLinks() {
-	for _, n := range b.sortedNodes() {
-		if n.link != nil && b.now-n.heard > linkSilence.Nanoseconds() {
-			b.closeLink(n.link, "")
-			b.linkLost(n.name, n.link)
 		}
 	}
 }

@@ -128,13 +128,22 @@ func (s *scripted) run(words []string) {
 			s.t.Fatalf("%v", err)
 		}
 		s.pass(d)
-	case "silence": // the agents give no sign of life
+	case "silence": // the agents give no sign of life, or only one does not
 		d, err := time.ParseDuration(words[1])
 		if err != nil {
 			s.t.Fatalf("%v", err)
 		}
 		s.b.now += d.Nanoseconds()
+		for name, n := range s.b.nodes {
+			if len(words) > 2 && name != words[2] {
+				n.heard = s.b.now
+			}
+		}
 		s.settle()
+		if len(words) > 2 {
+			s.b.checkLinks()
+			s.settle()
+		}
 	case "read":
 		id, attempt := s.number(words[1]), uint32(0)
 		if j := s.b.jobs[id]; j != nil {
@@ -284,6 +293,10 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 			abort.AtNanos -= time.Second.Nanoseconds()
 		}
 		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: abort}})
+	case "finds": // id: none; a node, and how it is
+		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Suspicion{Suspicion: &scorev1.Suspicion{
+			Node: words[0], Found: scorev1.Reachability(scorev1.Reachability_value["REACHABILITY_"+strings.ToUpper(words[1])]),
+		}}})
 	case "lapsed":
 		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
 			JobId: id, Rank: noRank, Lapsed: true, Message: "node " + node + " heard no leader for 10s",

@@ -14,7 +14,7 @@ import (
 
 // settingNames are the fields of the settings, in the words of SetSettings.
 var settingNames = []string{"slice_nanos", "max_rows", "default_memory_per_cpu_bytes", "usage_half_life_nanos", "fair_share_points",
-	"age_per_point_nanos", "weight_step"}
+	"age_per_point_nanos", "weight_step", "node_silence_nanos"}
 
 // CheckSettings refuses settings with which the cluster could not work.
 func CheckSettings(s *scorev1.Settings) error {
@@ -32,6 +32,9 @@ func CheckSettings(s *scorev1.Settings) error {
 	}
 	if s.GetFairSharePoints() > MaxFairSharePoints {
 		return fmt.Errorf("%w: %d points are more than the most, %d", ErrInvalid, s.GetFairSharePoints(), MaxFairSharePoints)
+	}
+	if silence := time.Duration(s.GetNodeSilenceNanos()); silence != 0 && (silence < MinNodeSilence || silence > MaxNodeSilence) {
+		return fmt.Errorf("%w: a node may be silent for %v to %v, not %v", ErrInvalid, MinNodeSilence, MaxNodeSilence, silence)
 	}
 	if age := time.Duration(s.GetAgePerPointNanos()); age != 0 && (age < MinAgePerPoint || age > gang.MaxAgePerPoint) {
 		return fmt.Errorf("%w: %v of waiting for a point of priority are not between %v and %v", ErrInvalid, age, MinAgePerPoint, gang.MaxAgePerPoint)
@@ -71,6 +74,8 @@ func (b *brain) setSettings(from *scorev1.Settings, fields []string, answer func
 			next.AgePerPointNanos = from.GetAgePerPointNanos()
 		case field == "weight_step":
 			next.WeightStep = from.GetWeightStep()
+		case field == "node_silence_nanos":
+			next.NodeSilenceNanos = from.GetNodeSilenceNanos()
 		}
 	}
 	if err := b.applySettings(next); err != nil {

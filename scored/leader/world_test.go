@@ -452,6 +452,12 @@ func messageText(message *scorev1.ServerMessage) string {
 		return fmt.Sprintf("Spawn request %d child %d %q", m.Spawn.GetRequest(), m.Spawn.GetChildJob(), m.Spawn.GetError())
 	case *scorev1.ServerMessage_Places:
 		return fmt.Sprintf("Places request %d of job %d: %d nodes", m.Places.GetRequest(), m.Places.GetOfJob(), len(mapOf(m.Places.GetMap())))
+	case *scorev1.ServerMessage_Watch:
+		var names []string
+		for _, n := range m.Watch.GetNeighbours() {
+			names = append(names, n.GetNode())
+		}
+		return fmt.Sprintf("Watch %v", names)
 	case *scorev1.ServerMessage_AskRankStates:
 		return fmt.Sprintf("AskRankStates %d of %d", m.AskRankStates.GetRequest(), m.AskRankStates.GetJobId())
 	case *scorev1.ServerMessage_AskCut:

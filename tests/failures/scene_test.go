@@ -73,6 +73,11 @@ func newScene(t *testing.T) *scene {
 	}
 	s := &scene{t: t, ctx: t.Context()}
 	s.Cluster = startCluster(t, daemons.Options{Nodes: 3, Slice: slice, Grace: 10 * time.Second})
+	// Agents stand still here for as long as a busy machine takes to look at them.
+	_, err := s.Client.Cluster.SetSettings(s.ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
+		Settings: &scorev1.Settings{NodeSilenceNanos: time.Minute.Nanoseconds()}, Fields: []string{"node_silence_nanos"},
+	}))
+	s.check(err)
 	s.c = s.exchange("n2,n3")
 	return s
 }

@@ -49,6 +49,8 @@ var settings = []setting{
 	timeSetting("usage_half_life", "usage_half_life_nanos", "after what time half of what users have used is forgotten; default: "+plainTime(state.DefaultHalfLife),
 		leader.MinHalfLife, leader.MaxHalfLife, usual, func(s *scorev1.Settings) *int64 { return &s.UsageHalfLifeNanos }),
 	fairShareSetting,
+	timeSetting("node_silence", "node_silence_nanos", "within what time the loss of a node is found; default: "+plainTime(leader.DefaultNodeSilence),
+		leader.MinNodeSilence, leader.MaxNodeSilence, usual, func(s *scorev1.Settings) *int64 { return &s.NodeSilenceNanos }),
 }
 
 // timeSetting is a time within bounds; unset, if any, is the word for the default, whose value is 0.

@@ -23,6 +23,61 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Reachability int32
+
+const (
+	Reachability_REACHABILITY_UNSPECIFIED Reachability = 0
+	Reachability_REACHABILITY_FINE        Reachability = 1 // the agent answers
+	Reachability_REACHABILITY_REFUSED     Reachability = 2 // its host is there, and no agent listens
+	Reachability_REACHABILITY_HUNG        Reachability = 3 // its host takes connections, and the agent does not answer
+	Reachability_REACHABILITY_UNREACHABLE Reachability = 4 // nothing is heard of the host
+)
+
+// Enum value maps for Reachability.
+var (
+	Reachability_name = map[int32]string{
+		0: "REACHABILITY_UNSPECIFIED",
+		1: "REACHABILITY_FINE",
+		2: "REACHABILITY_REFUSED",
+		3: "REACHABILITY_HUNG",
+		4: "REACHABILITY_UNREACHABLE",
+	}
+	Reachability_value = map[string]int32{
+		"REACHABILITY_UNSPECIFIED": 0,
+		"REACHABILITY_FINE":        1,
+		"REACHABILITY_REFUSED":     2,
+		"REACHABILITY_HUNG":        3,
+		"REACHABILITY_UNREACHABLE": 4,
+	}
+)
+
+func (x Reachability) Enum() *Reachability {
+	p := new(Reachability)
+	*p = x
+	return p
+}
+
+func (x Reachability) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Reachability) Descriptor() protoreflect.EnumDescriptor {
+	return file_score_v1_agent_proto_enumTypes[0].Descriptor()
+}
+
+func (Reachability) Type() protoreflect.EnumType {
+	return &file_score_v1_agent_proto_enumTypes[0]
+}
+
+func (x Reachability) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Reachability.Descriptor instead.
+func (Reachability) EnumDescriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{0}
+}
+
 type NameOp int32
 
 const (
@@ -59,11 +114,11 @@ func (x NameOp) String() string {
 }
 
 func (NameOp) Descriptor() protoreflect.EnumDescriptor {
-	return file_score_v1_agent_proto_enumTypes[0].Descriptor()
+	return file_score_v1_agent_proto_enumTypes[1].Descriptor()
 }
 
 func (NameOp) Type() protoreflect.EnumType {
-	return &file_score_v1_agent_proto_enumTypes[0]
+	return &file_score_v1_agent_proto_enumTypes[1]
 }
 
 func (x NameOp) Number() protoreflect.EnumNumber {
@@ -72,7 +127,7 @@ func (x NameOp) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NameOp.Descriptor instead.
 func (NameOp) EnumDescriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{1}
 }
 
 type RenewCertificateRequest struct {
@@ -962,6 +1017,86 @@ func (x *Envelope) GetHeard() uint64 {
 	return 0
 }
 
+type ProbeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"` // who is meant
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProbeRequest) Reset() {
+	*x = ProbeRequest{}
+	mi := &file_score_v1_agent_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProbeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProbeRequest) ProtoMessage() {}
+
+func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
+func (*ProbeRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ProbeRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+type ProbeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProbeResponse) Reset() {
+	*x = ProbeResponse{}
+	mi := &file_score_v1_agent_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProbeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProbeResponse) ProtoMessage() {}
+
+func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProbeResponse.ProtoReflect.Descriptor instead.
+func (*ProbeResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+}
+
 type AgentMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -983,6 +1118,7 @@ type AgentMessage struct {
 	//	*AgentMessage_Channels
 	//	*AgentMessage_Cut
 	//	*AgentMessage_Places
+	//	*AgentMessage_Suspicion
 	Message       isAgentMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -990,7 +1126,7 @@ type AgentMessage struct {
 
 func (x *AgentMessage) Reset() {
 	*x = AgentMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1138,7 @@ func (x *AgentMessage) String() string {
 func (*AgentMessage) ProtoMessage() {}
 
 func (x *AgentMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1151,7 @@ func (x *AgentMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentMessage.ProtoReflect.Descriptor instead.
 func (*AgentMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AgentMessage) GetMessage() isAgentMessage_Message {
@@ -1178,6 +1314,15 @@ func (x *AgentMessage) GetPlaces() *PlacesRequest {
 	return nil
 }
 
+func (x *AgentMessage) GetSuspicion() *Suspicion {
+	if x != nil {
+		if x, ok := x.Message.(*AgentMessage_Suspicion); ok {
+			return x.Suspicion
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Message interface {
 	isAgentMessage_Message()
 }
@@ -1250,6 +1395,10 @@ type AgentMessage_Places struct {
 	Places *PlacesRequest `protobuf:"bytes,22,opt,name=places,proto3,oneof"`
 }
 
+type AgentMessage_Suspicion struct {
+	Suspicion *Suspicion `protobuf:"bytes,60,opt,name=suspicion,proto3,oneof"`
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Message() {}
 
 func (*AgentMessage_Ping) isAgentMessage_Message() {}
@@ -1284,6 +1433,8 @@ func (*AgentMessage_Cut) isAgentMessage_Message() {}
 
 func (*AgentMessage_Places) isAgentMessage_Message() {}
 
+func (*AgentMessage_Suspicion) isAgentMessage_Message() {}
+
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -1303,7 +1454,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1315,7 +1466,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1328,7 +1479,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Hello) GetCluster() string {
@@ -1422,7 +1573,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1434,7 +1585,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1447,7 +1598,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Ping) GetSequence() uint64 {
@@ -1505,7 +1656,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1668,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1681,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Prepared) GetJobId() uint64 {
@@ -1580,7 +1731,7 @@ type Launched struct {
 
 func (x *Launched) Reset() {
 	*x = Launched{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1592,7 +1743,7 @@ func (x *Launched) String() string {
 func (*Launched) ProtoMessage() {}
 
 func (x *Launched) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1605,7 +1756,7 @@ func (x *Launched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launched.ProtoReflect.Descriptor instead.
 func (*Launched) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Launched) GetJobId() uint64 {
@@ -1655,7 +1806,7 @@ type RankExited struct {
 
 func (x *RankExited) Reset() {
 	*x = RankExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1818,7 @@ func (x *RankExited) String() string {
 func (*RankExited) ProtoMessage() {}
 
 func (x *RankExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1831,7 @@ func (x *RankExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankExited.ProtoReflect.Descriptor instead.
 func (*RankExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RankExited) GetJobId() uint64 {
@@ -1769,7 +1920,7 @@ type RanksExited struct {
 
 func (x *RanksExited) Reset() {
 	*x = RanksExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1781,7 +1932,7 @@ func (x *RanksExited) String() string {
 func (*RanksExited) ProtoMessage() {}
 
 func (x *RanksExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1794,7 +1945,7 @@ func (x *RanksExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RanksExited.ProtoReflect.Descriptor instead.
 func (*RanksExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RanksExited) GetExits() []*RankExited {
@@ -1815,7 +1966,7 @@ type NodeDone struct {
 
 func (x *NodeDone) Reset() {
 	*x = NodeDone{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1827,7 +1978,7 @@ func (x *NodeDone) String() string {
 func (*NodeDone) ProtoMessage() {}
 
 func (x *NodeDone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1840,7 +1991,7 @@ func (x *NodeDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDone.ProtoReflect.Descriptor instead.
 func (*NodeDone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *NodeDone) GetJobId() uint64 {
@@ -1878,7 +2029,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +2041,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +2054,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Abort) GetJobId() uint64 {
@@ -1957,7 +2108,7 @@ type TimeUp struct {
 
 func (x *TimeUp) Reset() {
 	*x = TimeUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1969,7 +2120,7 @@ func (x *TimeUp) String() string {
 func (*TimeUp) ProtoMessage() {}
 
 func (x *TimeUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1982,7 +2133,7 @@ func (x *TimeUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeUp.ProtoReflect.Descriptor instead.
 func (*TimeUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TimeUp) GetJobId() uint64 {
@@ -2002,7 +2153,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2014,7 +2165,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2027,7 +2178,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -2057,7 +2208,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2220,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2233,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -2130,7 +2281,7 @@ type ChannelsReply struct {
 
 func (x *ChannelsReply) Reset() {
 	*x = ChannelsReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2142,7 +2293,7 @@ func (x *ChannelsReply) String() string {
 func (*ChannelsReply) ProtoMessage() {}
 
 func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2155,7 +2306,7 @@ func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
 func (*ChannelsReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ChannelsReply) GetRequest() uint64 {
@@ -2168,6 +2319,104 @@ func (x *ChannelsReply) GetRequest() uint64 {
 func (x *ChannelsReply) GetChannels() []*ChannelState {
 	if x != nil {
 		return x.Channels
+	}
+	return nil
+}
+
+// Suspicion is what an agent finds of a node that it watches. It is told when it changes.
+type Suspicion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Found         Reachability           `protobuf:"varint,2,opt,name=found,proto3,enum=score.v1.Reachability" json:"found,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Suspicion) Reset() {
+	*x = Suspicion{}
+	mi := &file_score_v1_agent_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Suspicion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Suspicion) ProtoMessage() {}
+
+func (x *Suspicion) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Suspicion.ProtoReflect.Descriptor instead.
+func (*Suspicion) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Suspicion) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Suspicion) GetFound() Reachability {
+	if x != nil {
+		return x.Found
+	}
+	return Reachability_REACHABILITY_UNSPECIFIED
+}
+
+// Watch is the whole list of nodes that an agent watches: its neighbours on a ring of all nodes.
+type Watch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Neighbours    []*Watch_Neighbour     `protobuf:"bytes,1,rep,name=neighbours,proto3" json:"neighbours,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Watch) Reset() {
+	*x = Watch{}
+	mi := &file_score_v1_agent_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Watch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Watch) ProtoMessage() {}
+
+func (x *Watch) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Watch.ProtoReflect.Descriptor instead.
+func (*Watch) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Watch) GetNeighbours() []*Watch_Neighbour {
+	if x != nil {
+		return x.Neighbours
 	}
 	return nil
 }
@@ -2195,7 +2444,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2207,7 +2456,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2220,7 +2469,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Cut) GetJobId() uint64 {
@@ -2329,7 +2578,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2341,7 +2590,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2354,7 +2603,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -2419,7 +2668,7 @@ type PlacesRequest struct {
 
 func (x *PlacesRequest) Reset() {
 	*x = PlacesRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2431,7 +2680,7 @@ func (x *PlacesRequest) String() string {
 func (*PlacesRequest) ProtoMessage() {}
 
 func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2444,7 +2693,7 @@ func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesRequest.ProtoReflect.Descriptor instead.
 func (*PlacesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PlacesRequest) GetJobId() uint64 {
@@ -2480,7 +2729,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2492,7 +2741,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2505,7 +2754,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -2551,7 +2800,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2563,7 +2812,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2576,7 +2825,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -2642,7 +2891,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2654,7 +2903,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2667,7 +2916,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -2723,6 +2972,7 @@ type ServerMessage struct {
 	//	*ServerMessage_AskChannels
 	//	*ServerMessage_AskCut
 	//	*ServerMessage_Places
+	//	*ServerMessage_Watch
 	//	*ServerMessage_Revoked
 	//	*ServerMessage_Stage
 	Message       isServerMessage_Message `protobuf_oneof:"message"`
@@ -2732,7 +2982,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2744,7 +2994,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2757,7 +3007,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -2893,6 +3143,15 @@ func (x *ServerMessage) GetPlaces() *PlacesReply {
 	return nil
 }
 
+func (x *ServerMessage) GetWatch() *Watch {
+	if x != nil {
+		if x, ok := x.Message.(*ServerMessage_Watch); ok {
+			return x.Watch
+		}
+	}
+	return nil
+}
+
 func (x *ServerMessage) GetRevoked() *Revoked {
 	if x != nil {
 		if x, ok := x.Message.(*ServerMessage_Revoked); ok {
@@ -2971,6 +3230,10 @@ type ServerMessage_Places struct {
 	Places *PlacesReply `protobuf:"bytes,22,opt,name=places,proto3,oneof"`
 }
 
+type ServerMessage_Watch struct {
+	Watch *Watch `protobuf:"bytes,60,opt,name=watch,proto3,oneof"`
+}
+
 type ServerMessage_Revoked struct {
 	Revoked *Revoked `protobuf:"bytes,30,opt,name=revoked,proto3,oneof"`
 }
@@ -3007,6 +3270,8 @@ func (*ServerMessage_AskCut) isServerMessage_Message() {}
 
 func (*ServerMessage_Places) isServerMessage_Message() {}
 
+func (*ServerMessage_Watch) isServerMessage_Message() {}
+
 func (*ServerMessage_Revoked) isServerMessage_Message() {}
 
 func (*ServerMessage_Stage) isServerMessage_Message() {}
@@ -3021,7 +3286,7 @@ type Revoked struct {
 
 func (x *Revoked) Reset() {
 	*x = Revoked{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3033,7 +3298,7 @@ func (x *Revoked) String() string {
 func (*Revoked) ProtoMessage() {}
 
 func (x *Revoked) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3046,7 +3311,7 @@ func (x *Revoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoked.ProtoReflect.Descriptor instead.
 func (*Revoked) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Revoked) GetSerials() [][]byte {
@@ -3068,7 +3333,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3080,7 +3345,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3093,7 +3358,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -3136,7 +3401,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3148,7 +3413,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3161,7 +3426,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -3206,7 +3471,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3218,7 +3483,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3231,7 +3496,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Stage) GetJobId() uint64 {
@@ -3296,7 +3561,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3308,7 +3573,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3321,7 +3586,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -3444,7 +3709,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3456,7 +3721,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3469,7 +3734,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -3517,7 +3782,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3529,7 +3794,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3542,7 +3807,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -3569,7 +3834,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3581,7 +3846,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3594,7 +3859,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -3620,7 +3885,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3632,7 +3897,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3645,7 +3910,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -3667,7 +3932,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3679,7 +3944,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3692,7 +3957,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -3736,7 +4001,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3748,7 +4013,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3761,7 +4026,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -3811,7 +4076,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3823,7 +4088,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3836,7 +4101,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -3877,7 +4142,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3889,7 +4154,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3902,7 +4167,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -3931,7 +4196,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3943,7 +4208,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3956,7 +4221,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -3999,7 +4264,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4011,7 +4276,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4024,7 +4289,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -4048,6 +4313,58 @@ func (x *AskCut) GetExamine() bool {
 	return false
 }
 
+type Watch_Neighbour struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // host:port
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Watch_Neighbour) Reset() {
+	*x = Watch_Neighbour{}
+	mi := &file_score_v1_agent_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Watch_Neighbour) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Watch_Neighbour) ProtoMessage() {}
+
+func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Watch_Neighbour.ProtoReflect.Descriptor instead.
+func (*Watch_Neighbour) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30, 0}
+}
+
+func (x *Watch_Neighbour) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Watch_Neighbour) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 type SwitchReport_Steps struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"` // 0: the node's whole
@@ -4059,7 +4376,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4071,7 +4388,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4084,7 +4401,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -4123,7 +4440,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4135,7 +4452,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4148,7 +4465,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -4210,7 +4527,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4222,7 +4539,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4235,7 +4552,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -4263,7 +4580,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4275,7 +4592,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4288,7 +4605,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{39, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{43, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -4374,7 +4691,10 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05least\x18\x03 \x01(\x04R\x05least\x12!\n" +
 	"\fheard_stream\x18\x04 \x01(\x04R\vheardStream\x12\x14\n" +
-	"\x05heard\x18\x05 \x01(\x04R\x05heard\"\xda\x06\n" +
+	"\x05heard\x18\x05 \x01(\x04R\x05heard\"\"\n" +
+	"\fProbeRequest\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\"\x0f\n" +
+	"\rProbeResponse\"\x8f\a\n" +
 	"\fAgentMessage\x12'\n" +
 	"\x05hello\x18\x01 \x01(\v2\x0f.score.v1.HelloH\x00R\x05hello\x12$\n" +
 	"\x04ping\x18\x02 \x01(\v2\x0e.score.v1.PingH\x00R\x04ping\x120\n" +
@@ -4395,7 +4715,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\franks_exited\x18\x0e \x01(\v2\x15.score.v1.RanksExitedH\x00R\vranksExited\x125\n" +
 	"\bchannels\x18\x0f \x01(\v2\x17.score.v1.ChannelsReplyH\x00R\bchannels\x12!\n" +
 	"\x03cut\x18\x14 \x01(\v2\r.score.v1.CutH\x00R\x03cut\x121\n" +
-	"\x06places\x18\x16 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06placesB\t\n" +
+	"\x06places\x18\x16 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06places\x123\n" +
+	"\tsuspicion\x18< \x01(\v2\x13.score.v1.SuspicionH\x00R\tsuspicionB\t\n" +
 	"\amessage\"\xa0\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
@@ -4473,7 +4794,17 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x05start\x183 \x01(\v2\x13.score.v1.NodeStartR\x05start\"]\n" +
 	"\rChannelsReply\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x122\n" +
-	"\bchannels\x18\x02 \x03(\v2\x16.score.v1.ChannelStateR\bchannels\"\xd4\x02\n" +
+	"\bchannels\x18\x02 \x03(\v2\x16.score.v1.ChannelStateR\bchannels\"M\n" +
+	"\tSuspicion\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12,\n" +
+	"\x05found\x18\x02 \x01(\x0e2\x16.score.v1.ReachabilityR\x05found\"}\n" +
+	"\x05Watch\x129\n" +
+	"\n" +
+	"neighbours\x18\x01 \x03(\v2\x19.score.v1.Watch.NeighbourR\n" +
+	"neighbours\x1a9\n" +
+	"\tNeighbour\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xd4\x02\n" +
 	"\x03Cut\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x16\n" +
 	"\x06asleep\x18\x02 \x01(\bR\x06asleep\x12\x14\n" +
@@ -4541,7 +4872,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bjobs_out\x18\a \x03(\x04R\ajobsOut\x1aH\n" +
 	"\bJobUsage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xf1\x05\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\x9a\x06\n" +
 	"\rServerMessage\x12-\n" +
 	"\awelcome\x18\x01 \x01(\v2\x11.score.v1.WelcomeH\x00R\awelcome\x12$\n" +
 	"\x04pong\x18\x02 \x01(\v2\x0e.score.v1.PongH\x00R\x04pong\x12-\n" +
@@ -4557,7 +4888,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\arefused\x18\v \x01(\tH\x00R\arefused\x12:\n" +
 	"\fask_channels\x18\f \x01(\v2\x15.score.v1.AskChannelsH\x00R\vaskChannels\x12+\n" +
 	"\aask_cut\x18\x14 \x01(\v2\x10.score.v1.AskCutH\x00R\x06askCut\x12/\n" +
-	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06places\x12-\n" +
+	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06places\x12'\n" +
+	"\x05watch\x18< \x01(\v2\x0f.score.v1.WatchH\x00R\x05watch\x12-\n" +
 	"\arevoked\x18\x1e \x01(\v2\x11.score.v1.RevokedH\x00R\arevoked\x12'\n" +
 	"\x05stage\x182 \x01(\v2\x0f.score.v1.StageH\x00R\x05stageB\t\n" +
 	"\amessage\"#\n" +
@@ -4650,7 +4982,13 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06AskCut\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\x04R\x05jobId\x12\x18\n" +
-	"\aexamine\x18\x03 \x01(\bR\aexamine*a\n" +
+	"\aexamine\x18\x03 \x01(\bR\aexamine*\x92\x01\n" +
+	"\fReachability\x12\x1c\n" +
+	"\x18REACHABILITY_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11REACHABILITY_FINE\x10\x01\x12\x18\n" +
+	"\x14REACHABILITY_REFUSED\x10\x02\x12\x15\n" +
+	"\x11REACHABILITY_HUNG\x10\x03\x12\x1c\n" +
+	"\x18REACHABILITY_UNREACHABLE\x10\x04*a\n" +
 	"\x06NameOp\x12\x17\n" +
 	"\x13NAME_OP_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fNAME_OP_PUBLISH\x10\x01\x12\x12\n" +
@@ -4658,12 +4996,13 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x11NAME_OP_UNPUBLISH\x10\x032\xa9\x01\n" +
 	"\fAgentService\x12>\n" +
 	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x01\x12Y\n" +
-	"\x10RenewCertificate\x12!.score.v1.RenewCertificateRequest\x1a\".score.v1.RenewCertificateResponse2\x89\x04\n" +
+	"\x10RenewCertificate\x12!.score.v1.RenewCertificateRequest\x1a\".score.v1.RenewCertificateResponse2\xc3\x04\n" +
 	"\vPeerService\x123\n" +
 	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12F\n" +
 	"\rConfirmOutput\x12\x14.score.v1.OutputMark\x1a\x1f.score.v1.ConfirmOutputResponse\x12>\n" +
 	"\aCollect\x12\x18.score.v1.CollectRequest\x1a\x19.score.v1.CollectResponse\x128\n" +
-	"\x05Relay\x12\x16.score.v1.RelayRequest\x1a\x17.score.v1.RelayResponse\x126\n" +
+	"\x05Relay\x12\x16.score.v1.RelayRequest\x1a\x17.score.v1.RelayResponse\x128\n" +
+	"\x05Probe\x12\x16.score.v1.ProbeRequest\x1a\x17.score.v1.ProbeResponse\x126\n" +
 	"\x04Dump\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01\x12=\n" +
 	"\tPutStaged\x12\x16.score.v1.StageRequest\x1a\x14.score.v1.StageReply(\x010\x01\x12C\n" +
 	"\vFetchStaged\x12\x1c.score.v1.FetchStagedRequest\x1a\x14.score.v1.StagedData0\x01\x12G\n" +
@@ -4682,175 +5021,187 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 	return file_score_v1_agent_proto_rawDescData
 }
 
-var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_score_v1_agent_proto_goTypes = []any{
-	(NameOp)(0),                      // 0: score.v1.NameOp
-	(*RenewCertificateRequest)(nil),  // 1: score.v1.RenewCertificateRequest
-	(*RenewCertificateResponse)(nil), // 2: score.v1.RenewCertificateResponse
-	(*JoinRequest)(nil),              // 3: score.v1.JoinRequest
-	(*JoinResponse)(nil),             // 4: score.v1.JoinResponse
-	(*StdioUp)(nil),                  // 5: score.v1.StdioUp
-	(*StdioOpen)(nil),                // 6: score.v1.StdioOpen
-	(*StdioDown)(nil),                // 7: score.v1.StdioDown
-	(*FetchStagedRequest)(nil),       // 8: score.v1.FetchStagedRequest
-	(*StagedData)(nil),               // 9: score.v1.StagedData
-	(*CollectRequest)(nil),           // 10: score.v1.CollectRequest
-	(*CollectResponse)(nil),          // 11: score.v1.CollectResponse
-	(*RelayRequest)(nil),             // 12: score.v1.RelayRequest
-	(*RelayResponse)(nil),            // 13: score.v1.RelayResponse
-	(*Envelope)(nil),                 // 14: score.v1.Envelope
-	(*AgentMessage)(nil),             // 15: score.v1.AgentMessage
-	(*Hello)(nil),                    // 16: score.v1.Hello
-	(*Ping)(nil),                     // 17: score.v1.Ping
-	(*Prepared)(nil),                 // 18: score.v1.Prepared
-	(*Launched)(nil),                 // 19: score.v1.Launched
-	(*RankExited)(nil),               // 20: score.v1.RankExited
-	(*RanksExited)(nil),              // 21: score.v1.RanksExited
-	(*NodeDone)(nil),                 // 22: score.v1.NodeDone
-	(*Abort)(nil),                    // 23: score.v1.Abort
-	(*TimeUp)(nil),                   // 24: score.v1.TimeUp
-	(*JobNote)(nil),                  // 25: score.v1.JobNote
-	(*RankStatesReply)(nil),          // 26: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),            // 27: score.v1.ChannelsReply
-	(*Cut)(nil),                      // 28: score.v1.Cut
-	(*NameRequest)(nil),              // 29: score.v1.NameRequest
-	(*PlacesRequest)(nil),            // 30: score.v1.PlacesRequest
-	(*SpawnRequest)(nil),             // 31: score.v1.SpawnRequest
-	(*SpawnApp)(nil),                 // 32: score.v1.SpawnApp
-	(*SwitchReport)(nil),             // 33: score.v1.SwitchReport
-	(*ServerMessage)(nil),            // 34: score.v1.ServerMessage
-	(*Revoked)(nil),                  // 35: score.v1.Revoked
-	(*Welcome)(nil),                  // 36: score.v1.Welcome
-	(*Pong)(nil),                     // 37: score.v1.Pong
-	(*Stage)(nil),                    // 38: score.v1.Stage
-	(*Prepare)(nil),                  // 39: score.v1.Prepare
-	(*Plan)(nil),                     // 40: score.v1.Plan
-	(*Kill)(nil),                     // 41: score.v1.Kill
-	(*SignalRanks)(nil),              // 42: score.v1.SignalRanks
-	(*Forget)(nil),                   // 43: score.v1.Forget
-	(*NameReply)(nil),                // 44: score.v1.NameReply
-	(*PlacesReply)(nil),              // 45: score.v1.PlacesReply
-	(*SpawnReply)(nil),               // 46: score.v1.SpawnReply
-	(*AskRankStates)(nil),            // 47: score.v1.AskRankStates
-	(*AskChannels)(nil),              // 48: score.v1.AskChannels
-	(*AskCut)(nil),                   // 49: score.v1.AskCut
-	nil,                              // 50: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),       // 51: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil),    // 52: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil),    // 53: score.v1.SwitchReport.JobUsage
-	nil,                              // 54: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),                 // 55: score.v1.Plan.Row
-	(*Stdin)(nil),                    // 56: score.v1.Stdin
-	(*Output)(nil),                   // 57: score.v1.Output
-	(*Identity)(nil),                 // 58: score.v1.Identity
-	(*StagedFile)(nil),               // 59: score.v1.StagedFile
-	(*NodeStart)(nil),                // 60: score.v1.NodeStart
-	(*Usage)(nil),                    // 61: score.v1.Usage
-	(*RankState)(nil),                // 62: score.v1.RankState
-	(*ChannelState)(nil),             // 63: score.v1.ChannelState
-	(*RankWait)(nil),                 // 64: score.v1.RankWait
-	(*JobSpec)(nil),                  // 65: score.v1.JobSpec
-	(*NodePlace)(nil),                // 66: score.v1.NodePlace
-	(*Flushes)(nil),                  // 67: score.v1.Flushes
-	(*OutputMark)(nil),               // 68: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 69: score.v1.DumpJobRequest
-	(*StageRequest)(nil),             // 70: score.v1.StageRequest
-	(*ListStagedRequest)(nil),        // 71: score.v1.ListStagedRequest
-	(*ConfirmOutputResponse)(nil),    // 72: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 73: score.v1.DumpPart
-	(*StageReply)(nil),               // 74: score.v1.StageReply
-	(*ListStagedResponse)(nil),       // 75: score.v1.ListStagedResponse
+	(Reachability)(0),                // 0: score.v1.Reachability
+	(NameOp)(0),                      // 1: score.v1.NameOp
+	(*RenewCertificateRequest)(nil),  // 2: score.v1.RenewCertificateRequest
+	(*RenewCertificateResponse)(nil), // 3: score.v1.RenewCertificateResponse
+	(*JoinRequest)(nil),              // 4: score.v1.JoinRequest
+	(*JoinResponse)(nil),             // 5: score.v1.JoinResponse
+	(*StdioUp)(nil),                  // 6: score.v1.StdioUp
+	(*StdioOpen)(nil),                // 7: score.v1.StdioOpen
+	(*StdioDown)(nil),                // 8: score.v1.StdioDown
+	(*FetchStagedRequest)(nil),       // 9: score.v1.FetchStagedRequest
+	(*StagedData)(nil),               // 10: score.v1.StagedData
+	(*CollectRequest)(nil),           // 11: score.v1.CollectRequest
+	(*CollectResponse)(nil),          // 12: score.v1.CollectResponse
+	(*RelayRequest)(nil),             // 13: score.v1.RelayRequest
+	(*RelayResponse)(nil),            // 14: score.v1.RelayResponse
+	(*Envelope)(nil),                 // 15: score.v1.Envelope
+	(*ProbeRequest)(nil),             // 16: score.v1.ProbeRequest
+	(*ProbeResponse)(nil),            // 17: score.v1.ProbeResponse
+	(*AgentMessage)(nil),             // 18: score.v1.AgentMessage
+	(*Hello)(nil),                    // 19: score.v1.Hello
+	(*Ping)(nil),                     // 20: score.v1.Ping
+	(*Prepared)(nil),                 // 21: score.v1.Prepared
+	(*Launched)(nil),                 // 22: score.v1.Launched
+	(*RankExited)(nil),               // 23: score.v1.RankExited
+	(*RanksExited)(nil),              // 24: score.v1.RanksExited
+	(*NodeDone)(nil),                 // 25: score.v1.NodeDone
+	(*Abort)(nil),                    // 26: score.v1.Abort
+	(*TimeUp)(nil),                   // 27: score.v1.TimeUp
+	(*JobNote)(nil),                  // 28: score.v1.JobNote
+	(*RankStatesReply)(nil),          // 29: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),            // 30: score.v1.ChannelsReply
+	(*Suspicion)(nil),                // 31: score.v1.Suspicion
+	(*Watch)(nil),                    // 32: score.v1.Watch
+	(*Cut)(nil),                      // 33: score.v1.Cut
+	(*NameRequest)(nil),              // 34: score.v1.NameRequest
+	(*PlacesRequest)(nil),            // 35: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),             // 36: score.v1.SpawnRequest
+	(*SpawnApp)(nil),                 // 37: score.v1.SpawnApp
+	(*SwitchReport)(nil),             // 38: score.v1.SwitchReport
+	(*ServerMessage)(nil),            // 39: score.v1.ServerMessage
+	(*Revoked)(nil),                  // 40: score.v1.Revoked
+	(*Welcome)(nil),                  // 41: score.v1.Welcome
+	(*Pong)(nil),                     // 42: score.v1.Pong
+	(*Stage)(nil),                    // 43: score.v1.Stage
+	(*Prepare)(nil),                  // 44: score.v1.Prepare
+	(*Plan)(nil),                     // 45: score.v1.Plan
+	(*Kill)(nil),                     // 46: score.v1.Kill
+	(*SignalRanks)(nil),              // 47: score.v1.SignalRanks
+	(*Forget)(nil),                   // 48: score.v1.Forget
+	(*NameReply)(nil),                // 49: score.v1.NameReply
+	(*PlacesReply)(nil),              // 50: score.v1.PlacesReply
+	(*SpawnReply)(nil),               // 51: score.v1.SpawnReply
+	(*AskRankStates)(nil),            // 52: score.v1.AskRankStates
+	(*AskChannels)(nil),              // 53: score.v1.AskChannels
+	(*AskCut)(nil),                   // 54: score.v1.AskCut
+	(*Watch_Neighbour)(nil),          // 55: score.v1.Watch.Neighbour
+	nil,                              // 56: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),       // 57: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),    // 58: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),    // 59: score.v1.SwitchReport.JobUsage
+	nil,                              // 60: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                 // 61: score.v1.Plan.Row
+	(*Stdin)(nil),                    // 62: score.v1.Stdin
+	(*Output)(nil),                   // 63: score.v1.Output
+	(*Identity)(nil),                 // 64: score.v1.Identity
+	(*StagedFile)(nil),               // 65: score.v1.StagedFile
+	(*NodeStart)(nil),                // 66: score.v1.NodeStart
+	(*Usage)(nil),                    // 67: score.v1.Usage
+	(*RankState)(nil),                // 68: score.v1.RankState
+	(*ChannelState)(nil),             // 69: score.v1.ChannelState
+	(*RankWait)(nil),                 // 70: score.v1.RankWait
+	(*JobSpec)(nil),                  // 71: score.v1.JobSpec
+	(*NodePlace)(nil),                // 72: score.v1.NodePlace
+	(*Flushes)(nil),                  // 73: score.v1.Flushes
+	(*OutputMark)(nil),               // 74: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 75: score.v1.DumpJobRequest
+	(*StageRequest)(nil),             // 76: score.v1.StageRequest
+	(*ListStagedRequest)(nil),        // 77: score.v1.ListStagedRequest
+	(*ConfirmOutputResponse)(nil),    // 78: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 79: score.v1.DumpPart
+	(*StageReply)(nil),               // 80: score.v1.StageReply
+	(*ListStagedResponse)(nil),       // 81: score.v1.ListStagedResponse
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	6,  // 0: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
-	56, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	57, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
-	58, // 3: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
-	59, // 4: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
-	14, // 5: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
-	16, // 6: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
-	17, // 7: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
-	18, // 8: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
-	19, // 9: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
-	20, // 10: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	22, // 11: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	23, // 12: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	33, // 13: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	29, // 14: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	31, // 15: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	25, // 16: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	26, // 17: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	24, // 18: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	21, // 19: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	27, // 20: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	28, // 21: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
-	30, // 22: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
-	60, // 23: score.v1.Prepared.start:type_name -> score.v1.NodeStart
-	60, // 24: score.v1.Launched.start:type_name -> score.v1.NodeStart
-	20, // 25: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	61, // 26: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	60, // 27: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
-	62, // 28: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	60, // 29: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
-	63, // 30: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
-	64, // 31: score.v1.Cut.waits:type_name -> score.v1.RankWait
-	0,  // 32: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	32, // 33: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	50, // 34: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	51, // 35: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	52, // 36: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	53, // 37: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	36, // 38: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	37, // 39: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	39, // 40: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	40, // 41: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	41, // 42: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	42, // 43: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	43, // 44: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	44, // 45: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	46, // 46: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	47, // 47: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	48, // 48: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	49, // 49: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	45, // 50: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
-	35, // 51: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
-	38, // 52: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
-	58, // 53: score.v1.Stage.user:type_name -> score.v1.Identity
-	59, // 54: score.v1.Stage.files:type_name -> score.v1.StagedFile
-	65, // 55: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	58, // 56: score.v1.Prepare.user:type_name -> score.v1.Identity
-	66, // 57: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	54, // 58: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	55, // 59: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	66, // 60: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	67, // 61: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	61, // 62: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	15, // 63: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	1,  // 64: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
-	5,  // 65: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	68, // 66: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
-	10, // 67: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	12, // 68: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	69, // 69: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	70, // 70: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
-	8,  // 71: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
-	71, // 72: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
-	34, // 73: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	2,  // 74: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
-	7,  // 75: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	72, // 76: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	11, // 77: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	13, // 78: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	73, // 79: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	74, // 80: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
-	9,  // 81: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
-	75, // 82: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
-	73, // [73:83] is the sub-list for method output_type
-	63, // [63:73] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	7,  // 0: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
+	62, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	63, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
+	64, // 3: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
+	65, // 4: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
+	15, // 5: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
+	19, // 6: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
+	20, // 7: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
+	21, // 8: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
+	22, // 9: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
+	23, // 10: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
+	25, // 11: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	26, // 12: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	38, // 13: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	34, // 14: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	36, // 15: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	28, // 16: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	29, // 17: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	27, // 18: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	24, // 19: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	30, // 20: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	33, // 21: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	35, // 22: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
+	31, // 23: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
+	66, // 24: score.v1.Prepared.start:type_name -> score.v1.NodeStart
+	66, // 25: score.v1.Launched.start:type_name -> score.v1.NodeStart
+	23, // 26: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	67, // 27: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	66, // 28: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
+	68, // 29: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	66, // 30: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
+	69, // 31: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	0,  // 32: score.v1.Suspicion.found:type_name -> score.v1.Reachability
+	55, // 33: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
+	70, // 34: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	1,  // 35: score.v1.NameRequest.op:type_name -> score.v1.NameOp
+	37, // 36: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	56, // 37: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	57, // 38: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	58, // 39: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	59, // 40: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	41, // 41: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	42, // 42: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	44, // 43: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	45, // 44: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	46, // 45: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	47, // 46: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	48, // 47: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	49, // 48: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	51, // 49: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	52, // 50: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	53, // 51: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	54, // 52: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	50, // 53: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	32, // 54: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
+	40, // 55: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	43, // 56: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
+	64, // 57: score.v1.Stage.user:type_name -> score.v1.Identity
+	65, // 58: score.v1.Stage.files:type_name -> score.v1.StagedFile
+	71, // 59: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	64, // 60: score.v1.Prepare.user:type_name -> score.v1.Identity
+	72, // 61: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	60, // 62: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	61, // 63: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	72, // 64: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	73, // 65: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	67, // 66: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	18, // 67: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	2,  // 68: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
+	6,  // 69: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	74, // 70: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	11, // 71: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	13, // 72: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	16, // 73: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
+	75, // 74: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	76, // 75: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
+	9,  // 76: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
+	77, // 77: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
+	39, // 78: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	3,  // 79: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	8,  // 80: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	78, // 81: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	12, // 82: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	14, // 83: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	17, // 84: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
+	79, // 85: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	80, // 86: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
+	10, // 87: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
+	81, // 88: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
+	78, // [78:89] is the sub-list for method output_type
+	67, // [67:78] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -4868,7 +5219,7 @@ func file_score_v1_agent_proto_init() {
 		(*StdioDown_Output)(nil),
 		(*StdioDown_Drained)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[14].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[16].OneofWrappers = []any{
 		(*AgentMessage_Hello)(nil),
 		(*AgentMessage_Ping)(nil),
 		(*AgentMessage_Prepared)(nil),
@@ -4886,8 +5237,9 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_Channels)(nil),
 		(*AgentMessage_Cut)(nil),
 		(*AgentMessage_Places)(nil),
+		(*AgentMessage_Suspicion)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[33].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[37].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -4902,6 +5254,7 @@ func file_score_v1_agent_proto_init() {
 		(*ServerMessage_AskChannels)(nil),
 		(*ServerMessage_AskCut)(nil),
 		(*ServerMessage_Places)(nil),
+		(*ServerMessage_Watch)(nil),
 		(*ServerMessage_Revoked)(nil),
 		(*ServerMessage_Stage)(nil),
 	}
@@ -4910,8 +5263,8 @@ func file_score_v1_agent_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   55,
+			NumEnums:      2,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -2898,6 +2898,7 @@ type Settings struct {
 	FairSharePoints          *uint32                `protobuf:"varint,5,opt,name=fair_share_points,json=fairSharePoints,proto3,oneof" json:"fair_share_points,omitempty"`      // the most points of priority that having used little gives; not set: the default
 	AgePerPointNanos         int64                  `protobuf:"varint,6,opt,name=age_per_point_nanos,json=agePerPointNanos,proto3" json:"age_per_point_nanos,omitempty"`       // how long a job waits to gain a point of priority; 0: the default
 	WeightStep               uint32                 `protobuf:"varint,7,opt,name=weight_step,json=weightStep,proto3" json:"weight_step,omitempty"`                             // points of priority that add a slice to a gang's; 0: the default
+	NodeSilenceNanos         int64                  `protobuf:"varint,60,opt,name=node_silence_nanos,json=nodeSilenceNanos,proto3" json:"node_silence_nanos,omitempty"`        // within what time the loss of a node is found; 0: the default
 	unknownFields            protoimpl.UnknownFields
 	sizeCache                protoimpl.SizeCache
 }
@@ -2977,6 +2978,13 @@ func (x *Settings) GetAgePerPointNanos() int64 {
 func (x *Settings) GetWeightStep() uint32 {
 	if x != nil {
 		return x.WeightStep
+	}
+	return 0
+}
+
+func (x *Settings) GetNodeSilenceNanos() int64 {
+	if x != nil {
+		return x.NodeSilenceNanos
 	}
 	return 0
 }
@@ -6237,7 +6245,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x10ListNodesRequest\"V\n" +
 	"\x11ListNodesResponse\x12$\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x0e.score.v1.NodeR\x05nodes\x12\x1b\n" +
-	"\tnow_nanos\x18< \x01(\x03R\bnowNanos\"\xd0\x02\n" +
+	"\tnow_nanos\x18< \x01(\x03R\bnowNanos\"\xfe\x02\n" +
 	"\bSettings\x12\x1f\n" +
 	"\vslice_nanos\x18\x01 \x01(\x03R\n" +
 	"sliceNanos\x12\x19\n" +
@@ -6247,7 +6255,8 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x11fair_share_points\x18\x05 \x01(\rH\x00R\x0ffairSharePoints\x88\x01\x01\x12-\n" +
 	"\x13age_per_point_nanos\x18\x06 \x01(\x03R\x10agePerPointNanos\x12\x1f\n" +
 	"\vweight_step\x18\a \x01(\rR\n" +
-	"weightStepB\x14\n" +
+	"weightStep\x12,\n" +
+	"\x12node_silence_nanos\x18< \x01(\x03R\x10nodeSilenceNanosB\x14\n" +
 	"\x12_fair_share_points\"\x14\n" +
 	"\x12GetSettingsRequest\"E\n" +
 	"\x13GetSettingsResponse\x12.\n" +

@@ -51,6 +51,8 @@ const (
 	PeerServiceCollectProcedure = "/score.v1.PeerService/Collect"
 	// PeerServiceRelayProcedure is the fully-qualified name of the PeerService's Relay RPC.
 	PeerServiceRelayProcedure = "/score.v1.PeerService/Relay"
+	// PeerServiceProbeProcedure is the fully-qualified name of the PeerService's Probe RPC.
+	PeerServiceProbeProcedure = "/score.v1.PeerService/Probe"
 	// PeerServiceDumpProcedure is the fully-qualified name of the PeerService's Dump RPC.
 	PeerServiceDumpProcedure = "/score.v1.PeerService/Dump"
 	// PeerServicePutStagedProcedure is the fully-qualified name of the PeerService's PutStaged RPC.
@@ -173,6 +175,8 @@ type PeerServiceClient interface {
 	// Relay carries one message between the stewards of a job, or of two jobs of
 	// one user.
 	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
+	// Probe is answered by an agent that is alive.
+	Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error)
 	// Dump copies the contexts of a job's ranks on this node.
 	Dump(context.Context, *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error)
 	// PutStaged takes files of a job from a server, as JobService.Stage.
@@ -218,6 +222,12 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("Relay")),
 			connect.WithClientOptions(opts...),
 		),
+		probe: connect.NewClient[scorev1.ProbeRequest, scorev1.ProbeResponse](
+			httpClient,
+			baseURL+PeerServiceProbeProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("Probe")),
+			connect.WithClientOptions(opts...),
+		),
 		dump: connect.NewClient[scorev1.DumpJobRequest, scorev1.DumpPart](
 			httpClient,
 			baseURL+PeerServiceDumpProcedure,
@@ -251,6 +261,7 @@ type peerServiceClient struct {
 	confirmOutput *connect.Client[scorev1.OutputMark, scorev1.ConfirmOutputResponse]
 	collect       *connect.Client[scorev1.CollectRequest, scorev1.CollectResponse]
 	relay         *connect.Client[scorev1.RelayRequest, scorev1.RelayResponse]
+	probe         *connect.Client[scorev1.ProbeRequest, scorev1.ProbeResponse]
 	dump          *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
 	putStaged     *connect.Client[scorev1.StageRequest, scorev1.StageReply]
 	fetchStaged   *connect.Client[scorev1.FetchStagedRequest, scorev1.StagedData]
@@ -275,6 +286,11 @@ func (c *peerServiceClient) Collect(ctx context.Context, req *connect.Request[sc
 // Relay calls score.v1.PeerService.Relay.
 func (c *peerServiceClient) Relay(ctx context.Context, req *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
 	return c.relay.CallUnary(ctx, req)
+}
+
+// Probe calls score.v1.PeerService.Probe.
+func (c *peerServiceClient) Probe(ctx context.Context, req *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error) {
+	return c.probe.CallUnary(ctx, req)
 }
 
 // Dump calls score.v1.PeerService.Dump.
@@ -309,6 +325,8 @@ type PeerServiceHandler interface {
 	// Relay carries one message between the stewards of a job, or of two jobs of
 	// one user.
 	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
+	// Probe is answered by an agent that is alive.
+	Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error)
 	// Dump copies the contexts of a job's ranks on this node.
 	Dump(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error
 	// PutStaged takes files of a job from a server, as JobService.Stage.
@@ -350,6 +368,12 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(peerServiceMethods.ByName("Relay")),
 		connect.WithHandlerOptions(opts...),
 	)
+	peerServiceProbeHandler := connect.NewUnaryHandler(
+		PeerServiceProbeProcedure,
+		svc.Probe,
+		connect.WithSchema(peerServiceMethods.ByName("Probe")),
+		connect.WithHandlerOptions(opts...),
+	)
 	peerServiceDumpHandler := connect.NewServerStreamHandler(
 		PeerServiceDumpProcedure,
 		svc.Dump,
@@ -384,6 +408,8 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 			peerServiceCollectHandler.ServeHTTP(w, r)
 		case PeerServiceRelayProcedure:
 			peerServiceRelayHandler.ServeHTTP(w, r)
+		case PeerServiceProbeProcedure:
+			peerServiceProbeHandler.ServeHTTP(w, r)
 		case PeerServiceDumpProcedure:
 			peerServiceDumpHandler.ServeHTTP(w, r)
 		case PeerServicePutStagedProcedure:
@@ -415,6 +441,10 @@ func (UnimplementedPeerServiceHandler) Collect(context.Context, *connect.Request
 
 func (UnimplementedPeerServiceHandler) Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Relay is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Probe is not implemented"))
 }
 
 func (UnimplementedPeerServiceHandler) Dump(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error {
