@@ -18,7 +18,7 @@ func (j *job) messages(look int) (m *scorev1.Messages) {
 // addMessages adds to the usage of a job that is on, or was since the last report.
 func (a *Agent) addMessages(usage *scorev1.Usage, job uint64) {
 	if j := a.jobs.get(job); j != nil {
-		usage.Messages = j.messages(node.AccountMost)
+		usage.Messages, usage.Fences = j.messages(node.AccountMost), j.metFences()
 	}
 }
 

@@ -135,7 +135,7 @@ func (j *job) end(usage *scorev1.Usage, report bool) {
 		usage = &scorev1.Usage{}
 	}
 	j.addSwitching(usage)
-	usage.Messages = j.messages(lastWord)
+	usage.Messages, usage.Fences = j.messages(lastWord), j.metFences()
 	j.dropDir()
 	j.dropFiles()
 	_ = failpoint.Hit(failpoint.DoneReport) // cannot fail

@@ -192,11 +192,29 @@ func (x *exchange) carry(to int, request *scorev1.CollectRequest, delivered *syn
 	})
 }
 
+// countFence notes what the ranks here have given to fences so far.
+func (j *job) countFence(m *stewardpb.Collective) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.fences.GetFences() >= m.GetSequence() {
+		return // it is told again
+	}
+	j.agent.metrics.Add(metrics.CardBytesPlain, m.GetPlainBytes()-min(j.fences.GetPlainBytes(), m.GetPlainBytes()))
+	j.agent.metrics.Add(metrics.CardBytesPacked, m.GetPackedBytes()-min(j.fences.GetPackedBytes(), m.GetPackedBytes()))
+	j.fences = &scorev1.Fences{Fences: m.GetSequence(), PlainBytes: m.GetPlainBytes(), PackedBytes: m.GetPackedBytes()}
+}
+
+// metFences is what countFence has noted last.
+func (j *job) metFences() *scorev1.Fences {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.fences
+}
+
 // hearCollective takes the piece of this node's ranks.
 func (j *job) hearCollective(m *stewardpb.Collective) {
 	op := fence.Op{Kind: fence.Kind(m.GetKind()), Seq: m.GetSequence()}
-	j.agent.metrics.Add(metrics.CardBytesPlain, m.GetPlainBytes())
-	j.agent.metrics.Add(metrics.CardBytesPacked, m.GetPackedBytes())
+	j.countFence(m)
 	if j.exchange != nil {
 		j.exchange.add(op, m.GetData())
 		return

@@ -52,6 +52,7 @@ type job struct {
 	forgotten bool
 	unstage   context.CancelFunc // ends the fetching of its files; nil: that is over
 	readers   int                // connections that relay its output
+	fences    *scorev1.Fences    // replaced, never changed; nil: none yet
 	start     *scorev1.NodeStart // what is known of its start here, by the cluster's clock
 }
 

@@ -21,20 +21,19 @@ const blockVersion = 2
 const maxHeader = binary.MaxVarintLen32
 
 // appendBlock appends this node's block.
-func (e *Engine) appendBlock(dst []byte) ([]byte, Sizes) {
+func (e *Engine) appendBlock(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, make([]byte, maxHeader)...)
 	dst = append(dst, blockVersion, byte(e.fence.kind))
 	dst = binary.AppendUvarint(dst, e.info.Job)
 	dst = binary.AppendUvarint(dst, uint64(e.info.NodeIndex))
 	dst = binary.AppendUvarint(dst, e.fence.seq)
-	var sizes Sizes
 	if e.fence.kind == kindRing {
 		dst = e.appendRings(dst)
 	} else {
-		dst, sizes = e.appendSets(dst)
+		dst = e.appendSets(dst)
 	}
-	return closeBlock(dst, start), sizes
+	return closeBlock(dst, start)
 }
 
 // closeBlock writes the length in front and closes the gap it leaves.
@@ -48,7 +47,7 @@ func closeBlock(dst []byte, start int) []byte {
 }
 
 // appendSets appends what all ranks of this node give, nothing if that is nothing.
-func (e *Engine) appendSets(dst []byte) ([]byte, Sizes) {
+func (e *Engine) appendSets(dst []byte) []byte {
 	before := len(dst)
 	var pack *cards.Pack
 	for i, rank := range e.local {
@@ -60,13 +59,12 @@ func (e *Engine) appendSets(dst []byte) ([]byte, Sizes) {
 		}
 	}
 	if pack == nil {
-		return dst, Sizes{}
+		return dst
 	}
 	dst = pack.Append(dst)
-	sizes := Sizes{Plain: pack.PlainBytes(), Packed: len(dst) - before}
-	e.stats.RawBytes += uint64(sizes.Plain)
-	e.stats.EncodedBytes += uint64(sizes.Packed)
-	return dst, sizes
+	e.stats.PlainBytes += uint64(pack.PlainBytes())
+	e.stats.PackedBytes += uint64(len(dst) - before)
+	return dst
 }
 
 // leaving lists the keys that the i-th local rank gives to the present fence.

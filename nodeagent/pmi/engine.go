@@ -82,9 +82,9 @@ type waiter struct {
 type Stats struct {
 	// Fences completed.
 	Fences uint64
-	// RawBytes is what the keys and values put into fences by this node would
-	// take as text lines, EncodedBytes what was sent for them.
-	RawBytes, EncodedBytes uint64
+	// PlainBytes is what the keys and values put into fences by this node would
+	// take as lines of text, PackedBytes what goes to other nodes for them.
+	PlainBytes, PackedBytes uint64
 }
 
 // NewEngine returns the engine for one node of a job. The error wraps

@@ -19,7 +19,7 @@ const (
 	// EventContact: Rank spoke for the first time.
 	EventContact
 	// EventFenceReady: all ranks here are in fence Seq; Data is what this node
-	// puts into the exchange; the caller may keep it. Sizes says how much it is.
+	// puts into the exchange; the caller may keep it.
 	EventFenceReady
 	// EventNameOp: the name table is asked; Engine.NameResult answers.
 	EventNameOp
@@ -51,7 +51,6 @@ type Event struct {
 	Rank   int
 	Tag    Tag
 	Seq    uint64
-	Sizes  Sizes
 	Data   []byte
 	Value  string
 	OK     bool
@@ -68,9 +67,6 @@ type Event struct {
 	Pairs   []KV
 	Notice  *Notice
 }
-
-// Sizes are the bytes of keys and values: as lines of text, and as they go to other nodes.
-type Sizes struct{ Plain, Packed int }
 
 // Tag is a front end's mark of a request; the answer carries it back. Clients
 // with threads have several requests open at once.

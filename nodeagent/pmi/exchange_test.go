@@ -232,7 +232,7 @@ func TestEncodingSaves(t *testing.T) {
 		}
 	}
 	fenceAll(t, engines, func([][]byte) {})
-	if s := engines[0].Stats(); s.RawBytes != 2*(18+420+2) || s.EncodedBytes*2 > s.RawBytes {
+	if s := engines[0].Stats(); s.PlainBytes != 2*(18+420+2) || s.PackedBytes*2 > s.PlainBytes {
 		t.Errorf("%+v, want at most half", s)
 	}
 }

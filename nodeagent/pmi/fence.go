@@ -91,7 +91,7 @@ func (e *Engine) allHere() error {
 		}
 		return e.complete(nil)
 	}
-	data, sizes := e.appendBlock(make([]byte, 0, f.size+maxHeader))
+	data := e.appendBlock(make([]byte, 0, f.size+maxHeader))
 	f.size = len(data)
 	if len(data) > MaxJobBytes {
 		return fmt.Errorf("%w: this node puts %d bytes into one fence, the most is %d", ErrFull, len(data), MaxJobBytes)
@@ -99,7 +99,7 @@ func (e *Engine) allHere() error {
 	if e.nodes == 1 {
 		return e.FenceDone(f.seq, data)
 	}
-	e.emit(Event{Kind: EventFenceReady, Seq: f.seq, Data: data, Sizes: sizes})
+	e.emit(Event{Kind: EventFenceReady, Seq: f.seq, Data: data})
 	return nil
 }
 

@@ -138,7 +138,7 @@ func (s *steward) obeyPMI(effects []wire.Effect) {
 		case wire.Finalized:
 			s.life.Finalized(s.job.local[uint32(e.Rank)])
 		case wire.FenceReady:
-			s.ask(request{kind: requestCollective, number: e.Seq}, collectiveMessage(e.Seq, e.Bytes, e.Sizes))
+			s.ask(request{kind: requestCollective, number: e.Seq}, collectiveMessage(e.Seq, e.Bytes, s.job.pmi.Engine().Stats()))
 		case wire.NameOp:
 			s.ask(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
 		case wire.SpawnRequest:
@@ -163,10 +163,10 @@ func (s *steward) sendPMI(k int, data []byte) {
 	}
 }
 
-func collectiveMessage(seq uint64, data []byte, sizes pmi.Sizes) *stewardpb.FromSteward {
+func collectiveMessage(seq uint64, data []byte, stats pmi.Stats) *stewardpb.FromSteward {
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Collective{Collective: &stewardpb.Collective{
 		Kind: uint32(fence.KindFence), Sequence: seq, Data: append([]byte(nil), data...),
-		PlainBytes: uint64(sizes.Plain), PackedBytes: uint64(sizes.Packed)}}}
+		PlainBytes: stats.PlainBytes, PackedBytes: stats.PackedBytes}}}
 }
 
 func nameMessage(job uint64, op *pmi.NameOp) *stewardpb.FromSteward {

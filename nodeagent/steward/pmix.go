@@ -207,7 +207,7 @@ func (s *steward) signalPMIx(rank int, sig unix.Signal) {
 func (s *steward) obeyEngine(e *pmi.Event) {
 	switch e.Kind {
 	case pmi.EventFenceReady:
-		s.ask(request{kind: requestCollective, number: e.Seq}, collectiveMessage(e.Seq, e.Data, e.Sizes))
+		s.ask(request{kind: requestCollective, number: e.Seq}, collectiveMessage(e.Seq, e.Data, s.job.pmix.server.Engine().Stats()))
 	case pmi.EventNameOp:
 		s.ask(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
 	case pmi.EventSpawn:

@@ -182,6 +182,7 @@ func (j *job) usage() *scorev1.Usage {
 		sum.SwitchNanos = max(sum.SwitchNanos, p.usage.GetSwitchNanos())
 		sum.MaxRssBytes = max(sum.MaxRssBytes, p.usage.GetMaxRssBytes())
 		sum.Messages = addMessages(sum.Messages, p.usage.GetMessages())
+		sum.Fences = meetFences(sum.Fences, p.usage.GetFences())
 	}
 	return addEarlier(sum, j.earlier)
 }
@@ -198,6 +199,12 @@ func addEarlier(sum, earlier *scorev1.Usage) *scorev1.Usage {
 	sum.SwitchNanos += earlier.GetSwitchNanos()
 	sum.MaxRssBytes = max(sum.MaxRssBytes, earlier.GetMaxRssBytes())
 	sum.Messages = addMessages(sum.Messages, earlier.GetMessages())
+	if was, is := earlier.GetFences(), sum.GetFences(); was != nil {
+		sum.Fences = &scorev1.Fences{
+			Fences: add(was.GetFences(), is.GetFences()), PlainBytes: add(was.GetPlainBytes(), is.GetPlainBytes()),
+			PackedBytes: add(was.GetPackedBytes(), is.GetPackedBytes()),
+		}
+	}
 	return sum
 }
 

@@ -30,6 +30,9 @@ type rates struct {
 
 // use takes a node's latest word on what the part has used.
 func (p *part) use(usage *scorev1.Usage, now int64) {
+	if usage.Fences == nil {
+		usage.Fences = p.usage.GetFences() // of an agent that began anew, until there is a next one
+	}
 	if usage.Messages = never(p.usage.GetMessages(), usage.GetMessages()); p.rates.usage != nil {
 		p.rates.measure(usage, now)
 	} else {
@@ -65,12 +68,25 @@ func never(was, is *scorev1.Messages) *scorev1.Messages {
 	}
 }
 
+// add sums what nodes have told, who may tell anything.
+func add(x, y uint64) uint64 { return x + min(y, math.MaxUint64-x) }
+
+// meetFences joins what two nodes of a job have told of the fences in which they met; nil is nothing.
+func meetFences(to, f *scorev1.Fences) *scorev1.Fences {
+	if f == nil {
+		return to
+	}
+	return &scorev1.Fences{
+		Fences:     max(to.GetFences(), f.GetFences()),
+		PlainBytes: add(to.GetPlainBytes(), f.GetPlainBytes()), PackedBytes: add(to.GetPackedBytes(), f.GetPackedBytes()),
+	}
+}
+
 // addMessages sums what two nodes have told; nil is nothing.
 func addMessages(to, m *scorev1.Messages) *scorev1.Messages {
 	if m == nil {
 		return to
 	}
-	add := func(x, y uint64) uint64 { return x + min(y, math.MaxUint64-x) }
 	return &scorev1.Messages{
 		Contexts: add(to.GetContexts(), m.GetContexts()),
 		Sent:     add(to.GetSent(), m.GetSent()), SentBytes: add(to.GetSentBytes(), m.GetSentBytes()),

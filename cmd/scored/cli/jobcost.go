@@ -31,6 +31,20 @@ func newMessagesData(m *scorev1.Messages) *messagesData {
 	}
 }
 
+// fencesData is what ranks exchanged with those of other nodes, as --json prints it.
+type fencesData struct {
+	Fences      uint64 `json:"fences"`
+	PlainBytes  uint64 `json:"plain_bytes"`
+	PackedBytes uint64 `json:"packed_bytes"`
+}
+
+func newFencesData(f *scorev1.Fences) *fencesData {
+	if f == nil {
+		return nil
+	}
+	return &fencesData{f.GetFences(), f.GetPlainBytes(), f.GetPackedBytes()}
+}
+
 // shareData is what a node measured of a job.
 type shareData struct {
 	Node    string       `json:"node"`
@@ -62,6 +76,9 @@ func costLines(reply *scorev1.GetJobResponse) [][2]string {
 		lines = append(lines, [2]string{"switches", fmt.Sprintf("%d, mean %s from the planned instant to running, on all its nodes together", count, meanTime(count, sum))})
 	}
 	lines = append(lines, [2]string{"lost", lostWords(usage)})
+	if f := usage.GetFences(); f != nil {
+		lines = append(lines, [2]string{"fences", fenceWords(f)})
+	}
 	if m := usage.GetMessages(); m != nil {
 		lines = append(lines,
 			[2]string{"messages", fmt.Sprintf("%d sent (%s), %d received (%s)",
@@ -70,6 +87,16 @@ func costLines(reply *scorev1.GetJobResponse) [][2]string {
 		)
 	}
 	return lines
+}
+
+// fenceWords tell of fences over several nodes, and what went between them.
+func fenceWords(f *scorev1.Fences) string {
+	words := fmt.Sprintf("%d over several nodes", f.GetFences())
+	if plain := f.GetPlainBytes(); plain > 0 {
+		words += fmt.Sprintf("; keys and values of %s went as %s, %.2f of it", shortBytes(plain), shortBytes(f.GetPackedBytes()),
+			float64(f.GetPackedBytes())/float64(plain))
+	}
+	return words
 }
 
 // lostWords is the time lost to switching, also as a part of the job's slices.

@@ -63,6 +63,7 @@ type usageData struct {
 	MaxRSSBytes uint64        `json:"max_rss_bytes"`
 	SwitchNanos int64         `json:"switch_nanos"`
 	Messages    *messagesData `json:"messages,omitempty"`
+	Fences      *fencesData   `json:"fences,omitempty"`
 }
 
 type rankData struct {
@@ -105,7 +106,7 @@ func newUsageData(usage *scorev1.Usage) usageData {
 	return usageData{
 		CPUNanos: usage.GetCpuNanos(), RunNanos: usage.GetRunNanos(), Slices: usage.GetSlices(),
 		LateFreezes: usage.GetLateFreezes(), MaxRSSBytes: usage.GetMaxRssBytes(), SwitchNanos: usage.GetSwitchNanos(),
-		Messages: newMessagesData(usage.GetMessages()),
+		Messages: newMessagesData(usage.GetMessages()), Fences: newFencesData(usage.GetFences()),
 	}
 }
 

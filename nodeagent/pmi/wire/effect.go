@@ -11,7 +11,7 @@ const (
 	Reply Kind = iota + 1
 	// FenceReady: exchange Bytes with the other nodes of the job under number
 	// Seq and give the data of all of them to FenceDone. Jobs of one node have
-	// none. The caller may keep Bytes; Sizes says how much it is.
+	// none. The caller may keep Bytes.
 	FenceReady
 	// NameOp: carry out Name on the name table and answer with NameResult.
 	NameOp
@@ -41,7 +41,6 @@ type Effect struct {
 	Rank    int
 	Bytes   []byte
 	Seq     uint64
-	Sizes   pmi.Sizes
 	Name    pmi.NameOp
 	Spawn   *pmi.SpawnRequest
 	Code    int

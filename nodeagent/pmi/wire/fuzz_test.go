@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"score/channels/keys/talk"
 	"score/nodeagent/pmi"
 )
 
@@ -15,6 +16,7 @@ func FuzzFeed(f *testing.F) {
 	f.Add(life1(0), life2(1), uint8(3))
 	f.Add(life2(0), life1(1), uint8(1))
 	f.Add(line1("cmd=init pmi_version=1 pmi_subversion=1")+"mcmd=spawn\nnprocs=1\nexecname=a\ntotspawns=1\nspawnssofar=1\nendcmd\n", "", uint8(200))
+	f.Add(keysLife(), keysLife(), uint8(11))
 	scripts, err := filepath.Glob(filepath.Join("testdata", "scripts", "*.txt"))
 	if err != nil {
 		f.Fatal(err)
@@ -46,6 +48,12 @@ func FuzzFeed(f *testing.F) {
 		j.gone(0)
 		j.gone(1)
 	})
+}
+
+// keysLife is what a client of package keys says.
+func keysLife() string {
+	commit := talk.AppendPair(talk.AppendPair(nil, talk.Global, "card", "v"), talk.Node, "n", "")
+	return talk.Greeting + keysFrame(talk.Commit, commit) + keysFrame(talk.Fence, nil) + keysFrame(talk.Leave, nil)
 }
 
 // feedPart feeds one part and checks what came of it; it returns the rest.

@@ -205,7 +205,7 @@ func playHello(t *testing.T, l *liveJob) {
 		}
 	}
 	stats := l.job.servers[0].Engine().Stats()
-	t.Logf("fences %d, exchanged %d bytes for %d", stats.Fences, stats.EncodedBytes, stats.RawBytes)
+	t.Logf("fences %d, exchanged %d bytes for %d", stats.Fences, stats.PackedBytes, stats.PlainBytes)
 }
 
 func TestMPICHAbort(t *testing.T) {

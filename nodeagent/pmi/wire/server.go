@@ -160,7 +160,7 @@ func (s *Server) deliverOne(event *pmi.Event) {
 	case pmi.EventContact:
 		s.effects = append(s.effects, Effect{Kind: Contact, Rank: event.Rank})
 	case pmi.EventFenceReady:
-		s.effects = append(s.effects, Effect{Kind: FenceReady, Seq: event.Seq, Bytes: event.Data, Sizes: event.Sizes})
+		s.effects = append(s.effects, Effect{Kind: FenceReady, Seq: event.Seq, Bytes: event.Data})
 	case pmi.EventNameOp:
 		s.effects = append(s.effects, Effect{Kind: NameOp, Rank: event.Rank, Name: event.Name})
 	case pmi.EventSpawn:

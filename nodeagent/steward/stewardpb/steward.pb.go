@@ -1124,7 +1124,7 @@ type Collective struct {
 	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	PlainBytes    uint64                 `protobuf:"varint,4,opt,name=plain_bytes,json=plainBytes,proto3" json:"plain_bytes,omitempty"`    // what the keys and values in data take as lines of text
+	PlainBytes    uint64                 `protobuf:"varint,4,opt,name=plain_bytes,json=plainBytes,proto3" json:"plain_bytes,omitempty"`    // what the keys and values in data, and those before, take as lines of text
 	PackedBytes   uint64                 `protobuf:"varint,5,opt,name=packed_bytes,json=packedBytes,proto3" json:"packed_bytes,omitempty"` // what they take in data
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

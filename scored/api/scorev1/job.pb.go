@@ -1144,6 +1144,7 @@ type Usage struct {
 	MaxRssBytes   uint64                 `protobuf:"varint,5,opt,name=max_rss_bytes,json=maxRssBytes,proto3" json:"max_rss_bytes,omitempty"` // largest of its ranks
 	SwitchNanos   int64                  `protobuf:"varint,6,opt,name=switch_nanos,json=switchNanos,proto3" json:"switch_nanos,omitempty"`   // time lost to switching
 	Messages      *Messages              `protobuf:"bytes,7,opt,name=messages,proto3" json:"messages,omitempty"`                             // not set: no channel was ever opened
+	Fences        *Fences                `protobuf:"bytes,20,opt,name=fences,proto3" json:"fences,omitempty"`                                // not set: the ranks here met those of other nodes in none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1227,6 +1228,74 @@ func (x *Usage) GetMessages() *Messages {
 	return nil
 }
 
+func (x *Usage) GetFences() *Fences {
+	if x != nil {
+		return x.Fences
+	}
+	return nil
+}
+
+// Fences are those of the management of processes in which ranks met ranks of other nodes.
+type Fences struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Fences        uint64                 `protobuf:"varint,1,opt,name=fences,proto3" json:"fences,omitempty"`
+	PlainBytes    uint64                 `protobuf:"varint,2,opt,name=plain_bytes,json=plainBytes,proto3" json:"plain_bytes,omitempty"`    // what keys and values that ranks gave would take as lines of text
+	PackedBytes   uint64                 `protobuf:"varint,3,opt,name=packed_bytes,json=packedBytes,proto3" json:"packed_bytes,omitempty"` // what went to the other nodes for them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fences) Reset() {
+	*x = Fences{}
+	mi := &file_score_v1_job_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fences) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fences) ProtoMessage() {}
+
+func (x *Fences) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_job_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fences.ProtoReflect.Descriptor instead.
+func (*Fences) Descriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Fences) GetFences() uint64 {
+	if x != nil {
+		return x.Fences
+	}
+	return 0
+}
+
+func (x *Fences) GetPlainBytes() uint64 {
+	if x != nil {
+		return x.PlainBytes
+	}
+	return 0
+}
+
+func (x *Fences) GetPackedBytes() uint64 {
+	if x != nil {
+		return x.PackedBytes
+	}
+	return 0
+}
+
 // Messages are what ranks did with messages (package pm), by their own count.
 type Messages struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1244,7 +1313,7 @@ type Messages struct {
 
 func (x *Messages) Reset() {
 	*x = Messages{}
-	mi := &file_score_v1_job_proto_msgTypes[8]
+	mi := &file_score_v1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1325,7 @@ func (x *Messages) String() string {
 func (*Messages) ProtoMessage() {}
 
 func (x *Messages) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[8]
+	mi := &file_score_v1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1338,7 @@ func (x *Messages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Messages.ProtoReflect.Descriptor instead.
 func (*Messages) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Messages) GetContexts() uint64 {
@@ -1353,7 +1422,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_score_v1_job_proto_msgTypes[9]
+	mi := &file_score_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1365,7 +1434,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[9]
+	mi := &file_score_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1378,7 +1447,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Job) GetId() uint64 {
@@ -1513,7 +1582,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_score_v1_job_proto_msgTypes[10]
+	mi := &file_score_v1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1525,7 +1594,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[10]
+	mi := &file_score_v1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1538,7 +1607,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StartTrace) GetAllocatedNanos() int64 {
@@ -1579,7 +1648,7 @@ type NodeStart struct {
 
 func (x *NodeStart) Reset() {
 	*x = NodeStart{}
-	mi := &file_score_v1_job_proto_msgTypes[11]
+	mi := &file_score_v1_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +1660,7 @@ func (x *NodeStart) String() string {
 func (*NodeStart) ProtoMessage() {}
 
 func (x *NodeStart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[11]
+	mi := &file_score_v1_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +1673,7 @@ func (x *NodeStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStart.ProtoReflect.Descriptor instead.
 func (*NodeStart) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NodeStart) GetOrderedNanos() int64 {
@@ -1680,7 +1749,7 @@ type Idleness struct {
 
 func (x *Idleness) Reset() {
 	*x = Idleness{}
-	mi := &file_score_v1_job_proto_msgTypes[12]
+	mi := &file_score_v1_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +1761,7 @@ func (x *Idleness) String() string {
 func (*Idleness) ProtoMessage() {}
 
 func (x *Idleness) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[12]
+	mi := &file_score_v1_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +1774,7 @@ func (x *Idleness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Idleness.ProtoReflect.Descriptor instead.
 func (*Idleness) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Idleness) GetSinceNanos() int64 {
@@ -1773,7 +1842,7 @@ type RankWait struct {
 
 func (x *RankWait) Reset() {
 	*x = RankWait{}
-	mi := &file_score_v1_job_proto_msgTypes[13]
+	mi := &file_score_v1_job_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +1854,7 @@ func (x *RankWait) String() string {
 func (*RankWait) ProtoMessage() {}
 
 func (x *RankWait) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[13]
+	mi := &file_score_v1_job_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +1867,7 @@ func (x *RankWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankWait.ProtoReflect.Descriptor instead.
 func (*RankWait) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RankWait) GetRank() uint32 {
@@ -1921,7 +1990,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x12\n" +
 	"\x04rank\x18\x04 \x01(\x05R\x04rank\x12\x12\n" +
-	"\x04node\x18\x05 \x01(\tR\x04node\"\xf3\x01\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\"\x9d\x02\n" +
 	"\x05Usage\x12\x1b\n" +
 	"\tcpu_nanos\x18\x01 \x01(\x03R\bcpuNanos\x12\x1b\n" +
 	"\trun_nanos\x18\x02 \x01(\x03R\brunNanos\x12\x16\n" +
@@ -1929,7 +1998,13 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\flate_freezes\x18\x04 \x01(\x04R\vlateFreezes\x12\"\n" +
 	"\rmax_rss_bytes\x18\x05 \x01(\x04R\vmaxRssBytes\x12!\n" +
 	"\fswitch_nanos\x18\x06 \x01(\x03R\vswitchNanos\x12.\n" +
-	"\bmessages\x18\a \x01(\v2\x12.score.v1.MessagesR\bmessages\"\xe0\x01\n" +
+	"\bmessages\x18\a \x01(\v2\x12.score.v1.MessagesR\bmessages\x12(\n" +
+	"\x06fences\x18\x14 \x01(\v2\x10.score.v1.FencesR\x06fences\"d\n" +
+	"\x06Fences\x12\x16\n" +
+	"\x06fences\x18\x01 \x01(\x04R\x06fences\x12\x1f\n" +
+	"\vplain_bytes\x18\x02 \x01(\x04R\n" +
+	"plainBytes\x12!\n" +
+	"\fpacked_bytes\x18\x03 \x01(\x04R\vpackedBytes\"\xe0\x01\n" +
 	"\bMessages\x12\x1a\n" +
 	"\bcontexts\x18\x01 \x01(\x04R\bcontexts\x12\x12\n" +
 	"\x04sent\x18\x02 \x01(\x04R\x04sent\x12\x1d\n" +
@@ -2056,7 +2131,7 @@ func file_score_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_score_v1_job_proto_goTypes = []any{
 	(JobState)(0),         // 0: score.v1.JobState
 	(StdinMode)(0),        // 1: score.v1.StdinMode
@@ -2073,12 +2148,13 @@ var file_score_v1_job_proto_goTypes = []any{
 	(*NodePlace)(nil),     // 12: score.v1.NodePlace
 	(*Verdict)(nil),       // 13: score.v1.Verdict
 	(*Usage)(nil),         // 14: score.v1.Usage
-	(*Messages)(nil),      // 15: score.v1.Messages
-	(*Job)(nil),           // 16: score.v1.Job
-	(*StartTrace)(nil),    // 17: score.v1.StartTrace
-	(*NodeStart)(nil),     // 18: score.v1.NodeStart
-	(*Idleness)(nil),      // 19: score.v1.Idleness
-	(*RankWait)(nil),      // 20: score.v1.RankWait
+	(*Fences)(nil),        // 15: score.v1.Fences
+	(*Messages)(nil),      // 16: score.v1.Messages
+	(*Job)(nil),           // 17: score.v1.Job
+	(*StartTrace)(nil),    // 18: score.v1.StartTrace
+	(*NodeStart)(nil),     // 19: score.v1.NodeStart
+	(*Idleness)(nil),      // 20: score.v1.Idleness
+	(*RankWait)(nil),      // 21: score.v1.RankWait
 }
 var file_score_v1_job_proto_depIdxs = []int32{
 	7,  // 0: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
@@ -2090,22 +2166,23 @@ var file_score_v1_job_proto_depIdxs = []int32{
 	10, // 6: score.v1.JobSpec.staged:type_name -> score.v1.StagedFile
 	5,  // 7: score.v1.StagedFile.kind:type_name -> score.v1.StagedKind
 	6,  // 8: score.v1.Verdict.reason:type_name -> score.v1.EndReason
-	15, // 9: score.v1.Usage.messages:type_name -> score.v1.Messages
-	9,  // 10: score.v1.Job.spec:type_name -> score.v1.JobSpec
-	11, // 11: score.v1.Job.user:type_name -> score.v1.Identity
-	0,  // 12: score.v1.Job.state:type_name -> score.v1.JobState
-	12, // 13: score.v1.Job.places:type_name -> score.v1.NodePlace
-	13, // 14: score.v1.Job.verdict:type_name -> score.v1.Verdict
-	14, // 15: score.v1.Job.usage:type_name -> score.v1.Usage
-	19, // 16: score.v1.Job.idle:type_name -> score.v1.Idleness
-	17, // 17: score.v1.Job.start:type_name -> score.v1.StartTrace
-	18, // 18: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
-	20, // 19: score.v1.Idleness.waits:type_name -> score.v1.RankWait
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	16, // 9: score.v1.Usage.messages:type_name -> score.v1.Messages
+	15, // 10: score.v1.Usage.fences:type_name -> score.v1.Fences
+	9,  // 11: score.v1.Job.spec:type_name -> score.v1.JobSpec
+	11, // 12: score.v1.Job.user:type_name -> score.v1.Identity
+	0,  // 13: score.v1.Job.state:type_name -> score.v1.JobState
+	12, // 14: score.v1.Job.places:type_name -> score.v1.NodePlace
+	13, // 15: score.v1.Job.verdict:type_name -> score.v1.Verdict
+	14, // 16: score.v1.Job.usage:type_name -> score.v1.Usage
+	20, // 17: score.v1.Job.idle:type_name -> score.v1.Idleness
+	18, // 18: score.v1.Job.start:type_name -> score.v1.StartTrace
+	19, // 19: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
+	21, // 20: score.v1.Idleness.waits:type_name -> score.v1.RankWait
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_job_proto_init() }
@@ -2119,7 +2196,7 @@ func file_score_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_job_proto_rawDesc), len(file_score_v1_job_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
