@@ -177,9 +177,9 @@ func setUsage(to *scorev1.Usage, from switcher.Usage) {
 // forget lets a job go: its end is committed, or the leader never had it. One
 // that still runs is ended.
 func (a *Agent) forget(id uint64) {
-	a.unstage(id)
 	j := a.jobs.forget(id)
 	if j == nil {
+		a.unstage(id)
 		return
 	}
 	j.mu.Lock()
@@ -192,6 +192,7 @@ func (a *Agent) forget(id uint64) {
 	}
 	j.kept = nil
 	j.mu.Unlock()
+	a.unstage(id)
 	j.cancel()
 	j.withChannels((*dataplane.Job).Over)
 	a.workers.Go(func() {

@@ -112,7 +112,7 @@ func (j *job) stage(ctx context.Context) error {
 		return nil
 	}
 	addresses, index := j.agent.stageTree(order)
-	if err := j.agent.stageAll(ctx, j.id, order.GetUser(), order.GetSpec().GetStaged(), above(addresses, index)); err != nil {
+	if err := j.agent.stageAll(ctx, order.GetUser(), order.GetSpec().GetStaged(), above(addresses, index)); err != nil {
 		return err
 	}
 	j.mu.Lock()
@@ -127,20 +127,21 @@ func (j *job) stageUntilKilled() error {
 	defer cancel()
 	j.mu.Lock()
 	j.unstage = cancel
-	if j.killed {
+	if j.killed { // what forget has let go is not held again
 		cancel()
+	} else {
+		j.agent.hold(j.id, j.order.GetUser(), j.order.GetSpec().GetStaged())
 	}
 	j.mu.Unlock()
 	return j.stage(ctx)
 }
 
 // stageAll fetches files from one of the agents, the nearest first.
-func (a *Agent) stageAll(ctx context.Context, job uint64, user *scorev1.Identity, from []*scorev1.StagedFile, agents []string) error {
+func (a *Agent) stageAll(ctx context.Context, user *scorev1.Identity, from []*scorev1.StagedFile, agents []string) error {
 	files, err := stagedFiles(from)
 	if err != nil {
 		return err
 	}
-	a.cache.Hold(job, stageUser(user), files)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(stageAtOnce)
 	for i, f := range files {
@@ -211,22 +212,25 @@ func (a *Agent) stageEarly(order *scorev1.Stage) {
 	if index >= len(addresses) {
 		return
 	}
+	// Now, since what ends it comes after this.
+	a.hold(order.GetJobId(), order.GetUser(), order.GetFiles())
+	if index == 0 {
+		return // it has them, and is to keep them
+	}
 	ctx := a.early.begin(a.working, order.GetJobId())
 	a.workers.Go(func() {
-		if index == 0 { // it has them, and is to keep them
-			if files, err := stagedFiles(order.GetFiles()); err == nil {
-				a.cache.Hold(order.GetJobId(), stageUser(order.GetUser()), files)
-			}
-			return
-		}
-		err := a.stageAll(ctx, order.GetJobId(), order.GetUser(), order.GetFiles(), above(addresses, index))
+		err := a.stageAll(ctx, order.GetUser(), order.GetFiles(), above(addresses, index))
 		if err != nil && ctx.Err() == nil {
 			a.log.Info("files of a waiting job did not come", zap.Uint64("job", order.GetJobId()), zap.Error(err))
 		}
-		if ctx.Err() != nil {
-			a.cache.Release(order.GetJobId())
-		}
 	})
+}
+
+// hold keeps a job's files until unstage.
+func (a *Agent) hold(job uint64, user *scorev1.Identity, from []*scorev1.StagedFile) {
+	if files, err := stagedFiles(from); err == nil && len(files) > 0 {
+		a.cache.Hold(job, stageUser(user), files)
+	}
 }
 
 // unstage ends what stageEarly has begun, and lets the files go.

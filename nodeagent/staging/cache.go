@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -145,8 +146,17 @@ func (c *Cache) Hold(job uint64, u *launch.User, files []File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range files {
-		c.held[job] = append(c.held[job], key{u.UID, f.Sum})
+		if k := (key{u.UID, f.Sum}); !slices.Contains(c.held[job], k) {
+			c.held[job] = append(c.held[job], k)
+		}
 	}
+}
+
+// Holds tells whether a job holds any file.
+func (c *Cache) Holds(job uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.held[job]) > 0
 }
 
 // Release ends a Hold; of a job that holds nothing it does nothing.

@@ -101,4 +101,4 @@ end "$server" TERM
 step purge
 quietly dpkg -i /tmp/score_2.deb
 quietly dpkg -P score
-[ ! -e /var/lib/score ] && [ ! -e /etc/score ] && [ ! -e /run/score ] || fail "the purge left something"
+[ ! -e /var/lib/score ] && [ ! -e /etc/score ] && [ ! -e /run/score ] && [ ! -e /var/cache/score ] || fail "the purge left something"
