@@ -130,7 +130,7 @@ func (s *State) nodeGone(c *statepb.NodeGone) error {
 	if s.nodes[c.GetNode()] == nil {
 		return fmt.Errorf("%w: %q", ErrUnknownNode, c.GetNode())
 	}
-	for _, job := range s.jobs {
+	for _, job := range s.jobs { // any order: one is enough
 		if job.Phase != Done && job.hasPlaceOn(c.GetNode()) {
 			return fmt.Errorf("%w: %q", ErrNodeInUse, c.GetNode())
 		}

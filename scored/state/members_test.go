@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"score/scored/state/statepb"
 )
 
@@ -37,14 +35,16 @@ func revoke(role, name string) *statepb.Command {
 }
 
 // drawMember makes a command about tokens and certificates.
-func drawMember(t *rapid.T) *statepb.Command {
-	id := rapid.SampledFrom([]string{"", "t1", "t2"}).Draw(t, "token")
-	role := rapid.SampledFrom([]string{"server", "agent"}).Draw(t, "role")
-	expires := rapid.Int64Range(0, 60).Draw(t, "expires")
-	c := certificate(rapid.ByteRange(0, 5).Draw(t, "serial"), role, "n1", expires)
-	return rapid.SampledFrom([]*statepb.Command{
-		addToken(id, role, expires), removeToken(id), admit(id, c), renew(c), revoke(role, "n1"),
-	}).Draw(t, "member")
+func drawMember(d *dice, s *State) *statepb.Command {
+	if tokens := s.Tokens(); len(tokens) > 0 && d.once(3) {
+		token := pick(d, tokens)
+		return admit(token.ID, certificate(byte(d.upTo(5)), token.Role, "n1", int64(d.upTo(60))))
+	}
+	id := pick(d, []string{"", "t1", "t2"})
+	role := pick(d, []string{"server", "agent"})
+	expires := int64(d.upTo(60))
+	c := certificate(byte(d.upTo(5)), role, "n1", expires)
+	return pick(d, []*statepb.Command{addToken(id, role, expires), removeToken(id), admit(id, c), renew(c), revoke(role, "n1")})
 }
 
 // at is an entry of one command.

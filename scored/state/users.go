@@ -162,7 +162,7 @@ func satMul(a, b uint64) uint64 {
 
 // decayAll brings all accounts to now, before another half-life counts.
 func (s *State) decayAll(now int64) {
-	for uid, user := range s.users {
+	for uid, user := range s.users { // any order: each by itself
 		next := *user
 		next.recent, next.at = user.Recent(now, s.HalfLife()), now
 		put(s, s.users, uid, &next)
@@ -194,7 +194,7 @@ func (s *State) shared(places []Place, founder JobID) uint32 {
 		index uint32
 	}
 	taken := make(map[cpu]bool)
-	for _, other := range s.jobs {
+	for _, other := range s.jobs { // any order: a union
 		if other.Gang != founder || other.Phase == Done {
 			continue
 		}

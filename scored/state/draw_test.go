@@ -1,0 +1,149 @@
+package state
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
+
+	"score/scored/state/statepb"
+)
+
+// dice draws evenly.
+type dice struct{ *rand.Rand }
+
+// seedNumbers are as many as make a seed that hardly ever comes twice: rapid likes small ones.
+const seedNumbers = 6
+
+func newDice(seed []uint64) *dice {
+	sum := fnv.New128a()
+	for _, number := range seed {
+		_, _ = sum.Write(binary.LittleEndian.AppendUint64(nil, number)) // cannot fail
+	}
+	both := sum.Sum(nil)
+	return &dice{rand.New(rand.NewPCG(binary.LittleEndian.Uint64(both), binary.LittleEndian.Uint64(both[8:])))}
+}
+
+// upTo draws 0 to most.
+func (d *dice) upTo(most int) int { return d.IntN(most + 1) }
+
+// once is true one time in n.
+func (d *dice) once(n int) bool { return d.IntN(n) == 0 }
+
+// amount is a time in nanoseconds that somebody might claim to have used.
+func (d *dice) amount() int64 { return d.Int64N(1<<uint(1+d.upTo(49))) - 1 }
+
+func pick[T any](d *dice, from []T) T { return from[d.IntN(len(from))] }
+
+// kinds are all commands that an entry can hold.
+var kinds = (&statepb.Command{}).ProtoReflect().Descriptor().Oneofs().ByName("command").Fields()
+
+// kindOf names a command.
+func kindOf(c *statepb.Command) string {
+	m := c.ProtoReflect()
+	if field := m.WhichOneof(m.Descriptor().Oneofs().ByName("command")); field != nil {
+		return string(field.Name())
+	}
+	return ""
+}
+
+// drawAny makes a command of any kind that there is, without knowing it: values are
+// chosen by the names and types of fields, so that it now and then fits the state. It is
+// what draws a kind that nobody has written a line for here.
+func drawAny(d *dice, s *State) *statepb.Command {
+	command := new(statepb.Command)
+	field := kinds.Get(d.IntN(kinds.Len()))
+	m := command.ProtoReflect()
+	fill(d, s, m.Mutable(field).Message(), 0)
+	return command
+}
+
+// maxFill bounds messages in messages.
+const maxFill = 4
+
+func fill(d *dice, s *State, m protoreflect.Message, depth int) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		switch {
+		case d.once(10), field.IsMap():
+		case field.IsList():
+			list := m.Mutable(field).List()
+			for range d.upTo(2) {
+				if field.Message() == nil {
+					list.Append(drawScalar(d, s, field))
+				} else if depth < maxFill {
+					fill(d, s, list.AppendMutable().Message(), depth+1)
+				}
+			}
+		case field.Message() == nil:
+			m.Set(field, drawScalar(d, s, field))
+		case depth < maxFill:
+			fill(d, s, m.Mutable(field).Message(), depth+1)
+		}
+	}
+}
+
+func drawScalar(d *dice, s *State, field protoreflect.FieldDescriptor) protoreflect.Value {
+	switch field.Kind() {
+	case protoreflect.StringKind:
+		return protoreflect.ValueOfString(drawText(d, field))
+	case protoreflect.BytesKind:
+		return protoreflect.ValueOfBytes([]byte(pick(d, []string{"", "\x01", "\x02\x03"})))
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(d.once(2))
+	case protoreflect.EnumKind:
+		values := field.Enum().Values()
+		return protoreflect.ValueOfEnum(values.Get(d.IntN(values.Len())).Number())
+	case protoreflect.Uint64Kind:
+		return protoreflect.ValueOfUint64(drawNumber(d, s, field))
+	case protoreflect.Uint32Kind:
+		return protoreflect.ValueOfUint32(uint32(d.upTo(3)))
+	case protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(pick(d, []int64{-1, 0, 1, 7, 1 << 50}))
+	case protoreflect.Int32Kind:
+		return protoreflect.ValueOfInt32(int32(d.upTo(4)) - 1)
+	case protoreflect.DoubleKind:
+		return protoreflect.ValueOfFloat64(float64(d.upTo(3) - 1))
+	default:
+		panic(fmt.Sprintf("%s is of a kind that drawScalar does not know yet: %v", field.FullName(), field.Kind()))
+	}
+}
+
+// drawText draws names of the few things that there are.
+func drawText(d *dice, field protoreflect.FieldDescriptor) string {
+	pool := []string{"a", "b", "n1", "n2", "n3", ""}
+	switch field.Name() {
+	case "node", "name":
+		pool = []string{"n1", "n2", "n3", "n4", "u", ""}
+	case "id", "token_id", "token":
+		pool = []string{"t1", "t2", ""}
+	case "role":
+		pool = []string{"agent", "server", ""}
+	}
+	return pick(d, pool)
+}
+
+// drawNumber draws the numbers of jobs where one is meant.
+func drawNumber(d *dice, s *State, field protoreflect.FieldDescriptor) uint64 {
+	if jobs := s.Jobs(); field.Name() == "job_id" && len(jobs) > 0 && !d.once(4) {
+		return pick(d, jobs).ID
+	}
+	if field.Name() == "job_id" {
+		return s.NextJob()
+	}
+	return uint64(d.upTo(5))
+}
+
+// encodeEntry is the entry as the log carries it.
+func encodeEntry(t *rapid.T, e *statepb.Entry) []byte {
+	data, err := proto.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
