@@ -88,7 +88,8 @@ func New(options Options) (*Agent, error) {
 	a.metrics = metrics.New(options.Name, a.gauges)
 	a.clock = &timekeeper{log: a.log, changed: func(term uint64, offset int64) { a.switcher.Offset(term, offset) }}
 	a.link = uplink.New(uplink.Options{
-		Servers:       options.Servers,
+		Servers:       withKnownServers(options),
+		Learnt:        a.keepServers,
 		Client:        options.Client,
 		ClientOptions: a.key.clientOptions(),
 		Hello:         a.hello,

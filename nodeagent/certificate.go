@@ -47,7 +47,7 @@ func (a *Agent) keepCertificate(ctx context.Context) {
 // askCertificates asks the servers, one after the other.
 func (a *Agent) askCertificates(ctx context.Context, request []byte) ([]byte, error) {
 	var errs []error
-	for _, server := range a.options.Servers {
+	for _, server := range a.link.Servers() {
 		signed, err := a.askCertificate(ctx, server, request)
 		if err == nil {
 			return signed, nil

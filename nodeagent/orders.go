@@ -77,7 +77,8 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 		a.watcher.watch(m.Watch)
 	case *scorev1.ServerMessage_AskCut:
 		a.cuts.ask(m.AskCut)
-	case *scorev1.ServerMessage_Welcome, *scorev1.ServerMessage_Pong, *scorev1.ServerMessage_Refused:
+	case *scorev1.ServerMessage_Welcome, *scorev1.ServerMessage_Pong, *scorev1.ServerMessage_Refused,
+		*scorev1.ServerMessage_Redirect, *scorev1.ServerMessage_Servers:
 		// The uplink's own.
 	}
 }

@@ -28,6 +28,9 @@ func rootCommand() *cobra.Command {
 	if snapshot, _, err := root.Find([]string{"snapshot"}); err == nil {
 		snapshot.AddCommand(daemon.RestoreCommand())
 	}
+	if server, _, err := root.Find([]string{"server"}); err == nil {
+		server.AddCommand(cli.ServerCommands()...)
+	}
 	root.AddCommand(manCommand(root))
 	return root
 }

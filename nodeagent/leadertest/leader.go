@@ -32,6 +32,10 @@ const Patience = 60 * time.Second
 type Options struct {
 	// Refuse, if not nil, gives the sentence by which a node is refused, or "".
 	Refuse func(*scorev1.Hello) string
+	// Redirect, if not nil, gives the address of the server that leads instead of this one, or "".
+	Redirect func() string
+	// Servers are the addresses in the Welcome.
+	Servers []string
 	// Keep, if not nil, lists the jobs in the Welcome.
 	Keep func(*scorev1.Hello) []uint64
 	// Now is the cluster's clock; default: Unix nanoseconds.
@@ -89,6 +93,9 @@ func (l *Leader) serve(listener net.Listener) {
 // URL is the base URL to give to an agent.
 func (l *Leader) URL() string { return "http://" + l.listener.Addr().String() }
 
+// Address is that of URL, host:port.
+func (l *Leader) Address() string { return l.listener.Addr().String() }
+
 // SetTerm changes the term of later Welcomes and Pongs.
 func (l *Leader) SetTerm(term uint64) { l.term.Store(term) }
 
@@ -124,9 +131,14 @@ func (l *Leader) Connect(ctx context.Context, stream *connect.BidiStream[scorev1
 			return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Refused{Refused: sentence}})
 		}
 	}
+	if l.options.Redirect != nil {
+		if to := l.options.Redirect(); to != "" {
+			return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Redirect{Redirect: &scorev1.Redirect{Address: to}}})
+		}
+	}
 	session := newSession(hello, stream)
 	defer session.end()
-	welcome := &scorev1.Welcome{Term: l.term.Load(), Cluster: hello.GetCluster(), Version: hello.GetVersion()}
+	welcome := &scorev1.Welcome{Term: l.term.Load(), Cluster: hello.GetCluster(), Version: hello.GetVersion(), Servers: &scorev1.Servers{Addresses: l.options.Servers}}
 	if l.options.Keep != nil {
 		welcome.KeepJobs = l.options.Keep(hello)
 	}

@@ -35,6 +35,8 @@ var (
 	errOverflow = errors.New("the leader does not take what it is sent")
 	errLate     = errors.New("no server answered in time")
 	errUnasked  = errors.New("the server spoke out of order")
+	errOld      = errors.New("the server led once, and does not know of its successor")
+	errOther    = errors.New("another server leads")
 )
 
 // Handler is told what comes from the leader, one call at a time.
@@ -61,7 +63,9 @@ type Clock interface {
 type Options struct {
 	// Servers are base URLs, tried in turn.
 	Servers []string
-	Client  *http.Client
+	// Learnt, if not nil, is told the addresses of all servers, host:port, whenever they are others.
+	Learnt func(addresses []string)
+	Client *http.Client
 	// ClientOptions are added to the connection's, such as credentials.
 	ClientOptions []connect.ClientOption
 	// Hello introduces the node anew for every stream.
@@ -76,8 +80,9 @@ type Options struct {
 // Link is the stream to the leader, or the attempts to have one.
 type Link struct {
 	options Options
-	clients []scorev1connect.AgentServiceClient
+	servers *servers
 	queue   queue
+	term    uint64 // the highest of a leader; Run's
 	told    string // about certificates, last; Run's
 	// heard is when the last Pong came, by Options.Now.
 	heard atomic.Int64
@@ -88,13 +93,11 @@ func New(options Options) *Link {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
 	}
-	link := &Link{options: options, queue: newQueue()}
-	for _, server := range options.Servers {
-		client := scorev1connect.NewAgentServiceClient(options.Client, server, options.ClientOptions...)
-		link.clients = append(link.clients, client)
-	}
-	return link
+	return &Link{options: options, queue: newQueue(), servers: newServers(options.Servers)}
 }
+
+// Servers are the base URLs of all servers that the link knows, those that it was made with first.
+func (l *Link) Servers() []string { return l.servers.list() }
 
 // Send queues a message for the leader. It never blocks: without a stream the
 // message is dropped, and a leader that lets MaxQueued messages pile up loses
@@ -107,8 +110,9 @@ func (l *Link) Send(message *scorev1.AgentMessage) {
 // that wraps ErrRefused when the leader will not have the node.
 func (l *Link) Run(ctx context.Context) error {
 	var pause backoff
-	for attempt := 0; ; attempt++ {
-		welcome, err := l.session(ctx, l.clients[attempt%len(l.clients)])
+	for {
+		server, sent := l.servers.next()
+		welcome, err := l.session(ctx, scorev1connect.NewAgentServiceClient(l.options.Client, server, l.options.ClientOptions...))
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -118,8 +122,11 @@ func (l *Link) Run(ctx context.Context) error {
 		if welcome {
 			pause = backoff{}
 		}
+		if errors.Is(err, errOther) && !sent {
+			continue // who was sent on by one that was sent on waits a little
+		}
 		wait := pause.next()
-		l.tell(l.options.Servers[attempt%len(l.clients)], err, wait)
+		l.tell(server, err, wait)
 		if !sleep(ctx, wait) {
 			return nil
 		}
@@ -187,9 +194,18 @@ func (l *Link) session(ctx context.Context, client scorev1connect.AgentServiceCl
 	if refused, ok := first.Message.(*scorev1.ServerMessage_Refused); ok {
 		return false, fmt.Errorf("%w: %s", ErrRefused, refused.Refused)
 	}
+	if other := first.GetRedirect(); other != nil {
+		l.servers.redirect(other.GetAddress())
+		return false, errOther
+	}
 	if first.GetWelcome() == nil {
 		return false, errUnasked
 	}
+	if first.GetWelcome().GetTerm() < l.term {
+		return false, errOld
+	}
+	l.term = first.GetWelcome().GetTerm()
+	l.learn(first.GetWelcome().GetServers())
 	l.options.Logger.Debug("welcomed by the leader", zap.Uint64("term", first.GetWelcome().GetTerm()))
 	l.heard.Store(l.options.Now())
 	l.queue.open(func() { cancel(errOverflow) })
@@ -242,9 +258,11 @@ func (l *Link) receiveAll(stream *stream) error {
 			now := l.options.Now()
 			l.heard.Store(now)
 			l.options.Clock.Sample(m.Pong.GetTerm(), m.Pong.GetAgentNanos(), m.Pong.GetClusterNanos(), now)
+		case *scorev1.ServerMessage_Servers:
+			l.learn(m.Servers)
 		case *scorev1.ServerMessage_Refused:
 			return fmt.Errorf("%w: %s", ErrRefused, m.Refused)
-		case *scorev1.ServerMessage_Welcome:
+		case *scorev1.ServerMessage_Welcome, *scorev1.ServerMessage_Redirect:
 			return errUnasked
 		default:
 			l.options.Handler.Message(message)

@@ -228,3 +228,52 @@ func TestEndOfContextIsNoError(t *testing.T) {
 		})
 	}
 }
+
+// A server that does not lead sends a node on, and nodes find servers of which only others knew.
+func TestServersSendOn(t *testing.T) {
+	leader := leadertest.Start(t, leadertest.Options{})
+	follower := leadertest.Start(t, leadertest.Options{Redirect: leader.Address})
+	n := newNode()
+	link, _ := run(t, n, follower.URL())
+	leader.Next(t)
+	await(t, "welcome", n.welcomes)
+	if got := link.Servers(); len(got) != 1 {
+		t.Errorf("servers %v", got)
+	}
+
+	next := leadertest.Start(t, leadertest.Options{})
+	last := leadertest.Start(t, leadertest.Options{Servers: []string{next.Address(), "http://rubbish", ""}})
+	n = newNode()
+	link, _ = run(t, n, last.URL())
+	last.Next(t)
+	await(t, "welcome", n.welcomes)
+	if got := link.Servers(); len(got) != 2 || got[1] != next.URL() {
+		t.Errorf("servers %v", got)
+	}
+	last.Stop()
+	await(t, "loss", n.lost)
+	next.Next(t)
+	await(t, "welcome of the other", n.welcomes)
+}
+
+// Servers that send a node to each other are asked now and then, not all the time; a leader that was succeeded is not obeyed.
+func TestOldLeaderIsNotObeyed(t *testing.T) {
+	old := leadertest.Start(t, leadertest.Options{})
+	next := leadertest.Start(t, leadertest.Options{})
+	next.SetTerm(5)
+	n := newNode()
+	run(t, n, next.URL(), old.URL())
+	next.Next(t)
+	if w := await(t, "welcome", n.welcomes); w.GetTerm() != 5 {
+		t.Errorf("welcomed in term %d", w.GetTerm())
+	}
+	next.Stop()
+	await(t, "loss", n.lost)
+	old.Next(t) // it says welcome
+	old.Next(t) // and again
+	select {
+	case w := <-n.welcomes:
+		t.Errorf("welcomed in term %d", w.GetTerm())
+	default:
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"connectrpc.com/connect"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -167,12 +168,20 @@ func (l *Listener) serveNewcomer(conn *tls.Conn) {
 		l.turnAway(conn, err)
 		return
 	}
-	answer, err := l.office.admit(ctx, request)
+	answer, err := l.office.receive(ctx, request)
 	if err != nil {
-		answer = &scorev1.JoinResponse{Refused: err.Error()}
+		answer = &scorev1.JoinResponse{Refused: plain(err)}
 		l.strangers.Warn("a newcomer was refused", zap.Stringer("from", conn.RemoteAddr()), zap.Error(err))
 	}
 	_ = join.Write(conn, answer) // who went away has wasted a token
+}
+
+// plain is the sentence of an error, which may come from another server.
+func plain(err error) string {
+	if refused, ok := errors.AsType[*connect.Error](err); ok {
+		return refused.Message()
+	}
+	return err.Error()
 }
 
 // Accept implements net.Listener; the connections are *tls.Conn whose handshake is over.

@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
 	"score/scored/api/join"
 	"score/scored/api/pki"
+	"score/scored/api/scorev1"
 	"score/scored/state"
 )
 
@@ -71,7 +73,7 @@ func newOffice(t *testing.T) (*Office, *memory) {
 	}
 	m := &memory{tokens: map[string][]byte{}}
 	own := credentials(t, authority, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s1"})
-	o := New(Options{Leader: m, Authority: authority, Credentials: own, ClusterKey: "the key", Addresses: []string{listener.Addr().String()}, Logger: zap.NewNop()})
+	o := New(Options{Leader: m, Authority: authority, Credentials: own, ClusterKey: "the key", Addresses: func() []string { return []string{listener.Addr().String()} }, IsServer: func(name string) bool { return name == "s1" }, Logger: zap.NewNop()})
 	l := o.Listen(listener, Way{Protocols: []string{"test"}, Roles: []pki.Role{pki.Agent}}, Way{Protocols: []string{"servers"}, Roles: []pki.Role{pki.Server}}).Of("test")
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -117,7 +119,7 @@ func visit(t *testing.T, o *Office, config *tls.Config) (string, error) {
 	t.Helper()
 	config = config.Clone()
 	config.NextProtos = []string{"test"}
-	conn, err := tls.Dial("tcp", o.Addresses[0], config)
+	conn, err := tls.Dial("tcp", o.Addresses()[0], config)
 	if err != nil {
 		return "", err
 	}
@@ -148,7 +150,7 @@ func TestJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if member.ClusterKey != "the key" || member.Address != "127.0.0.1" || member.Server != o.Addresses[0] || len(m.given) != 1 {
+	if member.ClusterKey != "the key" || member.Address != "127.0.0.1" || member.Server != o.Addresses()[0] || len(m.given) != 1 {
 		t.Errorf("%+v, given %v", member, m.given)
 	}
 	if said, err := visit(t, o, member.Credentials.Client(pki.Server)); said != word || err != nil {
@@ -168,9 +170,6 @@ func TestJoin(t *testing.T) {
 	late := newToken(t, o)
 	if _, err := join.Join(t.Context(), late, "n2", func() time.Time { return late.Expires.Add(time.Hour) }); !errors.Is(err, pki.ErrToken) {
 		t.Errorf("a late token: %v", err)
-	}
-	if _, _, err := o.CreateToken(t.Context(), "server", 0, "root"); !errors.Is(err, ErrOneServer) {
-		t.Errorf("a second server: %v", err)
 	}
 	if _, _, err := (*Office)(nil).CreateToken(t.Context(), "agent", 0, "root"); !errors.Is(err, ErrNoAuthority) {
 		t.Errorf("without an authority: %v", err)
@@ -195,7 +194,7 @@ func TestStrangers(t *testing.T) {
 			t.Errorf("%s: hears %q, %v", name, said, err)
 		}
 	}
-	raw, err := net.Dial("tcp", o.Addresses[0])
+	raw, err := net.Dial("tcp", o.Addresses()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +222,7 @@ func blind(c *pki.Credentials) *tls.Config {
 func TestSilence(t *testing.T) {
 	o, _ := newOffice(t)
 	for range 2 * maxHandshakes {
-		conn, err := net.Dial("tcp", o.Addresses[0])
+		conn, err := net.Dial("tcp", o.Addresses()[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,5 +243,56 @@ func TestRenewOwn(t *testing.T) {
 	}
 	if bytes.Equal(before, o.Credentials.Serial()) || len(m.given) != 1 {
 		t.Errorf("serial %x, given %v", o.Credentials.Serial(), m.given)
+	}
+}
+
+// TestServerJoins: who has a server's token gets what a server needs to sign, unless there is a server of the name; an
+// agent does not.
+func TestServerJoins(t *testing.T) {
+	o, _ := newOffice(t)
+	agent, err := join.Join(t.Context(), newToken(t, o), "x1", time.Now)
+	if err != nil || agent.Authority != nil {
+		t.Errorf("an agent: %v, %v", agent, err)
+	}
+	text, _, err := o.CreateToken(t.Context(), "server", 0, "root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := pki.ParseToken(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := join.Join(t.Context(), token, "s1", time.Now); !errors.Is(err, join.ErrRefused) || !strings.Contains(err.Error(), "remove it first") {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	server, err := join.Join(t.Context(), token, "s2", time.Now)
+	if err != nil || server.Authority == nil || !server.Authority.Certificate().Equal(o.Authority.Certificate()) {
+		t.Errorf("a server: %v, %v", server, err)
+	}
+}
+
+// elsewhere is the office of another server.
+type elsewhere struct{ asked []string }
+
+func (e *elsewhere) Admit(_ context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+	e.asked = append(e.asked, r.GetName())
+	return nil, connect.NewError(connect.CodePermissionDenied, errNo)
+}
+
+func (e *elsewhere) Renew(context.Context, []byte) ([]byte, error) { return nil, errNo }
+
+// TestPassedOn: a server that does not lead has newcomers answered by the one that does, in its words.
+func TestPassedOn(t *testing.T) {
+	o, m := newOffice(t)
+	token, other := newToken(t, o), new(elsewhere)
+	o.Elsewhere = func() Colleague { return other }
+	if _, err := join.Join(t.Context(), token, "n1", time.Now); !errors.Is(err, join.ErrRefused) || !strings.HasSuffix(err.Error(), ": no") {
+		t.Errorf("joined: %v", err)
+	}
+	if _, err := o.renewOwn(t.Context(), nil); !errors.Is(err, errNo) {
+		t.Errorf("renewed: %v", err)
+	}
+	if len(m.given) != 0 || len(other.asked) != 1 {
+		t.Errorf("here %v, there %v", m.given, other.asked)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,8 +17,8 @@ import (
 // ErrNoAuthority is a cluster whose daemons know each other by a shared key, on one host.
 var ErrNoAuthority = errors.New("this cluster has no authority for certificates; run 'scored init' on the server's host and restart it")
 
-// ErrOneServer: the log has no other copies.
-var ErrOneServer = errors.New("a cluster has one server; only agents can join")
+// ErrTaken is a name that another server has.
+var ErrTaken = errors.New("the name is taken")
 
 // Leader remembers what was decided.
 type Leader interface {
@@ -27,7 +28,7 @@ type Leader interface {
 	ClusterTime() time.Time
 }
 
-// Options of an Office; all are needed.
+// Options of an Office; all but Elsewhere are needed.
 type Options struct {
 	Leader      Leader
 	Authority   *pki.Authority
@@ -35,8 +36,19 @@ type Options struct {
 	// ClusterKey is given to those who join.
 	ClusterKey string
 	// Addresses are where newcomers find the cluster, host:port.
-	Addresses []string
+	Addresses func() []string
+	// IsServer tells whether the cluster has a server of this name.
+	IsServer func(name string) bool
+	// Elsewhere is the office of the server that leads, nil while it is this one.
+	Elsewhere func() Colleague
 	Logger    *zap.Logger
+}
+
+// Colleague is the office of another server.
+type Colleague interface {
+	Admit(context.Context, *scorev1.JoinRequest) (*scorev1.JoinResponse, error)
+	// Renew signs the next certificate of this server.
+	Renew(ctx context.Context, request []byte) ([]byte, error)
 }
 
 // Office makes daemons members. Its methods may be called at once. The nil Office is that of a
@@ -55,13 +67,10 @@ func (o *Office) CreateToken(ctx context.Context, role string, life time.Duratio
 	if err != nil {
 		return "", nil, err
 	}
-	if parsed != pki.Agent {
-		return "", nil, ErrOneServer
-	}
 	if life == 0 {
 		life = pki.DefaultTokenLife
 	}
-	token, err := pki.NewToken(o.Credentials.Name().Cluster, parsed, pki.DigestOf(o.Authority.Certificate()), o.Addresses, o.Leader.ClusterTime(), life)
+	token, err := pki.NewToken(o.Credentials.Name().Cluster, parsed, pki.DigestOf(o.Authority.Certificate()), o.Addresses(), o.Leader.ClusterTime(), life)
 	if err != nil {
 		return "", nil, err
 	}
@@ -100,13 +109,32 @@ func (o *Office) sign(name pki.Name, request []byte) (*x509.Certificate, *state.
 	}, nil
 }
 
-// admit answers a newcomer.
-func (o *Office) admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+// receive has a newcomer answered, here or where it is decided.
+func (o *Office) receive(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+	if other := o.elsewhere(); other != nil {
+		return other.Admit(ctx, r)
+	}
+	return o.Admit(ctx, r)
+}
+
+func (o *Office) elsewhere() Colleague {
+	if o.Elsewhere == nil {
+		return nil
+	}
+	return o.Elsewhere()
+}
+
+// Admit answers a newcomer.
+func (o *Office) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
 	role, err := pki.ParseRole(r.GetRole())
 	if err != nil {
 		return nil, err
 	}
 	name := pki.Name{Cluster: o.Credentials.Name().Cluster, Role: role, Name: r.GetName()}
+	if role == pki.Server && o.IsServer(name.Name) {
+		// It would be taken for the one that is there, and have none of what that one has promised to keep.
+		return nil, fmt.Errorf("%w: a server named %s is one of the cluster's; remove it first ('scored server remove %s'), or choose another name", ErrTaken, name.Name, name.Name)
+	}
 	signed, record, err := o.sign(name, r.GetRequest())
 	if err != nil {
 		return nil, err
@@ -115,6 +143,13 @@ func (o *Office) admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.Jo
 		return nil, err
 	}
 	answer := &scorev1.JoinResponse{Authority: o.Authority.Certificate().Raw, Certificate: signed.Raw, ClusterKey: o.ClusterKey}
+	if role == pki.Server {
+		// Any server may have to sign when it leads. Whoever shows the secret of a server's token is to be one; the
+		// connection is encrypted, and the newcomer knows by the digest in the token whom it speaks with.
+		if answer.AuthorityKey, err = o.Authority.Key(); err != nil {
+			return nil, err
+		}
+	}
 	o.Logger.Info("a daemon joined", zap.Stringer("name", name), zap.String("token", r.GetTokenId()), zap.Time("expires", signed.NotAfter))
 	return answer, nil
 }
@@ -132,5 +167,8 @@ func (o *Office) KeepOwn(ctx context.Context, dir string) {
 }
 
 func (o *Office) renewOwn(ctx context.Context, request []byte) ([]byte, error) {
+	if other := o.elsewhere(); other != nil {
+		return other.Renew(ctx, request)
+	}
 	return o.Renew(ctx, o.Credentials.Name(), request)
 }

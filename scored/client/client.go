@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"connectrpc.com/connect"
+
 	"score/scored/api"
 	"score/scored/api/scorev1/scorev1connect"
 )
@@ -53,10 +55,11 @@ func newClient(socket string, first net.Conn) *Client {
 		},
 		DisableCompression: true,
 	}
+	repeat := connect.WithInterceptors(connect.UnaryInterceptorFunc(again))
 	plain := &http.Client{Transport: api.WholeMessages(transport)}
 	return &Client{
-		Jobs:      scorev1connect.NewJobServiceClient(plain, baseURL),
-		Cluster:   scorev1connect.NewClusterServiceClient(plain, baseURL),
+		Jobs:      scorev1connect.NewJobServiceClient(plain, baseURL, repeat),
+		Cluster:   scorev1connect.NewClusterServiceClient(plain, baseURL, repeat),
 		socket:    socket,
 		transport: transport,
 	}

@@ -35,7 +35,7 @@ func TestRecover(t *testing.T) {
 	if err := Recover(place, look(false)); err != nil {
 		t.Fatal(err)
 	}
-	r := s.open("b", false)
+	r := s.open("b", StartCluster)
 	if got, _ := r.Leader(); got != "" {
 		t.Errorf("without consent it was changed: %s leads", got)
 	}
@@ -49,7 +49,7 @@ func TestRecover(t *testing.T) {
 	if shown != 2 {
 		t.Errorf("what was found was shown %d times", shown)
 	}
-	if now := lead(t, s.open("b", false)); now <= term+termLeap {
+	if now := lead(t, s.open("b", StartCluster)); now <= term+termLeap {
 		t.Errorf("term %d, and it was %d", now, term)
 	}
 	s.agree("[n1]")
@@ -61,7 +61,7 @@ func TestRecover(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(s.dir, "c")); err != nil {
 		t.Fatal(err)
 	}
-	s.open("c", true)
+	s.open("c", StartNever)
 	s.join("b", "c")
 	s.agree("[n1 n2]")
 }

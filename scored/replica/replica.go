@@ -67,9 +67,8 @@ type Options struct {
 	Name string
 	// Address is where the others reach it, host:port.
 	Address string
-	// Joins says that an empty directory waits until the others make this replica a member. Otherwise it
-	// begins a new cluster.
-	Joins bool
+	// Start is what becomes of an empty directory.
+	Start Start
 	// Observe, if not nil, is told each entry that was applied, or nil when the state was
 	// read from a snapshot. It must not block, and keep nothing but records of the state.
 	Observe func(*state.State, *statepb.Entry)
@@ -78,12 +77,23 @@ type Options struct {
 	Logger *zap.Logger
 }
 
+// Start is what a replica does that has no state.
+type Start uint8
+
+// The ways to start.
+const (
+	StartCluster Start = iota // begin a new cluster
+	StartMember               // wait until the others make it a member
+	// StartNever refuses: the state was there once, and others may count on what this replica has said.
+	StartNever
+)
+
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
 	if o.Network == nil {
-		o.Name, o.Address, o.Joins = loneName, loneName, false
+		o.Name, o.Address, o.Start = loneName, loneName, StartCluster
 	}
 	return o
 }
@@ -151,7 +161,10 @@ func (r *Replica) start(stores *stores, options Options) error {
 	config := raftConfig(options.Name, r.logger, changes)
 	r.transport = newTransport(options, config)
 	us := raft.Server{ID: config.LocalID, Address: r.transport.LocalAddr()}
-	if !stores.existing && !options.Joins {
+	if !stores.existing && options.Start == StartNever {
+		return fmt.Errorf("%w %q is empty, and this server had a state. If the cluster has others: run 'scored server remove %s' there, remove the certificates here, and join it with a new token. If it has none and shall begin anew: 'scored server --begin'", ErrDirectory, options.Dir, options.Name)
+	}
+	if !stores.existing && options.Start == StartCluster {
 		first := raft.Configuration{Servers: []raft.Server{us}}
 		if err := raft.BootstrapCluster(config, stores.logs, stores.first, stores.snapshots, r.transport, first); err != nil {
 			return fmt.Errorf("cannot begin a new log: %w", err)

@@ -114,8 +114,8 @@ func (r *Replica) LeaderChanged() <-chan struct{} { return r.news.next() }
 // Name is this replica's.
 func (r *Replica) Name() string { return r.name }
 
-// Applied is up to which entry of the log the state is made.
-func (r *Replica) Applied() uint64 { return r.raft.AppliedIndex() }
+// Last is the number of the last entry that this replica has.
+func (r *Replica) Last() uint64 { return r.raft.LastIndex() }
 
 // Servers lists them by name, as the latest entry says that this replica has.
 func (r *Replica) Servers() ([]Server, error) {
@@ -145,8 +145,8 @@ func find(list []Server, name string) (Server, bool) {
 }
 
 // Enrol makes a server a member, or notes that it has moved, and tells whether it votes. A newcomer gets the log first; it votes
-// when it asks again and has nearly all of it, applied entries.
-func (r *Replica) Enrol(name, address string, applied uint64) (voter bool, err error) {
+// when it asks again and has nearly all of it, up to the entry last.
+func (r *Replica) Enrol(name, address string, last uint64) (voter bool, err error) {
 	list, err := r.Servers()
 	if err != nil {
 		return false, err
@@ -159,7 +159,7 @@ func (r *Replica) Enrol(name, address string, applied uint64) (voter bool, err e
 		return true, nil
 	case known && s.Voter:
 		return true, r.changed(r.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
-	case known && s.Address == address && applied+caughtUp >= r.raft.CommitIndex():
+	case known && s.Address == address && last+caughtUp >= r.raft.CommitIndex():
 		err := r.changed(r.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
 		return err == nil, err
 	case known && s.Address == address:
@@ -174,6 +174,14 @@ const caughtUp = 256
 
 // Remove ends a server's membership. The error wraps ErrUnknownServer or ErrServers when it must not be.
 func (r *Replica) Remove(name string) error {
+	if err := r.MayRemove(name); err != nil {
+		return err
+	}
+	return r.changed(r.raft.RemoveServer(raft.ServerID(name), 0, configTimeout))
+}
+
+// MayRemove says why a server must not be removed, as Remove does.
+func (r *Replica) MayRemove(name string) error {
 	list, err := r.Servers()
 	if err != nil {
 		return err
@@ -183,11 +191,9 @@ func (r *Replica) Remove(name string) error {
 		return fmt.Errorf("%w: there is no server %q; 'scored server list' shows those there are", ErrUnknownServer, name)
 	}
 	if s.Voter {
-		if err := mayLose(list, name); err != nil {
-			return err
-		}
+		return mayLose(list, name)
 	}
-	return r.changed(r.raft.RemoveServer(raft.ServerID(name), 0, configTimeout))
+	return nil
 }
 
 // mayLose refuses to remove a voter without whom the others could decide nothing.

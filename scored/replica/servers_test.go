@@ -85,14 +85,14 @@ type several struct {
 	dir  string
 }
 
-func (s *several) open(name string, joins bool) *Replica {
+func (s *several) open(name string, start Start) *Replica {
 	s.t.Helper()
 	address := "127.0.0.1:0"
 	if before := s.plug[name]; before != nil {
 		address = before.Addr().String()
 	}
 	p := s.wire.plug(s.t, name, address)
-	r, err := Open(Options{Dir: filepath.Join(s.dir, name), Network: p, Name: name, Address: p.Addr().String(), Joins: joins})
+	r, err := Open(Options{Dir: filepath.Join(s.dir, name), Network: p, Name: name, Address: p.Addr().String(), Start: start})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -118,9 +118,9 @@ func begin(t *testing.T) *several {
 			s.close(name)
 		}
 	})
-	lead(t, s.open("a", false))
+	lead(t, s.open("a", StartCluster))
 	for _, name := range []string{"b", "c"} {
-		s.open(name, true)
+		s.open(name, StartMember)
 		s.join("a", name)
 	}
 	return s
@@ -131,7 +131,7 @@ func (s *several) join(leader, name string) {
 	s.t.Helper()
 	s.await(name+" votes", func() bool {
 		r := s.all[name]
-		voter, err := s.all[leader].Enrol(name, s.plug[name].Addr().String(), r.Applied())
+		voter, err := s.all[leader].Enrol(name, s.plug[name].Addr().String(), r.Last())
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestThreeReplicas(t *testing.T) {
 		return s.all[next].Commit(nodeEntry(s.all[next].raft.CurrentTerm(), 2, "n2")) == nil
 	})
 	delete(s.plug, "a")
-	s.open("a", true)
+	s.open("a", StartNever)
 	s.join(next, "a") // it listens elsewhere
 	s.agree("[n1 n2]")
 }
@@ -264,7 +264,7 @@ func TestNoMajority(t *testing.T) {
 	if err := s.all["a"].Commit(nodeEntry(s.all["a"].raft.CurrentTerm(), 2, "n2")); err == nil {
 		t.Error("one of three has committed")
 	}
-	s.open("b", true)
+	s.open("b", StartNever)
 	s.leader("a", "b")
 	s.agree("[n1]")
 }
@@ -291,11 +291,11 @@ func TestServersChange(t *testing.T) {
 	if err := a.Remove("c"); err != nil {
 		t.Errorf("removing one that is dead: %v", err)
 	}
-	s.open("d", true)
+	s.open("d", StartMember)
 	s.join("a", "d")
 	s.close("d")
 	delete(s.plug, "d")
-	s.open("d", true) // at another address
+	s.open("d", StartNever) // at another address
 	s.join("a", "d")
 	s.commit("a", 1, "n1")
 	s.agree("[n1]")
@@ -325,7 +325,7 @@ func TestNameComesLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		lead(t, s.open("a", false))
+		lead(t, s.open("a", StartCluster))
 		s.agree("[n1]")
 		s.await("the address is known", func() bool {
 			list, err := s.all["a"].Servers()
@@ -333,6 +333,9 @@ func TestNameComesLater(t *testing.T) {
 		})
 		s.close("a")
 		delete(s.plug, "a")
+	}
+	if r, err := Open(Options{Dir: filepath.Join(s.dir, "new"), Network: s.wire.plug(t, "a", "127.0.0.1:0"), Name: "a", Address: "127.0.0.1:1", Start: StartNever}); !errors.Is(err, ErrDirectory) {
+		t.Errorf("a server that has lost its state: %v, %v", r, err)
 	}
 	for _, o := range []Options{{}, {Network: s.wire.plug(t, "b", "127.0.0.1:0"), Name: "b", Address: "127.0.0.1:1"}} {
 		o.Dir = filepath.Join(s.dir, "a")

@@ -43,7 +43,11 @@ type AgentOptions struct {
 	Leader     *leader.Leader
 	ClusterKey string
 	// Office renews certificates; nil: daemons have none.
-	Office     *admission.Office
+	Office *admission.Office
+	// Servers are the cluster's; nil: there can be but one.
+	Servers Servers
+	// Addresses are those of all servers; nil: agents know them.
+	Addresses  func() []string
 	Switches   SwitchSink
 	CountError func(procedure, code string)
 	Logger     *zap.Logger
@@ -52,20 +56,25 @@ type AgentOptions struct {
 // agents serves the agents of nodes.
 type agents struct{ AgentOptions }
 
-var _ scorev1connect.AgentServiceHandler = agents{}
+var (
+	_ scorev1connect.AgentServiceHandler  = agents{}
+	_ scorev1connect.ServerServiceHandler = agents{}
+)
 
 // NewAgents makes the handler for the agents' address.
 func NewAgents(options AgentOptions) http.Handler {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
 	}
-	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewAgentServiceHandler(agents{options},
+	handlerOptions := []connect.HandlerOption{
 		connect.WithInterceptors(gate{count: options.CountError}),
 		connect.WithReadMaxBytes(maxAgentMessage),
 		withoutCompression(),
-	))
-	return access.Guard(withDaemon(mux), options.Office != nil)
+	}
+	mux := http.NewServeMux()
+	mux.Handle(scorev1connect.NewAgentServiceHandler(agents{options}, handlerOptions...))
+	mux.Handle(scorev1connect.NewServerServiceHandler(agents{options}, handlerOptions...))
+	return access.Guard(mux, options.Office != nil)
 }
 
 type agentStream = connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]
@@ -76,6 +85,7 @@ func (a agents) Connect(ctx context.Context, stream *agentStream) error {
 		return err
 	}
 	link := newAgentLink(a.Leader.Now)
+	link.addresses = a.Addresses
 	received := make(chan error, 1)
 	// It ends when this function has returned, since that closes the request.
 	go func() { received <- a.receive(ctx, stream, link) }()
@@ -102,6 +112,9 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 	}
 	if err := a.checkNode(ctx, hello.GetNode()); err != nil {
 		return err
+	}
+	if a.elsewhere(ctx, link) {
+		return nil
 	}
 	refusal, err := a.Leader.Connect(ctx, hello, link)
 	if err != nil {
@@ -151,6 +164,10 @@ type agentLink struct {
 
 	once   sync.Once
 	reason string // of the refusal; written before over is closed
+	to     string // the address of the server that leads; likewise
+
+	addresses func() []string // of all servers; nil: the agent knows them
+	told      []string        // of these, last; run's
 }
 
 func newAgentLink(now func() (int64, uint64)) *agentLink {
@@ -187,14 +204,13 @@ func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-cha
 	for {
 		select {
 		case message := <-l.queue:
-			if pong := message.GetPong(); pong != nil {
-				pong.ClusterNanos, pong.Term = l.now()
-			}
 			if message.GetPlan() != nil {
 				_ = failpoint.Hit(failpoint.PlanPush) // cannot fail
 			}
-			if stream.Send(message) != nil {
-				return nil // it went; the receiver tells the leader
+			for _, m := range l.complete(message) {
+				if stream.Send(m) != nil {
+					return nil // it went; the receiver tells the leader
+				}
 			}
 		case err := <-received:
 			select {
@@ -213,6 +229,9 @@ func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-cha
 
 // refuse says why the stream ends, if the agent shall not try again.
 func (l *agentLink) refuse(stream *agentStream) error {
+	if l.to != "" {
+		return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Redirect{Redirect: &scorev1.Redirect{Address: l.to}}})
+	}
 	if l.reason == "" {
 		return connect.NewError(connect.CodeUnavailable, errors.New("connect again"))
 	}

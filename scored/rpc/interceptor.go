@@ -3,11 +3,14 @@ package rpc
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"connectrpc.com/connect"
 
 	"score/scored/admission"
+	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
+	"score/scored/replica"
 )
 
 // gate stands before every method: it authorizes (if it is for users), gives
@@ -15,12 +18,19 @@ import (
 type gate struct {
 	// callerOf tells the role of a user; nil: no users call.
 	callerOf func(uid uint32, admin bool) leader.Caller
-	count    func(procedure, code string)
+	// fresh, if not nil, returns when what is read from then on is no older than the call.
+	fresh func(context.Context) error
+	count func(procedure, code string)
 }
 
 var _ connect.Interceptor = gate{}
 
 func (g gate) enter(ctx context.Context, procedure string) (context.Context, error) {
+	if g.fresh != nil && procedure != scorev1connect.JobServiceSubmitProcedure { // whose answer a majority has agreed to anyway
+		if err := g.fresh(ctx); err != nil {
+			return ctx, err
+		}
+	}
 	if g.callerOf == nil {
 		return ctx, nil
 	}
@@ -75,7 +85,7 @@ var codes = []struct {
 }{
 	{leader.ErrInvalid, connect.CodeInvalidArgument},
 	{admission.ErrNoAuthority, connect.CodeFailedPrecondition},
-	{admission.ErrOneServer, connect.CodeFailedPrecondition},
+	{admission.ErrTaken, connect.CodeFailedPrecondition},
 	{leader.ErrNoJob, connect.CodeNotFound},
 	{leader.ErrState, connect.CodeFailedPrecondition},
 	{leader.ErrImpossible, connect.CodeResourceExhausted},
@@ -83,9 +93,16 @@ var codes = []struct {
 	{leader.ErrLost, connect.CodeUnavailable},
 	{leader.ErrNoLeader, connect.CodeUnavailable},
 	{leader.ErrStopped, connect.CodeUnavailable},
+	{leader.ErrElsewhere, connect.CodeUnavailable},
+	{replica.ErrNotLeader, connect.CodeUnavailable},
+	{replica.ErrUnknownServer, connect.CodeNotFound},
+	{replica.ErrServers, connect.CodeFailedPrecondition},
 	{context.Canceled, connect.CodeCanceled},
 	{context.DeadlineExceeded, connect.CodeDeadlineExceeded},
 }
+
+// nothingDone are the reasons of refusals that end by themselves.
+var nothingDone = []error{leader.ErrNoLeader, leader.ErrElsewhere, replica.ErrNotLeader}
 
 // coded makes a connect error of an error that is none.
 func coded(err error) error {
@@ -94,7 +111,11 @@ func coded(err error) error {
 	}
 	for _, c := range codes {
 		if errors.Is(err, c.err) {
-			return connect.NewError(c.code, sentence(err, c.err))
+			coded := connect.NewError(c.code, sentence(err, c.err))
+			if slices.ContainsFunc(nothingDone, func(reason error) bool { return errors.Is(err, reason) }) {
+				coded.Meta().Set(unchanged, yes)
+			}
+			return coded
 		}
 	}
 	return connect.NewError(connect.CodeInternal, err)

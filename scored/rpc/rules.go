@@ -68,6 +68,9 @@ var rules = map[string]rule{
 	scorev1connect.ClusterServiceRemoveTokenProcedure:        admin,
 	scorev1connect.ClusterServiceListCertificatesProcedure:   anybody,
 	scorev1connect.ClusterServiceRevokeCertificatesProcedure: admin,
+	scorev1connect.ClusterServiceListServersProcedure:        anybody,
+	scorev1connect.ClusterServiceRemoveServerProcedure:       admin,
+	scorev1connect.ClusterServiceStepDownProcedure:           admin,
 }
 
 // authorize finds out who calls and whether they may call this method at all.

@@ -37,6 +37,8 @@ type UserOptions struct {
 	ClusterKey string
 	// Office makes tokens; nil: daemons have no certificates.
 	Office *admission.Office
+	// Servers are the cluster's; nil: there can be but one.
+	Servers Servers
 	// CountError counts refusals and failures by method and code.
 	CountError func(procedure, code string)
 	Logger     *zap.Logger
@@ -63,7 +65,7 @@ func NewUsers(options UserOptions) http.Handler {
 	}
 	u := users{UserOptions: options, attached: newAttached()}
 	handlerOptions := []connect.HandlerOption{
-		connect.WithInterceptors(gate{callerOf: options.Leader.CallerOf, count: options.CountError}),
+		connect.WithInterceptors(gate{callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError}),
 		connect.WithReadMaxBytes(maxUserMessage),
 		withoutCompression(),
 	}

@@ -2,18 +2,22 @@ package server
 
 import (
 	"net"
+	"slices"
 
 	"score/scored/admission"
 	"score/scored/mesh"
 	"score/scored/replica"
+	"score/scored/state"
+	"score/scored/state/statepb"
 )
 
 // openReplica opens the state; in a cluster with certificates other servers may have copies of it.
 func (s *Server) openReplica() (err error) {
-	o := replica.Options{Dir: s.options.DataDir, Logger: s.logger}
+	o := replica.Options{Dir: s.options.DataDir, Logger: s.logger, Observe: s.observe}
 	if own := s.options.Credentials; own != nil {
 		s.mesh = mesh.New(own, s.agents)
-		o.Network, o.Name, o.Address, o.Joins = s.mesh, own.Name().Name, s.advertised(), s.options.Joins
+		s.others = s.mesh.Calls(s.addressOf)
+		o.Network, o.Name, o.Address, o.Start = s.mesh, own.Name().Name, s.advertised(), s.options.Start
 	}
 	s.replica, err = replica.Open(o)
 	return err
@@ -38,7 +42,8 @@ func (s *Server) openOffice() {
 	}
 	s.office = admission.New(admission.Options{
 		Leader: s.leader, Authority: o.Authority, Credentials: o.Credentials, ClusterKey: o.ClusterKey,
-		Addresses: []string{s.advertised()}, Logger: s.logger,
+		Addresses: s.addresses, IsServer: func(name string) bool { return slices.Contains(s.names(), name) },
+		Elsewhere: s.colleague, Logger: s.logger,
 	})
 }
 
@@ -47,6 +52,18 @@ func (s *Server) revoke(serials [][]byte) {
 	if s.options.Credentials != nil {
 		s.options.Credentials.Revoked.Replace(serials)
 	}
+}
+
+// observe follows the log where another server leads.
+func (s *Server) observe(now *state.State, entry *statepb.Entry) {
+	if s.options.Credentials == nil || entry != nil && !slices.ContainsFunc(entry.GetCommands(), revokes) {
+		return
+	}
+	s.revoke(now.Revoked())
+}
+
+func revokes(c *statepb.Command) bool {
+	return c.GetAdmit() != nil || c.GetRevokeCertificates() != nil
 }
 
 // scheme is that of the URLs of daemons.

@@ -12,6 +12,7 @@ import (
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
+	"score/scored/replica"
 )
 
 // ErrOptions is wrapped by every error of New that the configuration caused.
@@ -47,8 +48,12 @@ type Options struct {
 	Authority *pki.Authority
 	// Advertise is where newcomers find this server, host:port. Default: AgentListen.
 	Advertise string
-	// Joins says that an empty DataDir is to be filled by the cluster's other servers, instead of beginning a new cluster.
-	Joins bool
+	// Start is what becomes of an empty DataDir, in a cluster with certificates.
+	Start replica.Start
+	// Begun, if not nil, is called when this server has state and a vote.
+	Begun func()
+	// Servers are addresses of the cluster's servers, one of which is asked when this one knows none.
+	Servers []string
 	// ClusterName is what agents must name when they connect.
 	ClusterName string
 	// Version of the program; agents of another one are refused.

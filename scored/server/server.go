@@ -36,6 +36,7 @@ type Server struct {
 	office    *admission.Office // nil: daemons have no certificates
 	mesh      *mesh.Mesh        // with the other servers; nil: there are none, ever
 	streams   net.Listener      // of the mesh
+	others    *http.Transport   // to the other servers, by name; nil: likewise
 }
 
 // endpoint is one address and what is served there.
@@ -88,13 +89,15 @@ func (s *Server) compose() {
 	users := rpc.NewUsers(rpc.UserOptions{
 		Leader: s.leader, Switches: switches,
 		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, AgentScheme: s.scheme(), ClusterKey: s.options.ClusterKey,
-		Office:     s.office,
+		Office: s.office, Servers: s.servers(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
 	agents := rpc.NewAgents(rpc.AgentOptions{
 		Leader: s.leader, Switches: switches, ClusterKey: s.options.ClusterKey, Office: s.office,
+		Servers: s.servers(), Addresses: s.tellAddresses(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
+	users, agents = s.route(users, agents)
 	scrape := http.NewServeMux()
 	scrape.Handle("GET /metrics", s.metrics.Handler())
 	s.endpoints = []endpoint{newEndpoint(users, s.logger), newEndpoint(agents, s.logger), newEndpoint(scrape, s.logger)}
@@ -171,6 +174,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	if s.mesh != nil {
 		group.Go(func() error { return unlessClosed(s.mesh.Serve(s.streams)) })
+		group.Go(func() error { return s.belong(ctx) })
 	}
 	for _, e := range s.endpoints {
 		if e.listener == nil {
@@ -214,6 +218,9 @@ func unlessClosed(err error) error {
 // Close gives back what New took, for a server that is never run.
 func (s *Server) Close() error {
 	s.peers.CloseIdleConnections()
+	if s.others != nil {
+		s.others.CloseIdleConnections()
+	}
 	var errs []error
 	for _, e := range s.endpoints {
 		if e.listener != nil {

@@ -139,6 +139,19 @@ func (s *State) revoke(role, name string) (count int) {
 	return count
 }
 
+// Certificate is the one of this serial number, or nil.
+func (s *State) Certificate(serial []byte) *Certificate { return s.certificates[string(serial)] }
+
+// Revoked are the serial numbers of the certificates that were taken back, in no order.
+func (s *State) Revoked() (serials [][]byte) {
+	for _, cert := range s.certificates {
+		if cert.Revoked {
+			serials = append(serials, cert.Serial)
+		}
+	}
+	return serials
+}
+
 func tokenFromProto(t *statepb.Token) *Token {
 	return &Token{ID: t.GetId(), Role: t.GetRole(), Verifier: t.GetVerifier(), Expires: t.GetExpiresNanos(), MadeBy: t.GetMadeBy()}
 }

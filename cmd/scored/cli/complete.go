@@ -79,6 +79,30 @@ func (c *caller) completeNodes(command *cobra.Command, _ []string, _ string) ([]
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
+// completeServers offers the servers as the one argument.
+func (c *caller) completeServers(command *cobra.Command, arguments []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(arguments) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
+	defer cancel()
+	command.SetContext(ctx)
+	daemon, err := c.dial(command)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer daemon.Close()
+	reply, err := daemon.Cluster.ListServers(ctx, connect.NewRequest(&scorev1.ListServersRequest{}))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := make([]cobra.Completion, 0, len(reply.Msg.GetServers()))
+	for _, s := range reply.Msg.GetServers() {
+		names = append(names, cobra.CompletionWithDesc(s.GetName(), serverRole(s)))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
 // completeNodeNames offers the nodes as arguments, of which most can be given; 0: any number.
 func (c *caller) completeNodeNames(most int) cobra.CompletionFunc {
 	return func(command *cobra.Command, arguments []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -94,7 +94,11 @@ type caller struct {
 
 // dial connects to it.
 func (c *caller) dial(command *cobra.Command) (*client.Client, error) {
-	return client.Dial(command.Context(), client.ChoiceFrom(c.socket, os.Getenv))
+	socket := c.socket
+	if flag := command.Flag("cluster"); flag != nil {
+		socket = flag.Value.String() // also for commands below those of other packages
+	}
+	return client.Dial(command.Context(), client.ChoiceFrom(socket, os.Getenv))
 }
 
 // with runs call with a connection.

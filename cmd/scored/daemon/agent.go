@@ -37,7 +37,7 @@ which log.level is used at once. It needs the cluster's key file. Root's agents 
 jobs of all users, others' only their own.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			settings, err := agentConfig(path, token)
+			settings, err := joiningConfig(path, token)
 			if err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ jobs of all users, others' only their own.`,
 				settings.Agent.Listen = listen
 			}
 			if token != "" {
-				if settings, err = joined(command, settings, joining{text: token, config: path}); err != nil {
+				if settings, err = joined(command, settings, joining{text: token, config: path, role: agentRole}); err != nil {
 					return err
 				}
 			}
@@ -85,8 +85,8 @@ func joined(command *cobra.Command, c config.Config, j joining) (config.Config, 
 	return j.join(ctx, c, command.InOrStdin(), command.ErrOrStderr())
 }
 
-// agentConfig reads the configuration, which a host that is to join may not have yet.
-func agentConfig(path, token string) (config.Config, error) {
+// joiningConfig reads the configuration, which a host that is to join may not have yet.
+func joiningConfig(path, token string) (config.Config, error) {
 	c, err := loadConfig(path)
 	if token != "" && errors.Is(err, fs.ErrNotExist) {
 		return config.Default(), nil

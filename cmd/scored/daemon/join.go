@@ -20,20 +20,39 @@ import (
 // defaultCertificates is where a host that joins keeps its certificates.
 const defaultCertificates = "/etc/score/certificates"
 
-// joining is an agent that is to join before it runs.
+// role is what joins.
+type role struct {
+	pki  pki.Role
+	noun string
+	name func(config.Config) (string, error)
+	// listen sets the address of the daemon in a fresh configuration.
+	listen func(c *config.Config, host string)
+}
+
+var (
+	agentRole = role{pki.Agent, "node", agentName, func(c *config.Config, host string) {
+		c.Agent.Listen = net.JoinHostPort(host, strconv.Itoa(agentPort))
+	}}
+	serverRole = role{pki.Server, "server", serverName, func(c *config.Config, host string) {
+		c.Server.AgentsListen = net.JoinHostPort(host, strconv.Itoa(serverPort))
+	}}
+)
+
+// joining is a daemon that is to join before it runs.
 type joining struct {
 	text   string // of the token; "-": on standard input
 	config string // the flag
+	role   role
 }
 
-// join makes this host's agent a member, unless it is one, and gives the configuration to run with.
+// join makes this host's daemon a member, unless it is one, and gives the configuration to run with.
 func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io.Writer) (config.Config, error) {
 	token, err := j.token(in)
 	if err != nil {
 		return c, err
 	}
-	if token.Role != pki.Agent {
-		return c, fmt.Errorf("the token is for a %s, not for an agent", token.Role)
+	if token.Role != j.role.pki {
+		return c, fmt.Errorf("the token is for daemons of another role: run 'scored %s --join', or make one with 'scored token create --role %s'", token.Role, j.role.pki)
 	}
 	path := configPath(j.config)
 	fresh := config.Unset(path)
@@ -49,13 +68,13 @@ func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io
 	if c.Cluster.Name != token.Cluster {
 		return c, fmt.Errorf("the token is for cluster %s, and %s says %s", token.Cluster, path, c.Cluster.Name)
 	}
-	name, err := agentName(c)
+	name, err := j.role.name(c)
 	if err != nil {
 		return c, err
 	}
-	dir := certificateDir(c.Cluster, pki.Agent, name)
+	dir := certificateDir(c.Cluster, j.role.pki, name)
 	if pki.Joined(dir) {
-		fmt.Fprintf(out, "scored: node %s has joined already; the token is not used\n", name)
+		fmt.Fprintf(out, "scored: %s %s has joined already; the token is not used\n", j.role.noun, name)
 		return c, nil
 	}
 	member, err := join.Join(ctx, token, name, time.Now)
@@ -63,7 +82,7 @@ func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io
 		return c, err
 	}
 	if fresh {
-		c.Agent.Listen = net.JoinHostPort(member.Address, strconv.Itoa(agentPort))
+		j.role.listen(&c, member.Address)
 	}
 	if err := j.keep(c, dir, member); err != nil {
 		return c, err
@@ -73,7 +92,7 @@ func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io
 			return c, err
 		}
 	}
-	fmt.Fprintf(out, "scored: node %s has joined cluster %s\n", name, token.Cluster)
+	fmt.Fprintf(out, "scored: %s %s has joined cluster %s\n", j.role.noun, name, token.Cluster)
 	return c, nil
 }
 
@@ -100,7 +119,12 @@ func (j joining) keep(c config.Config, dir string, m *join.Member) error {
 	if err := keepKey(c.Cluster.KeyFile, m.ClusterKey); err != nil {
 		return err
 	}
-	return m.Credentials.Save(dir)
+	if m.Authority != nil {
+		if err := errors.Join(m.Authority.Save(dir), pki.MarkBegin(dir, pki.BeginMember)); err != nil {
+			return err
+		}
+	}
+	return m.Credentials.Save(dir) // last: with it the daemon has joined
 }
 
 // keepKey writes the cluster's key, unless it is there.

@@ -21,34 +21,54 @@ import (
 )
 
 func serverCommand() *cobra.Command {
-	var path string
+	var path, name, token string
+	var begin bool
 	command := &cobra.Command{
 		Use:   "server",
-		Short: "run the server: it knows the jobs and decides what runs where and when",
-		Long: `Runs the server until it is stopped (^C or SIGTERM). It makes the key file of
+		Short: "run a server: it knows the jobs and decides what runs where and when",
+		Long: `Runs a server until it is stopped (^C or SIGTERM). It makes the key file of
 the cluster if it is missing; agents need a copy of it. At SIGHUP it reads its
 configuration again, of which log.level is used at once.
 
 When the disk of its data directory is full, fails, or does not answer for five
 seconds, the server leads no more, says so, and ends with exit code 74: started again,
-as by a service manager, it goes on if the disk does.`,
+as by a service manager, it goes on if the disk does.
+
+A cluster with certificates may have several servers, three or five. Each has a copy of
+the cluster's state, one of them leads, and another takes its place within two seconds
+when it is lost. Nothing is lost as long as most of them run. On the other hosts:
+
+  scored token create --role server | ssh host2 scored server --join -
+
+Users can ask any of them, and agents find the one that leads.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			settings, err := loadConfig(path)
+			settings, err := joiningConfig(path, token)
 			if err != nil {
 				return err
 			}
+			if name != "" {
+				settings.Server.Name = name
+			}
+			if token != "" {
+				if settings, err = joined(command, settings, joining{text: token, config: path, role: serverRole}); err != nil {
+					return err
+				}
+			}
 			life := service.Begin(command.Context(), nil)
 			defer life.End()
-			return diskExit(runServer(life, path, settings))
+			return diskExit(runServer(life, path, settings, begin))
 		},
 	}
 	addConfig(command, &path)
+	command.Flags().StringVar(&name, "name", "", "the server's `name` (default: server.name in the file, else the host's)")
+	command.Flags().StringVar(&token, "join", "", "join the cluster with this `token` first, unless this server has joined; - reads it from standard input, where other users do not see it")
+	command.Flags().BoolVar(&begin, "begin", false, "begin with an empty state, which a server that had one otherwise refuses to do")
 	command.AddCommand(recoverCommand())
 	return command
 }
 
-func runServer(life *service.Life, path string, c config.Config) (err error) {
+func runServer(life *service.Life, path string, c config.Config, begin bool) (err error) {
 	logger, level, err := newLogger(c.Log.Level)
 	if err != nil {
 		return err
@@ -63,6 +83,9 @@ func runServer(life *service.Life, path string, c config.Config) (err error) {
 		return err
 	}
 	defer stop()
+	if begin {
+		options.Start = replica.StartCluster
+	}
 	s, err := server.New(options)
 	if err != nil {
 		return err
@@ -153,6 +176,9 @@ func serverOptions(c config.Config, logger *zap.Logger) (server.Options, error) 
 		Credentials:    own,
 		CertificateDir: certificates,
 		Authority:      authority,
+		Start:          startOf(pki.Begins(certificates)),
+		Begun:          func() { begun(certificates, logger) },
+		Servers:        c.Agent.Servers,
 		Advertise:      c.Server.Advertise,
 		ClusterName:    c.Cluster.Name,
 		Version:        api.Version(),
@@ -160,6 +186,24 @@ func serverOptions(c config.Config, logger *zap.Logger) (server.Options, error) 
 		Settings:       settings,
 		Logger:         logger,
 	}, nil
+}
+
+// startOf says what becomes of an empty data directory.
+func startOf(how pki.Beginning) replica.Start {
+	switch how {
+	case pki.BeginCluster:
+		return replica.StartCluster
+	case pki.BeginMember:
+		return replica.StartMember
+	default:
+		return replica.StartNever
+	}
+}
+
+func begun(certificates string, logger *zap.Logger) {
+	if err := pki.Begun(certificates); err != nil {
+		logger.Warn("this server would take itself for a new one if it lost its state", zap.Error(err))
+	}
 }
 
 // firstSettings are those of a new cluster. The configuration was checked.

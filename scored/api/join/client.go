@@ -20,8 +20,10 @@ var ErrRefused = errors.New("the cluster does not take this daemon")
 type Member struct {
 	Credentials *pki.Credentials
 	ClusterKey  string
-	Server      string // which has answered, host:port
-	Address     string // this host's, as it reached the server
+	// Authority signs certificates; nil unless a server has joined.
+	Authority *pki.Authority
+	Server    string // which has answered, host:port
+	Address   string // this host's, as it reached the server
 }
 
 // Join asks the servers in the token, one after the other, until one answers. now is this host's clock.
@@ -89,5 +91,9 @@ func memberOf(answer *scorev1.JoinResponse, token *pki.Token, request *pki.Reque
 	if err := credentials.Check(); err != nil {
 		return nil, err
 	}
-	return &Member{Credentials: credentials, ClusterKey: answer.GetClusterKey()}, nil
+	member := &Member{Credentials: credentials, ClusterKey: answer.GetClusterKey()}
+	if token.Role == pki.Server {
+		member.Authority, err = pki.NewServersAuthority(authority, answer.GetAuthorityKey())
+	}
+	return member, err
 }

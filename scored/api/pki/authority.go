@@ -88,6 +88,14 @@ func sign(template, parent *x509.Certificate, public any, key *ecdsa.PrivateKey)
 // Certificate is the authority's own, which every daemon has.
 func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 
+// Key is the authority's own, which servers have (PKCS #8).
+func (a *Authority) Key() ([]byte, error) { return x509.MarshalPKCS8PrivateKey(a.key) }
+
+// NewServersAuthority is what a server makes of the certificate and the key that it was given.
+func NewServersAuthority(cert *x509.Certificate, key []byte) (*Authority, error) {
+	return authorityOf(cert, key, "what the server sent")
+}
+
 // Digest is by what a token recognises an authority.
 type Digest [sha256.Size]byte
 

@@ -142,6 +142,11 @@ func PeerOf(state *tls.ConnectionState) (Name, error) {
 	return NameOf(state.PeerCertificates[0])
 }
 
+// IsRevoked tells whether the certificate at the other end of a connection was taken back since it was made.
+func (c *Credentials) IsRevoked(state *tls.ConnectionState) bool {
+	return state != nil && len(state.PeerCertificates) > 0 && c.Revoked.has(state.PeerCertificates[0].SerialNumber)
+}
+
 // Joining is the configuration of a newcomer, who has a token and no certificate: the server must
 // show the authority that the token names, and a server's certificate that it signed.
 func Joining(t *Token, now func() time.Time) *tls.Config {

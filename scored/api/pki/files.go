@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +24,9 @@ const (
 	AuthorityFile = "ca.crt"
 	// AuthorityKeyFile is its key; servers have it.
 	AuthorityKeyFile = "ca.key"
+	// BeginFile stands beside the certificate of a new server until it has state: one that has lost its state later must
+	// not begin a second cluster of the same name, nor be taken for the one that it was.
+	BeginFile = "begin"
 	// DaemonFile is the daemon's certificate and its key, in one file so that they are renewed as one.
 	DaemonFile = "daemon.pem"
 )
@@ -44,6 +48,38 @@ var ErrFiles = errors.New("certificates")
 func Joined(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, DaemonFile))
 	return err == nil
+}
+
+// Beginning is how a server that has a certificate and no state comes by it.
+type Beginning string
+
+// The ways.
+const (
+	BeginCluster Beginning = "cluster" // by beginning a new one
+	BeginMember  Beginning = "member"  // from the other servers
+	BegunAlready Beginning = ""        // it had one
+)
+
+// MarkBegin makes BeginFile.
+func MarkBegin(dir string, how Beginning) error {
+	return write(filepath.Join(dir, BeginFile), []byte(how+"\n"))
+}
+
+// Begins says what stands in BeginFile.
+func Begins(dir string) Beginning {
+	text, err := read(filepath.Join(dir, BeginFile))
+	if err != nil {
+		return BegunAlready
+	}
+	return Beginning(strings.TrimSpace(string(text)))
+}
+
+// Begun takes BeginFile away.
+func Begun(dir string) error {
+	if err := os.Remove(filepath.Join(dir, BeginFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrFiles, err)
+	}
+	return nil
 }
 
 // Load reads the credentials of a daemon.
@@ -100,7 +136,11 @@ func parseAuthority(cert *x509.Certificate, key []byte, from string) (*Authority
 	if block == nil || block.Type != pemKey {
 		return nil, fmt.Errorf("%w: %s holds no key", ErrFiles, from)
 	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	return authorityOf(cert, block.Bytes, from)
+}
+
+func authorityOf(cert *x509.Certificate, key []byte, from string) (*Authority, error) {
+	parsed, err := x509.ParsePKCS8PrivateKey(key)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrFiles, from, err)
 	}

@@ -65,10 +65,28 @@ var errNoName = errors.New("it is not the certificate of a daemon")
 
 // NameOf reads whom a certificate is for. It proves nothing unless the certificate was verified.
 func NameOf(c *x509.Certificate) (Name, error) {
-	if len(c.URIs) != 1 || c.URIs[0].Scheme != scheme {
+	if len(c.URIs) != 1 {
 		return Name{}, errNoName
 	}
-	u := c.URIs[0]
+	return nameOfURI(c.URIs[0])
+}
+
+// URI is the name as it stands in certificates, score://CLUSTER/ROLE/NAME.
+func (n Name) URI() string { return n.uri().String() }
+
+// ParseURI reads what URI gave.
+func ParseURI(text string) (Name, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return Name{}, errNoName
+	}
+	return nameOfURI(u)
+}
+
+func nameOfURI(u *url.URL) (Name, error) {
+	if u.Scheme != scheme {
+		return Name{}, errNoName
+	}
 	role, name, ok := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
 	n := Name{Cluster: u.Host, Role: Role(role), Name: name}
 	if !ok || n.check() != nil {

@@ -302,6 +302,7 @@ type JoinResponse struct {
 	Authority     []byte                 `protobuf:"bytes,2,opt,name=authority,proto3" json:"authority,omitempty"`     // its certificate, DER
 	Certificate   []byte                 `protobuf:"bytes,3,opt,name=certificate,proto3" json:"certificate,omitempty"` // DER
 	ClusterKey    string                 `protobuf:"bytes,4,opt,name=cluster_key,json=clusterKey,proto3" json:"cluster_key,omitempty"`
+	AuthorityKey  []byte                 `protobuf:"bytes,5,opt,name=authority_key,json=authorityKey,proto3" json:"authority_key,omitempty"` // PKCS #8, for servers alone
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -364,6 +365,109 @@ func (x *JoinResponse) GetClusterKey() string {
 	return ""
 }
 
+func (x *JoinResponse) GetAuthorityKey() []byte {
+	if x != nil {
+		return x.AuthorityKey
+	}
+	return nil
+}
+
+type EnrolRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // where the others reach it, host:port
+	Last          uint64                 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`      // number of the last entry of the log that it has
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnrolRequest) Reset() {
+	*x = EnrolRequest{}
+	mi := &file_score_v1_agent_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnrolRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnrolRequest) ProtoMessage() {}
+
+func (x *EnrolRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnrolRequest.ProtoReflect.Descriptor instead.
+func (*EnrolRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *EnrolRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *EnrolRequest) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+type EnrolResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Voter         bool                   `protobuf:"varint,1,opt,name=voter,proto3" json:"voter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnrolResponse) Reset() {
+	*x = EnrolResponse{}
+	mi := &file_score_v1_agent_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnrolResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnrolResponse) ProtoMessage() {}
+
+func (x *EnrolResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnrolResponse.ProtoReflect.Descriptor instead.
+func (*EnrolResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *EnrolResponse) GetVoter() bool {
+	if x != nil {
+		return x.Voter
+	}
+	return false
+}
+
 type StdioUp struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -377,7 +481,7 @@ type StdioUp struct {
 
 func (x *StdioUp) Reset() {
 	*x = StdioUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[4]
+	mi := &file_score_v1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +493,7 @@ func (x *StdioUp) String() string {
 func (*StdioUp) ProtoMessage() {}
 
 func (x *StdioUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[4]
+	mi := &file_score_v1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,7 +506,7 @@ func (x *StdioUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioUp.ProtoReflect.Descriptor instead.
 func (*StdioUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StdioUp) GetMessage() isStdioUp_Message {
@@ -457,7 +561,7 @@ type StdioOpen struct {
 
 func (x *StdioOpen) Reset() {
 	*x = StdioOpen{}
-	mi := &file_score_v1_agent_proto_msgTypes[5]
+	mi := &file_score_v1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -469,7 +573,7 @@ func (x *StdioOpen) String() string {
 func (*StdioOpen) ProtoMessage() {}
 
 func (x *StdioOpen) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[5]
+	mi := &file_score_v1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -482,7 +586,7 @@ func (x *StdioOpen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioOpen.ProtoReflect.Descriptor instead.
 func (*StdioOpen) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StdioOpen) GetJobId() uint64 {
@@ -519,7 +623,7 @@ type StdioDown struct {
 
 func (x *StdioDown) Reset() {
 	*x = StdioDown{}
-	mi := &file_score_v1_agent_proto_msgTypes[6]
+	mi := &file_score_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -531,7 +635,7 @@ func (x *StdioDown) String() string {
 func (*StdioDown) ProtoMessage() {}
 
 func (x *StdioDown) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[6]
+	mi := &file_score_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -544,7 +648,7 @@ func (x *StdioDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioDown.ProtoReflect.Descriptor instead.
 func (*StdioDown) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StdioDown) GetMessage() isStdioDown_Message {
@@ -599,7 +703,7 @@ type FetchStagedRequest struct {
 
 func (x *FetchStagedRequest) Reset() {
 	*x = FetchStagedRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[7]
+	mi := &file_score_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +715,7 @@ func (x *FetchStagedRequest) String() string {
 func (*FetchStagedRequest) ProtoMessage() {}
 
 func (x *FetchStagedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[7]
+	mi := &file_score_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +728,7 @@ func (x *FetchStagedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchStagedRequest.ProtoReflect.Descriptor instead.
 func (*FetchStagedRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FetchStagedRequest) GetUser() *Identity {
@@ -657,7 +761,7 @@ type StagedData struct {
 
 func (x *StagedData) Reset() {
 	*x = StagedData{}
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -669,7 +773,7 @@ func (x *StagedData) String() string {
 func (*StagedData) ProtoMessage() {}
 
 func (x *StagedData) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -682,7 +786,7 @@ func (x *StagedData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedData.ProtoReflect.Descriptor instead.
 func (*StagedData) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StagedData) GetData() []byte {
@@ -708,7 +812,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -720,7 +824,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -733,7 +837,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CollectRequest) GetJobId() uint64 {
@@ -800,7 +904,7 @@ type CollectResponse struct {
 
 func (x *CollectResponse) Reset() {
 	*x = CollectResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -812,7 +916,7 @@ func (x *CollectResponse) String() string {
 func (*CollectResponse) ProtoMessage() {}
 
 func (x *CollectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -825,7 +929,7 @@ func (x *CollectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectResponse.ProtoReflect.Descriptor instead.
 func (*CollectResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 type RelayRequest struct {
@@ -841,7 +945,7 @@ type RelayRequest struct {
 
 func (x *RelayRequest) Reset() {
 	*x = RelayRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +957,7 @@ func (x *RelayRequest) String() string {
 func (*RelayRequest) ProtoMessage() {}
 
 func (x *RelayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +970,7 @@ func (x *RelayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayRequest.ProtoReflect.Descriptor instead.
 func (*RelayRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RelayRequest) GetJobId() uint64 {
@@ -912,7 +1016,7 @@ type RelayResponse struct {
 
 func (x *RelayResponse) Reset() {
 	*x = RelayResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1028,7 @@ func (x *RelayResponse) String() string {
 func (*RelayResponse) ProtoMessage() {}
 
 func (x *RelayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1041,7 @@ func (x *RelayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayResponse.ProtoReflect.Descriptor instead.
 func (*RelayResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 // Envelope has messages between stewards arrive once, whatever agent dies with them.
@@ -954,7 +1058,7 @@ type Envelope struct {
 
 func (x *Envelope) Reset() {
 	*x = Envelope{}
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -966,7 +1070,7 @@ func (x *Envelope) String() string {
 func (*Envelope) ProtoMessage() {}
 
 func (x *Envelope) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -979,7 +1083,7 @@ func (x *Envelope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Envelope.ProtoReflect.Descriptor instead.
 func (*Envelope) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Envelope) GetStream() uint64 {
@@ -1026,7 +1130,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +1142,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +1155,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ProbeRequest) GetNode() string {
@@ -1069,7 +1173,7 @@ type ProbeResponse struct {
 
 func (x *ProbeResponse) Reset() {
 	*x = ProbeResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1081,7 +1185,7 @@ func (x *ProbeResponse) String() string {
 func (*ProbeResponse) ProtoMessage() {}
 
 func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1094,7 +1198,7 @@ func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeResponse.ProtoReflect.Descriptor instead.
 func (*ProbeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 type AgentMessage struct {
@@ -1126,7 +1230,7 @@ type AgentMessage struct {
 
 func (x *AgentMessage) Reset() {
 	*x = AgentMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1242,7 @@ func (x *AgentMessage) String() string {
 func (*AgentMessage) ProtoMessage() {}
 
 func (x *AgentMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1255,7 @@ func (x *AgentMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentMessage.ProtoReflect.Descriptor instead.
 func (*AgentMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AgentMessage) GetMessage() isAgentMessage_Message {
@@ -1454,7 +1558,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1570,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1583,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Hello) GetCluster() string {
@@ -1573,7 +1677,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +1689,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1702,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Ping) GetSequence() uint64 {
@@ -1656,7 +1760,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +1772,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +1785,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Prepared) GetJobId() uint64 {
@@ -1731,7 +1835,7 @@ type Launched struct {
 
 func (x *Launched) Reset() {
 	*x = Launched{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1743,7 +1847,7 @@ func (x *Launched) String() string {
 func (*Launched) ProtoMessage() {}
 
 func (x *Launched) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1756,7 +1860,7 @@ func (x *Launched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launched.ProtoReflect.Descriptor instead.
 func (*Launched) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Launched) GetJobId() uint64 {
@@ -1806,7 +1910,7 @@ type RankExited struct {
 
 func (x *RankExited) Reset() {
 	*x = RankExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1922,7 @@ func (x *RankExited) String() string {
 func (*RankExited) ProtoMessage() {}
 
 func (x *RankExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1935,7 @@ func (x *RankExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankExited.ProtoReflect.Descriptor instead.
 func (*RankExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RankExited) GetJobId() uint64 {
@@ -1920,7 +2024,7 @@ type RanksExited struct {
 
 func (x *RanksExited) Reset() {
 	*x = RanksExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1932,7 +2036,7 @@ func (x *RanksExited) String() string {
 func (*RanksExited) ProtoMessage() {}
 
 func (x *RanksExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1945,7 +2049,7 @@ func (x *RanksExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RanksExited.ProtoReflect.Descriptor instead.
 func (*RanksExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RanksExited) GetExits() []*RankExited {
@@ -1966,7 +2070,7 @@ type NodeDone struct {
 
 func (x *NodeDone) Reset() {
 	*x = NodeDone{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1978,7 +2082,7 @@ func (x *NodeDone) String() string {
 func (*NodeDone) ProtoMessage() {}
 
 func (x *NodeDone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1991,7 +2095,7 @@ func (x *NodeDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDone.ProtoReflect.Descriptor instead.
 func (*NodeDone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *NodeDone) GetJobId() uint64 {
@@ -2029,7 +2133,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2145,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2158,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Abort) GetJobId() uint64 {
@@ -2108,7 +2212,7 @@ type TimeUp struct {
 
 func (x *TimeUp) Reset() {
 	*x = TimeUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2224,7 @@ func (x *TimeUp) String() string {
 func (*TimeUp) ProtoMessage() {}
 
 func (x *TimeUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2237,7 @@ func (x *TimeUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeUp.ProtoReflect.Descriptor instead.
 func (*TimeUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TimeUp) GetJobId() uint64 {
@@ -2153,7 +2257,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2269,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2282,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -2208,7 +2312,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2324,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2337,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -2281,7 +2385,7 @@ type ChannelsReply struct {
 
 func (x *ChannelsReply) Reset() {
 	*x = ChannelsReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2293,7 +2397,7 @@ func (x *ChannelsReply) String() string {
 func (*ChannelsReply) ProtoMessage() {}
 
 func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2306,7 +2410,7 @@ func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
 func (*ChannelsReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ChannelsReply) GetRequest() uint64 {
@@ -2334,7 +2438,7 @@ type Suspicion struct {
 
 func (x *Suspicion) Reset() {
 	*x = Suspicion{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2346,7 +2450,7 @@ func (x *Suspicion) String() string {
 func (*Suspicion) ProtoMessage() {}
 
 func (x *Suspicion) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2359,7 +2463,7 @@ func (x *Suspicion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspicion.ProtoReflect.Descriptor instead.
 func (*Suspicion) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Suspicion) GetNode() string {
@@ -2386,7 +2490,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2502,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +2515,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Watch) GetNeighbours() []*Watch_Neighbour {
@@ -2444,7 +2548,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2560,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2573,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Cut) GetJobId() uint64 {
@@ -2578,7 +2682,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2694,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2707,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -2668,7 +2772,7 @@ type PlacesRequest struct {
 
 func (x *PlacesRequest) Reset() {
 	*x = PlacesRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2680,7 +2784,7 @@ func (x *PlacesRequest) String() string {
 func (*PlacesRequest) ProtoMessage() {}
 
 func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2693,7 +2797,7 @@ func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesRequest.ProtoReflect.Descriptor instead.
 func (*PlacesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PlacesRequest) GetJobId() uint64 {
@@ -2729,7 +2833,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2741,7 +2845,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2754,7 +2858,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -2800,7 +2904,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2812,7 +2916,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2825,7 +2929,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -2891,7 +2995,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2903,7 +3007,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2916,7 +3020,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -2975,6 +3079,8 @@ type ServerMessage struct {
 	//	*ServerMessage_Watch
 	//	*ServerMessage_Revoked
 	//	*ServerMessage_Stage
+	//	*ServerMessage_Redirect
+	//	*ServerMessage_Servers
 	Message       isServerMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2982,7 +3088,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2994,7 +3100,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3007,7 +3113,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -3170,6 +3276,24 @@ func (x *ServerMessage) GetStage() *Stage {
 	return nil
 }
 
+func (x *ServerMessage) GetRedirect() *Redirect {
+	if x != nil {
+		if x, ok := x.Message.(*ServerMessage_Redirect); ok {
+			return x.Redirect
+		}
+	}
+	return nil
+}
+
+func (x *ServerMessage) GetServers() *Servers {
+	if x != nil {
+		if x, ok := x.Message.(*ServerMessage_Servers); ok {
+			return x.Servers
+		}
+	}
+	return nil
+}
+
 type isServerMessage_Message interface {
 	isServerMessage_Message()
 }
@@ -3242,6 +3366,14 @@ type ServerMessage_Stage struct {
 	Stage *Stage `protobuf:"bytes,50,opt,name=stage,proto3,oneof"`
 }
 
+type ServerMessage_Redirect struct {
+	Redirect *Redirect `protobuf:"bytes,40,opt,name=redirect,proto3,oneof"` // instead of welcome; the stream ends
+}
+
+type ServerMessage_Servers struct {
+	Servers *Servers `protobuf:"bytes,41,opt,name=servers,proto3,oneof"` // when others than Welcome said
+}
+
 func (*ServerMessage_Welcome) isServerMessage_Message() {}
 
 func (*ServerMessage_Pong) isServerMessage_Message() {}
@@ -3276,6 +3408,100 @@ func (*ServerMessage_Revoked) isServerMessage_Message() {}
 
 func (*ServerMessage_Stage) isServerMessage_Message() {}
 
+func (*ServerMessage_Redirect) isServerMessage_Message() {}
+
+func (*ServerMessage_Servers) isServerMessage_Message() {}
+
+// Redirect says that another server leads.
+type Redirect struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // host:port
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Redirect) Reset() {
+	*x = Redirect{}
+	mi := &file_score_v1_agent_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Redirect) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Redirect) ProtoMessage() {}
+
+func (x *Redirect) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Redirect.ProtoReflect.Descriptor instead.
+func (*Redirect) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Redirect) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+// Servers are all servers of the cluster.
+type Servers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Addresses     []string               `protobuf:"bytes,1,rep,name=addresses,proto3" json:"addresses,omitempty"` // host:port
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Servers) Reset() {
+	*x = Servers{}
+	mi := &file_score_v1_agent_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Servers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Servers) ProtoMessage() {}
+
+func (x *Servers) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Servers.ProtoReflect.Descriptor instead.
+func (*Servers) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *Servers) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
 // Revoked is the whole list of certificates that are no longer taken, by serial number.
 type Revoked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3286,7 +3512,7 @@ type Revoked struct {
 
 func (x *Revoked) Reset() {
 	*x = Revoked{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3298,7 +3524,7 @@ func (x *Revoked) String() string {
 func (*Revoked) ProtoMessage() {}
 
 func (x *Revoked) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3311,7 +3537,7 @@ func (x *Revoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoked.ProtoReflect.Descriptor instead.
 func (*Revoked) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Revoked) GetSerials() [][]byte {
@@ -3327,13 +3553,14 @@ type Welcome struct {
 	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	KeepJobs      []uint64               `protobuf:"varint,4,rep,packed,name=keep_jobs,json=keepJobs,proto3" json:"keep_jobs,omitempty"` // what else the agent holds it must end
+	Servers       *Servers               `protobuf:"bytes,5,opt,name=servers,proto3" json:"servers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3345,7 +3572,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3358,7 +3585,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -3389,6 +3616,13 @@ func (x *Welcome) GetKeepJobs() []uint64 {
 	return nil
 }
 
+func (x *Welcome) GetServers() *Servers {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
 type Pong struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
@@ -3401,7 +3635,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3413,7 +3647,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3426,7 +3660,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -3471,7 +3705,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +3717,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +3730,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Stage) GetJobId() uint64 {
@@ -3561,7 +3795,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3573,7 +3807,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3586,7 +3820,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -3709,7 +3943,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3721,7 +3955,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3734,7 +3968,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -3782,7 +4016,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3794,7 +4028,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3807,7 +4041,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -3834,7 +4068,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3846,7 +4080,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3859,7 +4093,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -3885,7 +4119,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3897,7 +4131,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3910,7 +4144,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -3932,7 +4166,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3944,7 +4178,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3957,7 +4191,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -4001,7 +4235,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4013,7 +4247,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4026,7 +4260,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -4076,7 +4310,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4088,7 +4322,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4101,7 +4335,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -4142,7 +4376,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4154,7 +4388,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4167,7 +4401,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -4196,7 +4430,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4208,7 +4442,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4221,7 +4455,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -4264,7 +4498,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4276,7 +4510,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4289,7 +4523,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -4323,7 +4557,7 @@ type Watch_Neighbour struct {
 
 func (x *Watch_Neighbour) Reset() {
 	*x = Watch_Neighbour{}
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4335,7 +4569,7 @@ func (x *Watch_Neighbour) String() string {
 func (*Watch_Neighbour) ProtoMessage() {}
 
 func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4348,7 +4582,7 @@ func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch_Neighbour.ProtoReflect.Descriptor instead.
 func (*Watch_Neighbour) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32, 0}
 }
 
 func (x *Watch_Neighbour) GetNode() string {
@@ -4376,7 +4610,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4388,7 +4622,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4401,7 +4635,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -4440,7 +4674,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4452,7 +4686,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4465,7 +4699,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -4527,7 +4761,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4539,7 +4773,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4552,7 +4786,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -4580,7 +4814,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4592,7 +4826,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4605,7 +4839,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{43, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{47, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -4643,13 +4877,19 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06secret\x18\x02 \x01(\fR\x06secret\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
 	"\arequest\x18\x04 \x01(\fR\arequest\x12\x12\n" +
-	"\x04role\x18\x05 \x01(\tR\x04role\"\x89\x01\n" +
+	"\x04role\x18\x05 \x01(\tR\x04role\"\xae\x01\n" +
 	"\fJoinResponse\x12\x18\n" +
 	"\arefused\x18\x01 \x01(\tR\arefused\x12\x1c\n" +
 	"\tauthority\x18\x02 \x01(\fR\tauthority\x12 \n" +
 	"\vcertificate\x18\x03 \x01(\fR\vcertificate\x12\x1f\n" +
 	"\vcluster_key\x18\x04 \x01(\tR\n" +
-	"clusterKey\"h\n" +
+	"clusterKey\x12#\n" +
+	"\rauthority_key\x18\x05 \x01(\fR\fauthorityKey\"<\n" +
+	"\fEnrolRequest\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\x04R\x04last\"%\n" +
+	"\rEnrolResponse\x12\x14\n" +
+	"\x05voter\x18\x01 \x01(\bR\x05voter\"h\n" +
 	"\aStdioUp\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.v1.StdioOpenH\x00R\x04open\x12'\n" +
 	"\x05stdin\x18\x02 \x01(\v2\x0f.score.v1.StdinH\x00R\x05stdinB\t\n" +
@@ -4872,7 +5112,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bjobs_out\x18\a \x03(\x04R\ajobsOut\x1aH\n" +
 	"\bJobUsage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\x9a\x06\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xfb\x06\n" +
 	"\rServerMessage\x12-\n" +
 	"\awelcome\x18\x01 \x01(\v2\x11.score.v1.WelcomeH\x00R\awelcome\x12$\n" +
 	"\x04pong\x18\x02 \x01(\v2\x0e.score.v1.PongH\x00R\x04pong\x12-\n" +
@@ -4891,15 +5131,22 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06places\x12'\n" +
 	"\x05watch\x18< \x01(\v2\x0f.score.v1.WatchH\x00R\x05watch\x12-\n" +
 	"\arevoked\x18\x1e \x01(\v2\x11.score.v1.RevokedH\x00R\arevoked\x12'\n" +
-	"\x05stage\x182 \x01(\v2\x0f.score.v1.StageH\x00R\x05stageB\t\n" +
-	"\amessage\"#\n" +
+	"\x05stage\x182 \x01(\v2\x0f.score.v1.StageH\x00R\x05stage\x120\n" +
+	"\bredirect\x18( \x01(\v2\x12.score.v1.RedirectH\x00R\bredirect\x12-\n" +
+	"\aservers\x18) \x01(\v2\x11.score.v1.ServersH\x00R\aserversB\t\n" +
+	"\amessage\"$\n" +
+	"\bRedirect\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\"'\n" +
+	"\aServers\x12\x1c\n" +
+	"\taddresses\x18\x01 \x03(\tR\taddresses\"#\n" +
 	"\aRevoked\x12\x18\n" +
-	"\aserials\x18\x01 \x03(\fR\aserials\"n\n" +
+	"\aserials\x18\x01 \x03(\fR\aserials\"\x9b\x01\n" +
 	"\aWelcome\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\tR\aversion\x12\x1b\n" +
-	"\tkeep_jobs\x18\x04 \x03(\x04R\bkeepJobs\"|\n" +
+	"\tkeep_jobs\x18\x04 \x03(\x04R\bkeepJobs\x12+\n" +
+	"\aservers\x18\x05 \x01(\v2\x11.score.v1.ServersR\aservers\"|\n" +
 	"\x04Pong\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vagent_nanos\x18\x02 \x01(\x03R\n" +
@@ -4996,7 +5243,10 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x11NAME_OP_UNPUBLISH\x10\x032\xa9\x01\n" +
 	"\fAgentService\x12>\n" +
 	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x01\x12Y\n" +
-	"\x10RenewCertificate\x12!.score.v1.RenewCertificateRequest\x1a\".score.v1.RenewCertificateResponse2\xc3\x04\n" +
+	"\x10RenewCertificate\x12!.score.v1.RenewCertificateRequest\x1a\".score.v1.RenewCertificateResponse2\x81\x01\n" +
+	"\rServerService\x128\n" +
+	"\x05Enrol\x12\x16.score.v1.EnrolRequest\x1a\x17.score.v1.EnrolResponse\x126\n" +
+	"\x05Admit\x12\x15.score.v1.JoinRequest\x1a\x16.score.v1.JoinResponse2\xc3\x04\n" +
 	"\vPeerService\x123\n" +
 	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12F\n" +
 	"\rConfirmOutput\x12\x14.score.v1.OutputMark\x1a\x1f.score.v1.ConfirmOutputResponse\x12>\n" +
@@ -5022,7 +5272,7 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_score_v1_agent_proto_goTypes = []any{
 	(Reachability)(0),                // 0: score.v1.Reachability
 	(NameOp)(0),                      // 1: score.v1.NameOp
@@ -5030,178 +5280,189 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*RenewCertificateResponse)(nil), // 3: score.v1.RenewCertificateResponse
 	(*JoinRequest)(nil),              // 4: score.v1.JoinRequest
 	(*JoinResponse)(nil),             // 5: score.v1.JoinResponse
-	(*StdioUp)(nil),                  // 6: score.v1.StdioUp
-	(*StdioOpen)(nil),                // 7: score.v1.StdioOpen
-	(*StdioDown)(nil),                // 8: score.v1.StdioDown
-	(*FetchStagedRequest)(nil),       // 9: score.v1.FetchStagedRequest
-	(*StagedData)(nil),               // 10: score.v1.StagedData
-	(*CollectRequest)(nil),           // 11: score.v1.CollectRequest
-	(*CollectResponse)(nil),          // 12: score.v1.CollectResponse
-	(*RelayRequest)(nil),             // 13: score.v1.RelayRequest
-	(*RelayResponse)(nil),            // 14: score.v1.RelayResponse
-	(*Envelope)(nil),                 // 15: score.v1.Envelope
-	(*ProbeRequest)(nil),             // 16: score.v1.ProbeRequest
-	(*ProbeResponse)(nil),            // 17: score.v1.ProbeResponse
-	(*AgentMessage)(nil),             // 18: score.v1.AgentMessage
-	(*Hello)(nil),                    // 19: score.v1.Hello
-	(*Ping)(nil),                     // 20: score.v1.Ping
-	(*Prepared)(nil),                 // 21: score.v1.Prepared
-	(*Launched)(nil),                 // 22: score.v1.Launched
-	(*RankExited)(nil),               // 23: score.v1.RankExited
-	(*RanksExited)(nil),              // 24: score.v1.RanksExited
-	(*NodeDone)(nil),                 // 25: score.v1.NodeDone
-	(*Abort)(nil),                    // 26: score.v1.Abort
-	(*TimeUp)(nil),                   // 27: score.v1.TimeUp
-	(*JobNote)(nil),                  // 28: score.v1.JobNote
-	(*RankStatesReply)(nil),          // 29: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),            // 30: score.v1.ChannelsReply
-	(*Suspicion)(nil),                // 31: score.v1.Suspicion
-	(*Watch)(nil),                    // 32: score.v1.Watch
-	(*Cut)(nil),                      // 33: score.v1.Cut
-	(*NameRequest)(nil),              // 34: score.v1.NameRequest
-	(*PlacesRequest)(nil),            // 35: score.v1.PlacesRequest
-	(*SpawnRequest)(nil),             // 36: score.v1.SpawnRequest
-	(*SpawnApp)(nil),                 // 37: score.v1.SpawnApp
-	(*SwitchReport)(nil),             // 38: score.v1.SwitchReport
-	(*ServerMessage)(nil),            // 39: score.v1.ServerMessage
-	(*Revoked)(nil),                  // 40: score.v1.Revoked
-	(*Welcome)(nil),                  // 41: score.v1.Welcome
-	(*Pong)(nil),                     // 42: score.v1.Pong
-	(*Stage)(nil),                    // 43: score.v1.Stage
-	(*Prepare)(nil),                  // 44: score.v1.Prepare
-	(*Plan)(nil),                     // 45: score.v1.Plan
-	(*Kill)(nil),                     // 46: score.v1.Kill
-	(*SignalRanks)(nil),              // 47: score.v1.SignalRanks
-	(*Forget)(nil),                   // 48: score.v1.Forget
-	(*NameReply)(nil),                // 49: score.v1.NameReply
-	(*PlacesReply)(nil),              // 50: score.v1.PlacesReply
-	(*SpawnReply)(nil),               // 51: score.v1.SpawnReply
-	(*AskRankStates)(nil),            // 52: score.v1.AskRankStates
-	(*AskChannels)(nil),              // 53: score.v1.AskChannels
-	(*AskCut)(nil),                   // 54: score.v1.AskCut
-	(*Watch_Neighbour)(nil),          // 55: score.v1.Watch.Neighbour
-	nil,                              // 56: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),       // 57: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil),    // 58: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil),    // 59: score.v1.SwitchReport.JobUsage
-	nil,                              // 60: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),                 // 61: score.v1.Plan.Row
-	(*Stdin)(nil),                    // 62: score.v1.Stdin
-	(*Output)(nil),                   // 63: score.v1.Output
-	(*Identity)(nil),                 // 64: score.v1.Identity
-	(*StagedFile)(nil),               // 65: score.v1.StagedFile
-	(*NodeStart)(nil),                // 66: score.v1.NodeStart
-	(*Usage)(nil),                    // 67: score.v1.Usage
-	(*RankState)(nil),                // 68: score.v1.RankState
-	(*ChannelState)(nil),             // 69: score.v1.ChannelState
-	(*RankWait)(nil),                 // 70: score.v1.RankWait
-	(*JobSpec)(nil),                  // 71: score.v1.JobSpec
-	(*NodePlace)(nil),                // 72: score.v1.NodePlace
-	(*Flushes)(nil),                  // 73: score.v1.Flushes
-	(*OutputMark)(nil),               // 74: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 75: score.v1.DumpJobRequest
-	(*StageRequest)(nil),             // 76: score.v1.StageRequest
-	(*ListStagedRequest)(nil),        // 77: score.v1.ListStagedRequest
-	(*ConfirmOutputResponse)(nil),    // 78: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 79: score.v1.DumpPart
-	(*StageReply)(nil),               // 80: score.v1.StageReply
-	(*ListStagedResponse)(nil),       // 81: score.v1.ListStagedResponse
+	(*EnrolRequest)(nil),             // 6: score.v1.EnrolRequest
+	(*EnrolResponse)(nil),            // 7: score.v1.EnrolResponse
+	(*StdioUp)(nil),                  // 8: score.v1.StdioUp
+	(*StdioOpen)(nil),                // 9: score.v1.StdioOpen
+	(*StdioDown)(nil),                // 10: score.v1.StdioDown
+	(*FetchStagedRequest)(nil),       // 11: score.v1.FetchStagedRequest
+	(*StagedData)(nil),               // 12: score.v1.StagedData
+	(*CollectRequest)(nil),           // 13: score.v1.CollectRequest
+	(*CollectResponse)(nil),          // 14: score.v1.CollectResponse
+	(*RelayRequest)(nil),             // 15: score.v1.RelayRequest
+	(*RelayResponse)(nil),            // 16: score.v1.RelayResponse
+	(*Envelope)(nil),                 // 17: score.v1.Envelope
+	(*ProbeRequest)(nil),             // 18: score.v1.ProbeRequest
+	(*ProbeResponse)(nil),            // 19: score.v1.ProbeResponse
+	(*AgentMessage)(nil),             // 20: score.v1.AgentMessage
+	(*Hello)(nil),                    // 21: score.v1.Hello
+	(*Ping)(nil),                     // 22: score.v1.Ping
+	(*Prepared)(nil),                 // 23: score.v1.Prepared
+	(*Launched)(nil),                 // 24: score.v1.Launched
+	(*RankExited)(nil),               // 25: score.v1.RankExited
+	(*RanksExited)(nil),              // 26: score.v1.RanksExited
+	(*NodeDone)(nil),                 // 27: score.v1.NodeDone
+	(*Abort)(nil),                    // 28: score.v1.Abort
+	(*TimeUp)(nil),                   // 29: score.v1.TimeUp
+	(*JobNote)(nil),                  // 30: score.v1.JobNote
+	(*RankStatesReply)(nil),          // 31: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),            // 32: score.v1.ChannelsReply
+	(*Suspicion)(nil),                // 33: score.v1.Suspicion
+	(*Watch)(nil),                    // 34: score.v1.Watch
+	(*Cut)(nil),                      // 35: score.v1.Cut
+	(*NameRequest)(nil),              // 36: score.v1.NameRequest
+	(*PlacesRequest)(nil),            // 37: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),             // 38: score.v1.SpawnRequest
+	(*SpawnApp)(nil),                 // 39: score.v1.SpawnApp
+	(*SwitchReport)(nil),             // 40: score.v1.SwitchReport
+	(*ServerMessage)(nil),            // 41: score.v1.ServerMessage
+	(*Redirect)(nil),                 // 42: score.v1.Redirect
+	(*Servers)(nil),                  // 43: score.v1.Servers
+	(*Revoked)(nil),                  // 44: score.v1.Revoked
+	(*Welcome)(nil),                  // 45: score.v1.Welcome
+	(*Pong)(nil),                     // 46: score.v1.Pong
+	(*Stage)(nil),                    // 47: score.v1.Stage
+	(*Prepare)(nil),                  // 48: score.v1.Prepare
+	(*Plan)(nil),                     // 49: score.v1.Plan
+	(*Kill)(nil),                     // 50: score.v1.Kill
+	(*SignalRanks)(nil),              // 51: score.v1.SignalRanks
+	(*Forget)(nil),                   // 52: score.v1.Forget
+	(*NameReply)(nil),                // 53: score.v1.NameReply
+	(*PlacesReply)(nil),              // 54: score.v1.PlacesReply
+	(*SpawnReply)(nil),               // 55: score.v1.SpawnReply
+	(*AskRankStates)(nil),            // 56: score.v1.AskRankStates
+	(*AskChannels)(nil),              // 57: score.v1.AskChannels
+	(*AskCut)(nil),                   // 58: score.v1.AskCut
+	(*Watch_Neighbour)(nil),          // 59: score.v1.Watch.Neighbour
+	nil,                              // 60: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),       // 61: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),    // 62: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),    // 63: score.v1.SwitchReport.JobUsage
+	nil,                              // 64: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                 // 65: score.v1.Plan.Row
+	(*Stdin)(nil),                    // 66: score.v1.Stdin
+	(*Output)(nil),                   // 67: score.v1.Output
+	(*Identity)(nil),                 // 68: score.v1.Identity
+	(*StagedFile)(nil),               // 69: score.v1.StagedFile
+	(*NodeStart)(nil),                // 70: score.v1.NodeStart
+	(*Usage)(nil),                    // 71: score.v1.Usage
+	(*RankState)(nil),                // 72: score.v1.RankState
+	(*ChannelState)(nil),             // 73: score.v1.ChannelState
+	(*RankWait)(nil),                 // 74: score.v1.RankWait
+	(*JobSpec)(nil),                  // 75: score.v1.JobSpec
+	(*NodePlace)(nil),                // 76: score.v1.NodePlace
+	(*Flushes)(nil),                  // 77: score.v1.Flushes
+	(*OutputMark)(nil),               // 78: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 79: score.v1.DumpJobRequest
+	(*StageRequest)(nil),             // 80: score.v1.StageRequest
+	(*ListStagedRequest)(nil),        // 81: score.v1.ListStagedRequest
+	(*ConfirmOutputResponse)(nil),    // 82: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 83: score.v1.DumpPart
+	(*StageReply)(nil),               // 84: score.v1.StageReply
+	(*ListStagedResponse)(nil),       // 85: score.v1.ListStagedResponse
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	7,  // 0: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
-	62, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	63, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
-	64, // 3: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
-	65, // 4: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
-	15, // 5: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
-	19, // 6: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
-	20, // 7: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
-	21, // 8: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
-	22, // 9: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
-	23, // 10: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	25, // 11: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	26, // 12: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	38, // 13: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	34, // 14: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	36, // 15: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	28, // 16: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	29, // 17: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	27, // 18: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	24, // 19: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	30, // 20: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	33, // 21: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
-	35, // 22: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
-	31, // 23: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
-	66, // 24: score.v1.Prepared.start:type_name -> score.v1.NodeStart
-	66, // 25: score.v1.Launched.start:type_name -> score.v1.NodeStart
-	23, // 26: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	67, // 27: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	66, // 28: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
-	68, // 29: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	66, // 30: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
-	69, // 31: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	9,  // 0: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
+	66, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	67, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
+	68, // 3: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
+	69, // 4: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
+	17, // 5: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
+	21, // 6: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
+	22, // 7: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
+	23, // 8: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
+	24, // 9: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
+	25, // 10: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
+	27, // 11: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	28, // 12: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	40, // 13: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	36, // 14: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	38, // 15: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	30, // 16: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	31, // 17: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	29, // 18: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	26, // 19: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	32, // 20: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	35, // 21: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	37, // 22: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
+	33, // 23: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
+	70, // 24: score.v1.Prepared.start:type_name -> score.v1.NodeStart
+	70, // 25: score.v1.Launched.start:type_name -> score.v1.NodeStart
+	25, // 26: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	71, // 27: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	70, // 28: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
+	72, // 29: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	70, // 30: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
+	73, // 31: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
 	0,  // 32: score.v1.Suspicion.found:type_name -> score.v1.Reachability
-	55, // 33: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
-	70, // 34: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	59, // 33: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
+	74, // 34: score.v1.Cut.waits:type_name -> score.v1.RankWait
 	1,  // 35: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	37, // 36: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	56, // 37: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	57, // 38: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	58, // 39: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	59, // 40: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	41, // 41: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	42, // 42: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	44, // 43: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	45, // 44: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	46, // 45: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	47, // 46: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	48, // 47: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	49, // 48: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	51, // 49: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	52, // 50: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	53, // 51: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	54, // 52: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	50, // 53: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
-	32, // 54: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
-	40, // 55: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
-	43, // 56: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
-	64, // 57: score.v1.Stage.user:type_name -> score.v1.Identity
-	65, // 58: score.v1.Stage.files:type_name -> score.v1.StagedFile
-	71, // 59: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	64, // 60: score.v1.Prepare.user:type_name -> score.v1.Identity
-	72, // 61: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	60, // 62: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	61, // 63: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	72, // 64: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	73, // 65: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	67, // 66: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	18, // 67: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	2,  // 68: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
-	6,  // 69: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	74, // 70: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
-	11, // 71: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	13, // 72: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	16, // 73: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
-	75, // 74: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	76, // 75: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
-	9,  // 76: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
-	77, // 77: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
-	39, // 78: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	3,  // 79: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
-	8,  // 80: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	78, // 81: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	12, // 82: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	14, // 83: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	17, // 84: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
-	79, // 85: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	80, // 86: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
-	10, // 87: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
-	81, // 88: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
-	78, // [78:89] is the sub-list for method output_type
-	67, // [67:78] is the sub-list for method input_type
-	67, // [67:67] is the sub-list for extension type_name
-	67, // [67:67] is the sub-list for extension extendee
-	0,  // [0:67] is the sub-list for field type_name
+	39, // 36: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	60, // 37: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	61, // 38: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	62, // 39: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	63, // 40: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	45, // 41: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	46, // 42: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	48, // 43: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	49, // 44: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	50, // 45: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	51, // 46: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	52, // 47: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	53, // 48: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	55, // 49: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	56, // 50: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	57, // 51: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	58, // 52: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	54, // 53: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	34, // 54: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
+	44, // 55: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	47, // 56: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
+	42, // 57: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
+	43, // 58: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
+	43, // 59: score.v1.Welcome.servers:type_name -> score.v1.Servers
+	68, // 60: score.v1.Stage.user:type_name -> score.v1.Identity
+	69, // 61: score.v1.Stage.files:type_name -> score.v1.StagedFile
+	75, // 62: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	68, // 63: score.v1.Prepare.user:type_name -> score.v1.Identity
+	76, // 64: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	64, // 65: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	65, // 66: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	76, // 67: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	77, // 68: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	71, // 69: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	20, // 70: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	2,  // 71: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
+	6,  // 72: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
+	4,  // 73: score.v1.ServerService.Admit:input_type -> score.v1.JoinRequest
+	8,  // 74: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	78, // 75: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	13, // 76: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	15, // 77: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	18, // 78: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
+	79, // 79: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	80, // 80: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
+	11, // 81: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
+	81, // 82: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
+	41, // 83: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	3,  // 84: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	7,  // 85: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
+	5,  // 86: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
+	10, // 87: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	82, // 88: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	14, // 89: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	16, // 90: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	19, // 91: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
+	83, // 92: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	84, // 93: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
+	12, // 94: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
+	85, // 95: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
+	83, // [83:96] is the sub-list for method output_type
+	70, // [70:83] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -5211,15 +5472,15 @@ func file_score_v1_agent_proto_init() {
 	}
 	file_score_v1_job_proto_init()
 	file_score_v1_user_proto_init()
-	file_score_v1_agent_proto_msgTypes[4].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[6].OneofWrappers = []any{
 		(*StdioUp_Open)(nil),
 		(*StdioUp_Stdin)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[6].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[8].OneofWrappers = []any{
 		(*StdioDown_Output)(nil),
 		(*StdioDown_Drained)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[16].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[18].OneofWrappers = []any{
 		(*AgentMessage_Hello)(nil),
 		(*AgentMessage_Ping)(nil),
 		(*AgentMessage_Prepared)(nil),
@@ -5239,7 +5500,7 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_Places)(nil),
 		(*AgentMessage_Suspicion)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[37].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[39].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -5257,6 +5518,8 @@ func file_score_v1_agent_proto_init() {
 		(*ServerMessage_Watch)(nil),
 		(*ServerMessage_Revoked)(nil),
 		(*ServerMessage_Stage)(nil),
+		(*ServerMessage_Redirect)(nil),
+		(*ServerMessage_Servers)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5264,9 +5527,9 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   60,
+			NumMessages:   64,
 			NumExtensions: 0,
-			NumServices:   2,
+			NumServices:   3,
 		},
 		GoTypes:           file_score_v1_agent_proto_goTypes,
 		DependencyIndexes: file_score_v1_agent_proto_depIdxs,

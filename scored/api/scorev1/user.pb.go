@@ -135,6 +135,322 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_user_proto_rawDescGZIP(), []int{1}
 }
 
+type Server struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Voter         bool                   `protobuf:"varint,3,opt,name=voter,proto3" json:"voter,omitempty"` // else it is being brought up to date
+	Leader        bool                   `protobuf:"varint,4,opt,name=leader,proto3" json:"leader,omitempty"`
+	SilentNanos   int64                  `protobuf:"varint,5,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"` // for how long it has not answered the leader; 0: it answers
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Server) Reset() {
+	*x = Server{}
+	mi := &file_score_v1_user_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Server) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Server) ProtoMessage() {}
+
+func (x *Server) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Server.ProtoReflect.Descriptor instead.
+func (*Server) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Server) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Server) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Server) GetVoter() bool {
+	if x != nil {
+		return x.Voter
+	}
+	return false
+}
+
+func (x *Server) GetLeader() bool {
+	if x != nil {
+		return x.Leader
+	}
+	return false
+}
+
+func (x *Server) GetSilentNanos() int64 {
+	if x != nil {
+		return x.SilentNanos
+	}
+	return 0
+}
+
+type ListServersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListServersRequest) Reset() {
+	*x = ListServersRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListServersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListServersRequest) ProtoMessage() {}
+
+func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListServersRequest.ProtoReflect.Descriptor instead.
+func (*ListServersRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{1}
+}
+
+type ListServersResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Servers       []*Server              `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"` // by name
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListServersResponse) Reset() {
+	*x = ListServersResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListServersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListServersResponse) ProtoMessage() {}
+
+func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListServersResponse.ProtoReflect.Descriptor instead.
+func (*ListServersResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ListServersResponse) GetServers() []*Server {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+type RemoveServerRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveServerRequest) Reset() {
+	*x = RemoveServerRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveServerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveServerRequest) ProtoMessage() {}
+
+func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveServerRequest.ProtoReflect.Descriptor instead.
+func (*RemoveServerRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *RemoveServerRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type RemoveServerResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveServerResponse) Reset() {
+	*x = RemoveServerResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveServerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveServerResponse) ProtoMessage() {}
+
+func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveServerResponse.ProtoReflect.Descriptor instead.
+func (*RemoveServerResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{4}
+}
+
+type StepDownRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepDownRequest) Reset() {
+	*x = StepDownRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepDownRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepDownRequest) ProtoMessage() {}
+
+func (x *StepDownRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepDownRequest.ProtoReflect.Descriptor instead.
+func (*StepDownRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{5}
+}
+
+type StepDownResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Leader        string                 `protobuf:"bytes,1,opt,name=leader,proto3" json:"leader,omitempty"` // the next one; empty: none was elected yet
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepDownResponse) Reset() {
+	*x = StepDownResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepDownResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepDownResponse) ProtoMessage() {}
+
+func (x *StepDownResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepDownResponse.ProtoReflect.Descriptor instead.
+func (*StepDownResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *StepDownResponse) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
 type SubmitRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Spec          *JobSpec               `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
@@ -145,7 +461,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[0]
+	mi := &file_score_v1_user_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -157,7 +473,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[0]
+	mi := &file_score_v1_user_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -170,7 +486,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SubmitRequest) GetSpec() *JobSpec {
@@ -196,7 +512,7 @@ type SubmitResponse struct {
 
 func (x *SubmitResponse) Reset() {
 	*x = SubmitResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[1]
+	mi := &file_score_v1_user_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -208,7 +524,7 @@ func (x *SubmitResponse) String() string {
 func (*SubmitResponse) ProtoMessage() {}
 
 func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[1]
+	mi := &file_score_v1_user_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -221,7 +537,7 @@ func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResponse.ProtoReflect.Descriptor instead.
 func (*SubmitResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{1}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SubmitResponse) GetJobId() uint64 {
@@ -247,7 +563,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[2]
+	mi := &file_score_v1_user_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -259,7 +575,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[2]
+	mi := &file_score_v1_user_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -272,7 +588,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{2}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AttachRequest) GetRequest() isAttachRequest_Request {
@@ -371,7 +687,7 @@ type ConfirmOutputRequest struct {
 
 func (x *ConfirmOutputRequest) Reset() {
 	*x = ConfirmOutputRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[3]
+	mi := &file_score_v1_user_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -383,7 +699,7 @@ func (x *ConfirmOutputRequest) String() string {
 func (*ConfirmOutputRequest) ProtoMessage() {}
 
 func (x *ConfirmOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[3]
+	mi := &file_score_v1_user_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -396,7 +712,7 @@ func (x *ConfirmOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmOutputRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmOutputRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{3}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ConfirmOutputRequest) GetJobId() uint64 {
@@ -421,7 +737,7 @@ type ConfirmOutputResponse struct {
 
 func (x *ConfirmOutputResponse) Reset() {
 	*x = ConfirmOutputResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[4]
+	mi := &file_score_v1_user_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +749,7 @@ func (x *ConfirmOutputResponse) String() string {
 func (*ConfirmOutputResponse) ProtoMessage() {}
 
 func (x *ConfirmOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[4]
+	mi := &file_score_v1_user_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +762,7 @@ func (x *ConfirmOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmOutputResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmOutputResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{11}
 }
 
 // OutputMark is a place in the output of one job's ranks on one of its nodes.
@@ -462,7 +778,7 @@ type OutputMark struct {
 
 func (x *OutputMark) Reset() {
 	*x = OutputMark{}
-	mi := &file_score_v1_user_proto_msgTypes[5]
+	mi := &file_score_v1_user_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +790,7 @@ func (x *OutputMark) String() string {
 func (*OutputMark) ProtoMessage() {}
 
 func (x *OutputMark) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[5]
+	mi := &file_score_v1_user_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +803,7 @@ func (x *OutputMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputMark.ProtoReflect.Descriptor instead.
 func (*OutputMark) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *OutputMark) GetJobId() uint64 {
@@ -528,7 +844,7 @@ type Stdin struct {
 
 func (x *Stdin) Reset() {
 	*x = Stdin{}
-	mi := &file_score_v1_user_proto_msgTypes[6]
+	mi := &file_score_v1_user_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +856,7 @@ func (x *Stdin) String() string {
 func (*Stdin) ProtoMessage() {}
 
 func (x *Stdin) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[6]
+	mi := &file_score_v1_user_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +869,7 @@ func (x *Stdin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stdin.ProtoReflect.Descriptor instead.
 func (*Stdin) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Stdin) GetData() []byte {
@@ -587,7 +903,7 @@ type AttachEvent struct {
 
 func (x *AttachEvent) Reset() {
 	*x = AttachEvent{}
-	mi := &file_score_v1_user_proto_msgTypes[7]
+	mi := &file_score_v1_user_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +915,7 @@ func (x *AttachEvent) String() string {
 func (*AttachEvent) ProtoMessage() {}
 
 func (x *AttachEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[7]
+	mi := &file_score_v1_user_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +928,7 @@ func (x *AttachEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent.ProtoReflect.Descriptor instead.
 func (*AttachEvent) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AttachEvent) GetEvent() isAttachEvent_Event {
@@ -729,7 +1045,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_score_v1_user_proto_msgTypes[8]
+	mi := &file_score_v1_user_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +1057,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[8]
+	mi := &file_score_v1_user_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +1070,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Output) GetRank() uint32 {
@@ -807,7 +1123,7 @@ type RankState struct {
 
 func (x *RankState) Reset() {
 	*x = RankState{}
-	mi := &file_score_v1_user_proto_msgTypes[9]
+	mi := &file_score_v1_user_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -819,7 +1135,7 @@ func (x *RankState) String() string {
 func (*RankState) ProtoMessage() {}
 
 func (x *RankState) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[9]
+	mi := &file_score_v1_user_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -832,7 +1148,7 @@ func (x *RankState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankState.ProtoReflect.Descriptor instead.
 func (*RankState) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RankState) GetRank() uint32 {
@@ -894,7 +1210,7 @@ type ListJobsRequest struct {
 
 func (x *ListJobsRequest) Reset() {
 	*x = ListJobsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[10]
+	mi := &file_score_v1_user_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -906,7 +1222,7 @@ func (x *ListJobsRequest) String() string {
 func (*ListJobsRequest) ProtoMessage() {}
 
 func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[10]
+	mi := &file_score_v1_user_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -919,7 +1235,7 @@ func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsRequest.ProtoReflect.Descriptor instead.
 func (*ListJobsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListJobsRequest) GetAll() bool {
@@ -945,7 +1261,7 @@ type ListJobsResponse struct {
 
 func (x *ListJobsResponse) Reset() {
 	*x = ListJobsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[11]
+	mi := &file_score_v1_user_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1273,7 @@ func (x *ListJobsResponse) String() string {
 func (*ListJobsResponse) ProtoMessage() {}
 
 func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[11]
+	mi := &file_score_v1_user_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1286,7 @@ func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsResponse.ProtoReflect.Descriptor instead.
 func (*ListJobsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListJobsResponse) GetJobs() []*Job {
@@ -989,7 +1305,7 @@ type GetJobRequest struct {
 
 func (x *GetJobRequest) Reset() {
 	*x = GetJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[12]
+	mi := &file_score_v1_user_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1001,7 +1317,7 @@ func (x *GetJobRequest) String() string {
 func (*GetJobRequest) ProtoMessage() {}
 
 func (x *GetJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[12]
+	mi := &file_score_v1_user_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1014,7 +1330,7 @@ func (x *GetJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobRequest.ProtoReflect.Descriptor instead.
 func (*GetJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetJobRequest) GetJobId() uint64 {
@@ -1036,7 +1352,7 @@ type GetJobResponse struct {
 
 func (x *GetJobResponse) Reset() {
 	*x = GetJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[13]
+	mi := &file_score_v1_user_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1364,7 @@ func (x *GetJobResponse) String() string {
 func (*GetJobResponse) ProtoMessage() {}
 
 func (x *GetJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[13]
+	mi := &file_score_v1_user_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1377,7 @@ func (x *GetJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobResponse.ProtoReflect.Descriptor instead.
 func (*GetJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetJobResponse) GetJob() *Job {
@@ -1106,7 +1422,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_score_v1_user_proto_msgTypes[14]
+	mi := &file_score_v1_user_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1118,7 +1434,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[14]
+	mi := &file_score_v1_user_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1131,7 +1447,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NodeShare) GetNode() string {
@@ -1178,7 +1494,7 @@ type ExplainJobRequest struct {
 
 func (x *ExplainJobRequest) Reset() {
 	*x = ExplainJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[15]
+	mi := &file_score_v1_user_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1506,7 @@ func (x *ExplainJobRequest) String() string {
 func (*ExplainJobRequest) ProtoMessage() {}
 
 func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[15]
+	mi := &file_score_v1_user_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1519,7 @@ func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobRequest.ProtoReflect.Descriptor instead.
 func (*ExplainJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ExplainJobRequest) GetJobId() uint64 {
@@ -1225,7 +1541,7 @@ type ExplainJobResponse struct {
 
 func (x *ExplainJobResponse) Reset() {
 	*x = ExplainJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[16]
+	mi := &file_score_v1_user_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1553,7 @@ func (x *ExplainJobResponse) String() string {
 func (*ExplainJobResponse) ProtoMessage() {}
 
 func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[16]
+	mi := &file_score_v1_user_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1566,7 @@ func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobResponse.ProtoReflect.Descriptor instead.
 func (*ExplainJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExplainJobResponse) GetLines() []string {
@@ -1290,7 +1606,7 @@ type CancelJobRequest struct {
 
 func (x *CancelJobRequest) Reset() {
 	*x = CancelJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[17]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1618,7 @@ func (x *CancelJobRequest) String() string {
 func (*CancelJobRequest) ProtoMessage() {}
 
 func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[17]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1631,7 @@ func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobRequest.ProtoReflect.Descriptor instead.
 func (*CancelJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CancelJobRequest) GetJobId() uint64 {
@@ -1333,7 +1649,7 @@ type CancelJobResponse struct {
 
 func (x *CancelJobResponse) Reset() {
 	*x = CancelJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[18]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +1661,7 @@ func (x *CancelJobResponse) String() string {
 func (*CancelJobResponse) ProtoMessage() {}
 
 func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[18]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +1674,7 @@ func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobResponse.ProtoReflect.Descriptor instead.
 func (*CancelJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
 }
 
 type SignalJobRequest struct {
@@ -1371,7 +1687,7 @@ type SignalJobRequest struct {
 
 func (x *SignalJobRequest) Reset() {
 	*x = SignalJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1699,7 @@ func (x *SignalJobRequest) String() string {
 func (*SignalJobRequest) ProtoMessage() {}
 
 func (x *SignalJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1712,7 @@ func (x *SignalJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalJobRequest.ProtoReflect.Descriptor instead.
 func (*SignalJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SignalJobRequest) GetJobId() uint64 {
@@ -1421,7 +1737,7 @@ type SignalJobResponse struct {
 
 func (x *SignalJobResponse) Reset() {
 	*x = SignalJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1433,7 +1749,7 @@ func (x *SignalJobResponse) String() string {
 func (*SignalJobResponse) ProtoMessage() {}
 
 func (x *SignalJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1446,7 +1762,7 @@ func (x *SignalJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalJobResponse.ProtoReflect.Descriptor instead.
 func (*SignalJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
 }
 
 type WaitJobRequest struct {
@@ -1458,7 +1774,7 @@ type WaitJobRequest struct {
 
 func (x *WaitJobRequest) Reset() {
 	*x = WaitJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1786,7 @@ func (x *WaitJobRequest) String() string {
 func (*WaitJobRequest) ProtoMessage() {}
 
 func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1799,7 @@ func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobRequest.ProtoReflect.Descriptor instead.
 func (*WaitJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WaitJobRequest) GetJobId() uint64 {
@@ -1502,7 +1818,7 @@ type WaitJobResponse struct {
 
 func (x *WaitJobResponse) Reset() {
 	*x = WaitJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1830,7 @@ func (x *WaitJobResponse) String() string {
 func (*WaitJobResponse) ProtoMessage() {}
 
 func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +1843,7 @@ func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobResponse.ProtoReflect.Descriptor instead.
 func (*WaitJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WaitJobResponse) GetJob() *Job {
@@ -1560,7 +1876,7 @@ type ChannelState struct {
 
 func (x *ChannelState) Reset() {
 	*x = ChannelState{}
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1572,7 +1888,7 @@ func (x *ChannelState) String() string {
 func (*ChannelState) ProtoMessage() {}
 
 func (x *ChannelState) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1585,7 +1901,7 @@ func (x *ChannelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelState.ProtoReflect.Descriptor instead.
 func (*ChannelState) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ChannelState) GetJobId() uint64 {
@@ -1704,7 +2020,7 @@ type PortCounts struct {
 
 func (x *PortCounts) Reset() {
 	*x = PortCounts{}
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +2032,7 @@ func (x *PortCounts) String() string {
 func (*PortCounts) ProtoMessage() {}
 
 func (x *PortCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +2045,7 @@ func (x *PortCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortCounts.ProtoReflect.Descriptor instead.
 func (*PortCounts) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PortCounts) GetSent() uint64 {
@@ -1816,7 +2132,7 @@ type ChannelPeer struct {
 
 func (x *ChannelPeer) Reset() {
 	*x = ChannelPeer{}
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1828,7 +2144,7 @@ func (x *ChannelPeer) String() string {
 func (*ChannelPeer) ProtoMessage() {}
 
 func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1841,7 +2157,7 @@ func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelPeer.ProtoReflect.Descriptor instead.
 func (*ChannelPeer) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChannelPeer) GetRank() uint32 {
@@ -1933,7 +2249,7 @@ type ListChannelsRequest struct {
 
 func (x *ListChannelsRequest) Reset() {
 	*x = ListChannelsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1945,7 +2261,7 @@ func (x *ListChannelsRequest) String() string {
 func (*ListChannelsRequest) ProtoMessage() {}
 
 func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1958,7 +2274,7 @@ func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsRequest.ProtoReflect.Descriptor instead.
 func (*ListChannelsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListChannelsRequest) GetJobId() uint64 {
@@ -1999,7 +2315,7 @@ type ListChannelsResponse struct {
 
 func (x *ListChannelsResponse) Reset() {
 	*x = ListChannelsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2011,7 +2327,7 @@ func (x *ListChannelsResponse) String() string {
 func (*ListChannelsResponse) ProtoMessage() {}
 
 func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2024,7 +2340,7 @@ func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsResponse.ProtoReflect.Descriptor instead.
 func (*ListChannelsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListChannelsResponse) GetChannels() []*ChannelState {
@@ -2052,7 +2368,7 @@ type DumpJobRequest struct {
 
 func (x *DumpJobRequest) Reset() {
 	*x = DumpJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2064,7 +2380,7 @@ func (x *DumpJobRequest) String() string {
 func (*DumpJobRequest) ProtoMessage() {}
 
 func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2393,7 @@ func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpJobRequest.ProtoReflect.Descriptor instead.
 func (*DumpJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DumpJobRequest) GetJobId() uint64 {
@@ -2117,7 +2433,7 @@ type DumpPart struct {
 
 func (x *DumpPart) Reset() {
 	*x = DumpPart{}
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2129,7 +2445,7 @@ func (x *DumpPart) String() string {
 func (*DumpPart) ProtoMessage() {}
 
 func (x *DumpPart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2142,7 +2458,7 @@ func (x *DumpPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpPart.ProtoReflect.Descriptor instead.
 func (*DumpPart) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DumpPart) GetPart() isDumpPart_Part {
@@ -2214,7 +2530,7 @@ type DumpHead struct {
 
 func (x *DumpHead) Reset() {
 	*x = DumpHead{}
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2226,7 +2542,7 @@ func (x *DumpHead) String() string {
 func (*DumpHead) ProtoMessage() {}
 
 func (x *DumpHead) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2239,7 +2555,7 @@ func (x *DumpHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpHead.ProtoReflect.Descriptor instead.
 func (*DumpHead) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DumpHead) GetRank() uint32 {
@@ -2311,7 +2627,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2323,7 +2639,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2336,7 +2652,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Node) GetName() string {
@@ -2532,7 +2848,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2544,7 +2860,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2557,7 +2873,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DrainNodeRequest) GetNode() string {
@@ -2590,7 +2906,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2602,7 +2918,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2615,7 +2931,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DrainNodeResponse) GetNode() *Node {
@@ -2634,7 +2950,7 @@ type ResumeNodeRequest struct {
 
 func (x *ResumeNodeRequest) Reset() {
 	*x = ResumeNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2646,7 +2962,7 @@ func (x *ResumeNodeRequest) String() string {
 func (*ResumeNodeRequest) ProtoMessage() {}
 
 func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2659,7 +2975,7 @@ func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ResumeNodeRequest) GetNode() string {
@@ -2678,7 +2994,7 @@ type ResumeNodeResponse struct {
 
 func (x *ResumeNodeResponse) Reset() {
 	*x = ResumeNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +3006,7 @@ func (x *ResumeNodeResponse) String() string {
 func (*ResumeNodeResponse) ProtoMessage() {}
 
 func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +3019,7 @@ func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ResumeNodeResponse) GetNode() *Node {
@@ -2722,7 +3038,7 @@ type RemoveNodeRequest struct {
 
 func (x *RemoveNodeRequest) Reset() {
 	*x = RemoveNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2734,7 +3050,7 @@ func (x *RemoveNodeRequest) String() string {
 func (*RemoveNodeRequest) ProtoMessage() {}
 
 func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2747,7 +3063,7 @@ func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*RemoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RemoveNodeRequest) GetNode() string {
@@ -2766,7 +3082,7 @@ type RemoveNodeResponse struct {
 
 func (x *RemoveNodeResponse) Reset() {
 	*x = RemoveNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2778,7 +3094,7 @@ func (x *RemoveNodeResponse) String() string {
 func (*RemoveNodeResponse) ProtoMessage() {}
 
 func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2791,7 +3107,7 @@ func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RemoveNodeResponse) GetRevoked() uint32 {
@@ -2809,7 +3125,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2821,7 +3137,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2834,7 +3150,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
 }
 
 type ListNodesResponse struct {
@@ -2847,7 +3163,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +3175,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2872,7 +3188,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -2905,7 +3221,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +3233,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3246,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Settings) GetSliceNanos() int64 {
@@ -2997,7 +3313,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3009,7 +3325,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3022,7 +3338,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
 }
 
 type GetSettingsResponse struct {
@@ -3034,7 +3350,7 @@ type GetSettingsResponse struct {
 
 func (x *GetSettingsResponse) Reset() {
 	*x = GetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3046,7 +3362,7 @@ func (x *GetSettingsResponse) String() string {
 func (*GetSettingsResponse) ProtoMessage() {}
 
 func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3059,7 +3375,7 @@ func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *GetSettingsResponse) GetSettings() *Settings {
@@ -3079,7 +3395,7 @@ type SetSettingsRequest struct {
 
 func (x *SetSettingsRequest) Reset() {
 	*x = SetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3091,7 +3407,7 @@ func (x *SetSettingsRequest) String() string {
 func (*SetSettingsRequest) ProtoMessage() {}
 
 func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3104,7 +3420,7 @@ func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*SetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SetSettingsRequest) GetSettings() *Settings {
@@ -3130,7 +3446,7 @@ type SetSettingsResponse struct {
 
 func (x *SetSettingsResponse) Reset() {
 	*x = SetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3142,7 +3458,7 @@ func (x *SetSettingsResponse) String() string {
 func (*SetSettingsResponse) ProtoMessage() {}
 
 func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3155,7 +3471,7 @@ func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*SetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SetSettingsResponse) GetSettings() *Settings {
@@ -3181,7 +3497,7 @@ type StepTimes struct {
 
 func (x *StepTimes) Reset() {
 	*x = StepTimes{}
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +3509,7 @@ func (x *StepTimes) String() string {
 func (*StepTimes) ProtoMessage() {}
 
 func (x *StepTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +3522,7 @@ func (x *StepTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTimes.ProtoReflect.Descriptor instead.
 func (*StepTimes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *StepTimes) GetStep() string {
@@ -3270,7 +3586,7 @@ type Flushes struct {
 
 func (x *Flushes) Reset() {
 	*x = Flushes{}
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3282,7 +3598,7 @@ func (x *Flushes) String() string {
 func (*Flushes) ProtoMessage() {}
 
 func (x *Flushes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3295,7 +3611,7 @@ func (x *Flushes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flushes.ProtoReflect.Descriptor instead.
 func (*Flushes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Flushes) GetClean() uint64 {
@@ -3330,7 +3646,7 @@ type SwitchMetricsRequest struct {
 
 func (x *SwitchMetricsRequest) Reset() {
 	*x = SwitchMetricsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3342,7 +3658,7 @@ func (x *SwitchMetricsRequest) String() string {
 func (*SwitchMetricsRequest) ProtoMessage() {}
 
 func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3355,7 +3671,7 @@ func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsRequest.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SwitchMetricsRequest) GetJobId() uint64 {
@@ -3393,7 +3709,7 @@ type SwitchMetricsResponse struct {
 
 func (x *SwitchMetricsResponse) Reset() {
 	*x = SwitchMetricsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3405,7 +3721,7 @@ func (x *SwitchMetricsResponse) String() string {
 func (*SwitchMetricsResponse) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3418,7 +3734,7 @@ func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SwitchMetricsResponse) GetGroups() []*SwitchMetricsResponse_Group {
@@ -3474,7 +3790,7 @@ type MatrixRow struct {
 
 func (x *MatrixRow) Reset() {
 	*x = MatrixRow{}
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3486,7 +3802,7 @@ func (x *MatrixRow) String() string {
 func (*MatrixRow) ProtoMessage() {}
 
 func (x *MatrixRow) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3499,7 +3815,7 @@ func (x *MatrixRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow.ProtoReflect.Descriptor instead.
 func (*MatrixRow) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *MatrixRow) GetIndex() uint32 {
@@ -3531,7 +3847,7 @@ type GetMatrixRequest struct {
 
 func (x *GetMatrixRequest) Reset() {
 	*x = GetMatrixRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3543,7 +3859,7 @@ func (x *GetMatrixRequest) String() string {
 func (*GetMatrixRequest) ProtoMessage() {}
 
 func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3556,7 +3872,7 @@ func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixRequest.ProtoReflect.Descriptor instead.
 func (*GetMatrixRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
 }
 
 type GetMatrixResponse struct {
@@ -3571,7 +3887,7 @@ type GetMatrixResponse struct {
 
 func (x *GetMatrixResponse) Reset() {
 	*x = GetMatrixResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3583,7 +3899,7 @@ func (x *GetMatrixResponse) String() string {
 func (*GetMatrixResponse) ProtoMessage() {}
 
 func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3596,7 +3912,7 @@ func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixResponse.ProtoReflect.Descriptor instead.
 func (*GetMatrixResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *GetMatrixResponse) GetPlanVersion() uint64 {
@@ -3635,7 +3951,7 @@ type GetTopRequest struct {
 
 func (x *GetTopRequest) Reset() {
 	*x = GetTopRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3647,7 +3963,7 @@ func (x *GetTopRequest) String() string {
 func (*GetTopRequest) ProtoMessage() {}
 
 func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3660,7 +3976,7 @@ func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopRequest.ProtoReflect.Descriptor instead.
 func (*GetTopRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
 }
 
 type GetTopResponse struct {
@@ -3681,7 +3997,7 @@ type GetTopResponse struct {
 
 func (x *GetTopResponse) Reset() {
 	*x = GetTopResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3693,7 +4009,7 @@ func (x *GetTopResponse) String() string {
 func (*GetTopResponse) ProtoMessage() {}
 
 func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3706,7 +4022,7 @@ func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopResponse.ProtoReflect.Descriptor instead.
 func (*GetTopResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GetTopResponse) GetNowNanos() int64 {
@@ -3803,7 +4119,7 @@ type TopJob struct {
 
 func (x *TopJob) Reset() {
 	*x = TopJob{}
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3815,7 +4131,7 @@ func (x *TopJob) String() string {
 func (*TopJob) ProtoMessage() {}
 
 func (x *TopJob) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3828,7 +4144,7 @@ func (x *TopJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopJob.ProtoReflect.Descriptor instead.
 func (*TopJob) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *TopJob) GetJobId() uint64 {
@@ -3944,7 +4260,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3956,7 +4272,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3969,7 +4285,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
 }
 
 type GetVersionResponse struct {
@@ -3984,7 +4300,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3996,7 +4312,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4009,7 +4325,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *GetVersionResponse) GetVersion() string {
@@ -4050,7 +4366,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4062,7 +4378,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4075,7 +4391,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -4102,7 +4418,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4114,7 +4430,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4127,7 +4443,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *CreateTokenResponse) GetToken() string {
@@ -4156,7 +4472,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4168,7 +4484,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4181,7 +4497,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *JoinToken) GetId() string {
@@ -4220,7 +4536,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4232,7 +4548,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4245,7 +4561,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
 }
 
 type ListTokensResponse struct {
@@ -4257,7 +4573,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4269,7 +4585,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4282,7 +4598,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ListTokensResponse) GetTokens() []*JoinToken {
@@ -4301,7 +4617,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4313,7 +4629,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4326,7 +4642,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -4344,7 +4660,7 @@ type RemoveTokenResponse struct {
 
 func (x *RemoveTokenResponse) Reset() {
 	*x = RemoveTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4356,7 +4672,7 @@ func (x *RemoveTokenResponse) String() string {
 func (*RemoveTokenResponse) ProtoMessage() {}
 
 func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4369,7 +4685,7 @@ func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenResponse.ProtoReflect.Descriptor instead.
 func (*RemoveTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
 }
 
 type DaemonCertificate struct {
@@ -4385,7 +4701,7 @@ type DaemonCertificate struct {
 
 func (x *DaemonCertificate) Reset() {
 	*x = DaemonCertificate{}
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4397,7 +4713,7 @@ func (x *DaemonCertificate) String() string {
 func (*DaemonCertificate) ProtoMessage() {}
 
 func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4410,7 +4726,7 @@ func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaemonCertificate.ProtoReflect.Descriptor instead.
 func (*DaemonCertificate) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *DaemonCertificate) GetSerial() []byte {
@@ -4456,7 +4772,7 @@ type ListCertificatesRequest struct {
 
 func (x *ListCertificatesRequest) Reset() {
 	*x = ListCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4468,7 +4784,7 @@ func (x *ListCertificatesRequest) String() string {
 func (*ListCertificatesRequest) ProtoMessage() {}
 
 func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4481,7 +4797,7 @@ func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*ListCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
 }
 
 type ListCertificatesResponse struct {
@@ -4493,7 +4809,7 @@ type ListCertificatesResponse struct {
 
 func (x *ListCertificatesResponse) Reset() {
 	*x = ListCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4505,7 +4821,7 @@ func (x *ListCertificatesResponse) String() string {
 func (*ListCertificatesResponse) ProtoMessage() {}
 
 func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4518,7 +4834,7 @@ func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*ListCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ListCertificatesResponse) GetCertificates() []*DaemonCertificate {
@@ -4538,7 +4854,7 @@ type RevokeCertificatesRequest struct {
 
 func (x *RevokeCertificatesRequest) Reset() {
 	*x = RevokeCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +4866,7 @@ func (x *RevokeCertificatesRequest) String() string {
 func (*RevokeCertificatesRequest) ProtoMessage() {}
 
 func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +4879,7 @@ func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *RevokeCertificatesRequest) GetRole() string {
@@ -4589,7 +4905,7 @@ type RevokeCertificatesResponse struct {
 
 func (x *RevokeCertificatesResponse) Reset() {
 	*x = RevokeCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4601,7 +4917,7 @@ func (x *RevokeCertificatesResponse) String() string {
 func (*RevokeCertificatesResponse) ProtoMessage() {}
 
 func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4614,7 +4930,7 @@ func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *RevokeCertificatesResponse) GetRevoked() uint32 {
@@ -4639,7 +4955,7 @@ type UserLimits struct {
 
 func (x *UserLimits) Reset() {
 	*x = UserLimits{}
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4651,7 +4967,7 @@ func (x *UserLimits) String() string {
 func (*UserLimits) ProtoMessage() {}
 
 func (x *UserLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4664,7 +4980,7 @@ func (x *UserLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserLimits.ProtoReflect.Descriptor instead.
 func (*UserLimits) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *UserLimits) GetJobs() uint32 {
@@ -4731,7 +5047,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4743,7 +5059,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4756,7 +5072,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *User) GetUid() uint32 {
@@ -4859,7 +5175,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4871,7 +5187,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4884,7 +5200,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ListUsersRequest) GetUser() string {
@@ -4903,7 +5219,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4915,7 +5231,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4928,7 +5244,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -4949,7 +5265,7 @@ type SetUserRequest struct {
 
 func (x *SetUserRequest) Reset() {
 	*x = SetUserRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4961,7 +5277,7 @@ func (x *SetUserRequest) String() string {
 func (*SetUserRequest) ProtoMessage() {}
 
 func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4974,7 +5290,7 @@ func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserRequest.ProtoReflect.Descriptor instead.
 func (*SetUserRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *SetUserRequest) GetUser() string {
@@ -5007,7 +5323,7 @@ type SetUserResponse struct {
 
 func (x *SetUserResponse) Reset() {
 	*x = SetUserResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5019,7 +5335,7 @@ func (x *SetUserResponse) String() string {
 func (*SetUserResponse) ProtoMessage() {}
 
 func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5032,7 +5348,7 @@ func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserResponse.ProtoReflect.Descriptor instead.
 func (*SetUserResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *SetUserResponse) GetUser() *User {
@@ -5053,7 +5369,7 @@ type GetHistoryRequest struct {
 
 func (x *GetHistoryRequest) Reset() {
 	*x = GetHistoryRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5065,7 +5381,7 @@ func (x *GetHistoryRequest) String() string {
 func (*GetHistoryRequest) ProtoMessage() {}
 
 func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5078,7 +5394,7 @@ func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *GetHistoryRequest) GetUser() string {
@@ -5111,7 +5427,7 @@ type GetHistoryResponse struct {
 
 func (x *GetHistoryResponse) Reset() {
 	*x = GetHistoryResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[76]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5123,7 +5439,7 @@ func (x *GetHistoryResponse) String() string {
 func (*GetHistoryResponse) ProtoMessage() {}
 
 func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[76]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5136,7 +5452,7 @@ func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *GetHistoryResponse) GetJobs() []*Job {
@@ -5159,7 +5475,7 @@ type StageRequest struct {
 
 func (x *StageRequest) Reset() {
 	*x = StageRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5171,7 +5487,7 @@ func (x *StageRequest) String() string {
 func (*StageRequest) ProtoMessage() {}
 
 func (x *StageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5184,7 +5500,7 @@ func (x *StageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRequest.ProtoReflect.Descriptor instead.
 func (*StageRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *StageRequest) GetPart() isStageRequest_Part {
@@ -5239,7 +5555,7 @@ type StageFiles struct {
 
 func (x *StageFiles) Reset() {
 	*x = StageFiles{}
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5251,7 +5567,7 @@ func (x *StageFiles) String() string {
 func (*StageFiles) ProtoMessage() {}
 
 func (x *StageFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5264,7 +5580,7 @@ func (x *StageFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageFiles.ProtoReflect.Descriptor instead.
 func (*StageFiles) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *StageFiles) GetFiles() []*StagedFile {
@@ -5299,7 +5615,7 @@ type StageReply struct {
 
 func (x *StageReply) Reset() {
 	*x = StageReply{}
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5311,7 +5627,7 @@ func (x *StageReply) String() string {
 func (*StageReply) ProtoMessage() {}
 
 func (x *StageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5324,7 +5640,7 @@ func (x *StageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageReply.ProtoReflect.Descriptor instead.
 func (*StageReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *StageReply) GetMissing() []uint32 {
@@ -5360,7 +5676,7 @@ type ListStagedRequest struct {
 
 func (x *ListStagedRequest) Reset() {
 	*x = ListStagedRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5372,7 +5688,7 @@ func (x *ListStagedRequest) String() string {
 func (*ListStagedRequest) ProtoMessage() {}
 
 func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5385,7 +5701,7 @@ func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStagedRequest.ProtoReflect.Descriptor instead.
 func (*ListStagedRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ListStagedRequest) GetClear() bool {
@@ -5426,7 +5742,7 @@ type ListStagedResponse struct {
 
 func (x *ListStagedResponse) Reset() {
 	*x = ListStagedResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5438,7 +5754,7 @@ func (x *ListStagedResponse) String() string {
 func (*ListStagedResponse) ProtoMessage() {}
 
 func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5451,7 +5767,7 @@ func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStagedResponse.ProtoReflect.Descriptor instead.
 func (*ListStagedResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ListStagedResponse) GetStaged() []*Staged {
@@ -5483,7 +5799,7 @@ type Staged struct {
 
 func (x *Staged) Reset() {
 	*x = Staged{}
-	mi := &file_score_v1_user_proto_msgTypes[82]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5495,7 +5811,7 @@ func (x *Staged) String() string {
 func (*Staged) ProtoMessage() {}
 
 func (x *Staged) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[82]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5508,7 +5824,7 @@ func (x *Staged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Staged.ProtoReflect.Descriptor instead.
 func (*Staged) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Staged) GetNode() string {
@@ -5561,7 +5877,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5573,7 +5889,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5586,7 +5902,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{90}
 }
 
 type SaveSnapshotResponse struct {
@@ -5598,7 +5914,7 @@ type SaveSnapshotResponse struct {
 
 func (x *SaveSnapshotResponse) Reset() {
 	*x = SaveSnapshotResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5610,7 +5926,7 @@ func (x *SaveSnapshotResponse) String() string {
 func (*SaveSnapshotResponse) ProtoMessage() {}
 
 func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5623,7 +5939,7 @@ func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *SaveSnapshotResponse) GetData() []byte {
@@ -5646,7 +5962,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5658,7 +5974,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5671,7 +5987,7 @@ func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest_Open.ProtoReflect.Descriptor instead.
 func (*AttachRequest_Open) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{2, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{9, 0}
 }
 
 func (x *AttachRequest_Open) GetJobId() uint64 {
@@ -5721,7 +6037,7 @@ type AttachEvent_Restarted struct {
 
 func (x *AttachEvent_Restarted) Reset() {
 	*x = AttachEvent_Restarted{}
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5733,7 +6049,7 @@ func (x *AttachEvent_Restarted) String() string {
 func (*AttachEvent_Restarted) ProtoMessage() {}
 
 func (x *AttachEvent_Restarted) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5746,7 +6062,7 @@ func (x *AttachEvent_Restarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_Restarted.ProtoReflect.Descriptor instead.
 func (*AttachEvent_Restarted) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{7, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{14, 0}
 }
 
 func (x *AttachEvent_Restarted) GetJobId() uint64 {
@@ -5781,7 +6097,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5793,7 +6109,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5806,7 +6122,7 @@ func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_StateChange.ProtoReflect.Descriptor instead.
 func (*AttachEvent_StateChange) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{7, 1}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{14, 1}
 }
 
 func (x *AttachEvent_StateChange) GetState() JobState {
@@ -5840,7 +6156,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5852,7 +6168,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5865,7 +6181,7 @@ func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_RankStates.ProtoReflect.Descriptor instead.
 func (*AttachEvent_RankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{7, 2}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{14, 2}
 }
 
 func (x *AttachEvent_RankStates) GetRanks() []*RankState {
@@ -5894,7 +6210,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[89]
+	mi := &file_score_v1_user_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5906,7 +6222,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[89]
+	mi := &file_score_v1_user_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5919,7 +6235,7 @@ func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse_Group.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse_Group) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{48, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{55, 0}
 }
 
 func (x *SwitchMetricsResponse_Group) GetNode() string {
@@ -5962,7 +6278,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[90]
+	mi := &file_score_v1_user_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5974,7 +6290,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[90]
+	mi := &file_score_v1_user_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5987,7 +6303,7 @@ func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow_Cell.ProtoReflect.Descriptor instead.
 func (*MatrixRow_Cell) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{49, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{56, 0}
 }
 
 func (x *MatrixRow_Cell) GetNode() string {
@@ -6022,7 +6338,22 @@ var File_score_v1_user_proto protoreflect.FileDescriptor
 
 const file_score_v1_user_proto_rawDesc = "" +
 	"\n" +
-	"\x13score/v1/user.proto\x12\bscore.v1\x1a\x12score/v1/job.proto\"P\n" +
+	"\x13score/v1/user.proto\x12\bscore.v1\x1a\x12score/v1/job.proto\"\x87\x01\n" +
+	"\x06Server\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05voter\x18\x03 \x01(\bR\x05voter\x12\x16\n" +
+	"\x06leader\x18\x04 \x01(\bR\x06leader\x12!\n" +
+	"\fsilent_nanos\x18\x05 \x01(\x03R\vsilentNanos\"\x14\n" +
+	"\x12ListServersRequest\"A\n" +
+	"\x13ListServersResponse\x12*\n" +
+	"\aservers\x18\x01 \x03(\v2\x10.score.v1.ServerR\aservers\")\n" +
+	"\x13RemoveServerRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x16\n" +
+	"\x14RemoveServerResponse\"\x11\n" +
+	"\x0fStepDownRequest\"*\n" +
+	"\x10StepDownResponse\x12\x16\n" +
+	"\x06leader\x18\x01 \x01(\tR\x06leader\"P\n" +
 	"\rSubmitRequest\x12%\n" +
 	"\x04spec\x18\x01 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\"'\n" +
@@ -6493,8 +6824,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\n" +
 	"ListStaged\x12\x1b.score.v1.ListStagedRequest\x1a\x1c.score.v1.ListStagedResponse\x12G\n" +
 	"\n" +
-	"GetHistory\x12\x1b.score.v1.GetHistoryRequest\x1a\x1c.score.v1.GetHistoryResponse2\xd8\n" +
-	"\n" +
+	"GetHistory\x12\x1b.score.v1.GetHistoryRequest\x1a\x1c.score.v1.GetHistoryResponse2\xb6\f\n" +
 	"\x0eClusterService\x12D\n" +
 	"\tListNodes\x12\x1a.score.v1.ListNodesRequest\x1a\x1b.score.v1.ListNodesResponse\x12D\n" +
 	"\tDrainNode\x12\x1a.score.v1.DrainNodeRequest\x1a\x1b.score.v1.DrainNodeResponse\x12G\n" +
@@ -6517,7 +6847,10 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x12RevokeCertificates\x12#.score.v1.RevokeCertificatesRequest\x1a$.score.v1.RevokeCertificatesResponse\x12D\n" +
 	"\tListUsers\x12\x1a.score.v1.ListUsersRequest\x1a\x1b.score.v1.ListUsersResponse\x12>\n" +
 	"\aSetUser\x12\x18.score.v1.SetUserRequest\x1a\x19.score.v1.SetUserResponse\x12O\n" +
-	"\fSaveSnapshot\x12\x1d.score.v1.SaveSnapshotRequest\x1a\x1e.score.v1.SaveSnapshotResponse0\x01B\"Z score/scored/api/scorev1;scorev1b\x06proto3"
+	"\fSaveSnapshot\x12\x1d.score.v1.SaveSnapshotRequest\x1a\x1e.score.v1.SaveSnapshotResponse0\x01\x12J\n" +
+	"\vListServers\x12\x1c.score.v1.ListServersRequest\x1a\x1d.score.v1.ListServersResponse\x12M\n" +
+	"\fRemoveServer\x12\x1d.score.v1.RemoveServerRequest\x1a\x1e.score.v1.RemoveServerResponse\x12A\n" +
+	"\bStepDown\x12\x19.score.v1.StepDownRequest\x1a\x1a.score.v1.StepDownResponseB\"Z score/scored/api/scorev1;scorev1b\x06proto3"
 
 var (
 	file_score_v1_user_proto_rawDescOnce sync.Once
@@ -6532,242 +6865,256 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_user_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 91)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 98)
 var file_score_v1_user_proto_goTypes = []any{
 	(NodeState)(0),                      // 0: score.v1.NodeState
 	(Role)(0),                           // 1: score.v1.Role
-	(*SubmitRequest)(nil),               // 2: score.v1.SubmitRequest
-	(*SubmitResponse)(nil),              // 3: score.v1.SubmitResponse
-	(*AttachRequest)(nil),               // 4: score.v1.AttachRequest
-	(*ConfirmOutputRequest)(nil),        // 5: score.v1.ConfirmOutputRequest
-	(*ConfirmOutputResponse)(nil),       // 6: score.v1.ConfirmOutputResponse
-	(*OutputMark)(nil),                  // 7: score.v1.OutputMark
-	(*Stdin)(nil),                       // 8: score.v1.Stdin
-	(*AttachEvent)(nil),                 // 9: score.v1.AttachEvent
-	(*Output)(nil),                      // 10: score.v1.Output
-	(*RankState)(nil),                   // 11: score.v1.RankState
-	(*ListJobsRequest)(nil),             // 12: score.v1.ListJobsRequest
-	(*ListJobsResponse)(nil),            // 13: score.v1.ListJobsResponse
-	(*GetJobRequest)(nil),               // 14: score.v1.GetJobRequest
-	(*GetJobResponse)(nil),              // 15: score.v1.GetJobResponse
-	(*NodeShare)(nil),                   // 16: score.v1.NodeShare
-	(*ExplainJobRequest)(nil),           // 17: score.v1.ExplainJobRequest
-	(*ExplainJobResponse)(nil),          // 18: score.v1.ExplainJobResponse
-	(*CancelJobRequest)(nil),            // 19: score.v1.CancelJobRequest
-	(*CancelJobResponse)(nil),           // 20: score.v1.CancelJobResponse
-	(*SignalJobRequest)(nil),            // 21: score.v1.SignalJobRequest
-	(*SignalJobResponse)(nil),           // 22: score.v1.SignalJobResponse
-	(*WaitJobRequest)(nil),              // 23: score.v1.WaitJobRequest
-	(*WaitJobResponse)(nil),             // 24: score.v1.WaitJobResponse
-	(*ChannelState)(nil),                // 25: score.v1.ChannelState
-	(*PortCounts)(nil),                  // 26: score.v1.PortCounts
-	(*ChannelPeer)(nil),                 // 27: score.v1.ChannelPeer
-	(*ListChannelsRequest)(nil),         // 28: score.v1.ListChannelsRequest
-	(*ListChannelsResponse)(nil),        // 29: score.v1.ListChannelsResponse
-	(*DumpJobRequest)(nil),              // 30: score.v1.DumpJobRequest
-	(*DumpPart)(nil),                    // 31: score.v1.DumpPart
-	(*DumpHead)(nil),                    // 32: score.v1.DumpHead
-	(*Node)(nil),                        // 33: score.v1.Node
-	(*DrainNodeRequest)(nil),            // 34: score.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),           // 35: score.v1.DrainNodeResponse
-	(*ResumeNodeRequest)(nil),           // 36: score.v1.ResumeNodeRequest
-	(*ResumeNodeResponse)(nil),          // 37: score.v1.ResumeNodeResponse
-	(*RemoveNodeRequest)(nil),           // 38: score.v1.RemoveNodeRequest
-	(*RemoveNodeResponse)(nil),          // 39: score.v1.RemoveNodeResponse
-	(*ListNodesRequest)(nil),            // 40: score.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),           // 41: score.v1.ListNodesResponse
-	(*Settings)(nil),                    // 42: score.v1.Settings
-	(*GetSettingsRequest)(nil),          // 43: score.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),         // 44: score.v1.GetSettingsResponse
-	(*SetSettingsRequest)(nil),          // 45: score.v1.SetSettingsRequest
-	(*SetSettingsResponse)(nil),         // 46: score.v1.SetSettingsResponse
-	(*StepTimes)(nil),                   // 47: score.v1.StepTimes
-	(*Flushes)(nil),                     // 48: score.v1.Flushes
-	(*SwitchMetricsRequest)(nil),        // 49: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 50: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 51: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 52: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 53: score.v1.GetMatrixResponse
-	(*GetTopRequest)(nil),               // 54: score.v1.GetTopRequest
-	(*GetTopResponse)(nil),              // 55: score.v1.GetTopResponse
-	(*TopJob)(nil),                      // 56: score.v1.TopJob
-	(*GetVersionRequest)(nil),           // 57: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 58: score.v1.GetVersionResponse
-	(*CreateTokenRequest)(nil),          // 59: score.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),         // 60: score.v1.CreateTokenResponse
-	(*JoinToken)(nil),                   // 61: score.v1.JoinToken
-	(*ListTokensRequest)(nil),           // 62: score.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 63: score.v1.ListTokensResponse
-	(*RemoveTokenRequest)(nil),          // 64: score.v1.RemoveTokenRequest
-	(*RemoveTokenResponse)(nil),         // 65: score.v1.RemoveTokenResponse
-	(*DaemonCertificate)(nil),           // 66: score.v1.DaemonCertificate
-	(*ListCertificatesRequest)(nil),     // 67: score.v1.ListCertificatesRequest
-	(*ListCertificatesResponse)(nil),    // 68: score.v1.ListCertificatesResponse
-	(*RevokeCertificatesRequest)(nil),   // 69: score.v1.RevokeCertificatesRequest
-	(*RevokeCertificatesResponse)(nil),  // 70: score.v1.RevokeCertificatesResponse
-	(*UserLimits)(nil),                  // 71: score.v1.UserLimits
-	(*User)(nil),                        // 72: score.v1.User
-	(*ListUsersRequest)(nil),            // 73: score.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),           // 74: score.v1.ListUsersResponse
-	(*SetUserRequest)(nil),              // 75: score.v1.SetUserRequest
-	(*SetUserResponse)(nil),             // 76: score.v1.SetUserResponse
-	(*GetHistoryRequest)(nil),           // 77: score.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil),          // 78: score.v1.GetHistoryResponse
-	(*StageRequest)(nil),                // 79: score.v1.StageRequest
-	(*StageFiles)(nil),                  // 80: score.v1.StageFiles
-	(*StageReply)(nil),                  // 81: score.v1.StageReply
-	(*ListStagedRequest)(nil),           // 82: score.v1.ListStagedRequest
-	(*ListStagedResponse)(nil),          // 83: score.v1.ListStagedResponse
-	(*Staged)(nil),                      // 84: score.v1.Staged
-	(*SaveSnapshotRequest)(nil),         // 85: score.v1.SaveSnapshotRequest
-	(*SaveSnapshotResponse)(nil),        // 86: score.v1.SaveSnapshotResponse
-	(*AttachRequest_Open)(nil),          // 87: score.v1.AttachRequest.Open
-	(*AttachEvent_Restarted)(nil),       // 88: score.v1.AttachEvent.Restarted
-	(*AttachEvent_StateChange)(nil),     // 89: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 90: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 91: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 92: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 93: score.v1.JobSpec
-	(*Verdict)(nil),                     // 94: score.v1.Verdict
-	(*Job)(nil),                         // 95: score.v1.Job
-	(*Usage)(nil),                       // 96: score.v1.Usage
-	(JobState)(0),                       // 97: score.v1.JobState
-	(*StagedFile)(nil),                  // 98: score.v1.StagedFile
-	(*Identity)(nil),                    // 99: score.v1.Identity
-	(*NodePlace)(nil),                   // 100: score.v1.NodePlace
+	(*Server)(nil),                      // 2: score.v1.Server
+	(*ListServersRequest)(nil),          // 3: score.v1.ListServersRequest
+	(*ListServersResponse)(nil),         // 4: score.v1.ListServersResponse
+	(*RemoveServerRequest)(nil),         // 5: score.v1.RemoveServerRequest
+	(*RemoveServerResponse)(nil),        // 6: score.v1.RemoveServerResponse
+	(*StepDownRequest)(nil),             // 7: score.v1.StepDownRequest
+	(*StepDownResponse)(nil),            // 8: score.v1.StepDownResponse
+	(*SubmitRequest)(nil),               // 9: score.v1.SubmitRequest
+	(*SubmitResponse)(nil),              // 10: score.v1.SubmitResponse
+	(*AttachRequest)(nil),               // 11: score.v1.AttachRequest
+	(*ConfirmOutputRequest)(nil),        // 12: score.v1.ConfirmOutputRequest
+	(*ConfirmOutputResponse)(nil),       // 13: score.v1.ConfirmOutputResponse
+	(*OutputMark)(nil),                  // 14: score.v1.OutputMark
+	(*Stdin)(nil),                       // 15: score.v1.Stdin
+	(*AttachEvent)(nil),                 // 16: score.v1.AttachEvent
+	(*Output)(nil),                      // 17: score.v1.Output
+	(*RankState)(nil),                   // 18: score.v1.RankState
+	(*ListJobsRequest)(nil),             // 19: score.v1.ListJobsRequest
+	(*ListJobsResponse)(nil),            // 20: score.v1.ListJobsResponse
+	(*GetJobRequest)(nil),               // 21: score.v1.GetJobRequest
+	(*GetJobResponse)(nil),              // 22: score.v1.GetJobResponse
+	(*NodeShare)(nil),                   // 23: score.v1.NodeShare
+	(*ExplainJobRequest)(nil),           // 24: score.v1.ExplainJobRequest
+	(*ExplainJobResponse)(nil),          // 25: score.v1.ExplainJobResponse
+	(*CancelJobRequest)(nil),            // 26: score.v1.CancelJobRequest
+	(*CancelJobResponse)(nil),           // 27: score.v1.CancelJobResponse
+	(*SignalJobRequest)(nil),            // 28: score.v1.SignalJobRequest
+	(*SignalJobResponse)(nil),           // 29: score.v1.SignalJobResponse
+	(*WaitJobRequest)(nil),              // 30: score.v1.WaitJobRequest
+	(*WaitJobResponse)(nil),             // 31: score.v1.WaitJobResponse
+	(*ChannelState)(nil),                // 32: score.v1.ChannelState
+	(*PortCounts)(nil),                  // 33: score.v1.PortCounts
+	(*ChannelPeer)(nil),                 // 34: score.v1.ChannelPeer
+	(*ListChannelsRequest)(nil),         // 35: score.v1.ListChannelsRequest
+	(*ListChannelsResponse)(nil),        // 36: score.v1.ListChannelsResponse
+	(*DumpJobRequest)(nil),              // 37: score.v1.DumpJobRequest
+	(*DumpPart)(nil),                    // 38: score.v1.DumpPart
+	(*DumpHead)(nil),                    // 39: score.v1.DumpHead
+	(*Node)(nil),                        // 40: score.v1.Node
+	(*DrainNodeRequest)(nil),            // 41: score.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),           // 42: score.v1.DrainNodeResponse
+	(*ResumeNodeRequest)(nil),           // 43: score.v1.ResumeNodeRequest
+	(*ResumeNodeResponse)(nil),          // 44: score.v1.ResumeNodeResponse
+	(*RemoveNodeRequest)(nil),           // 45: score.v1.RemoveNodeRequest
+	(*RemoveNodeResponse)(nil),          // 46: score.v1.RemoveNodeResponse
+	(*ListNodesRequest)(nil),            // 47: score.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),           // 48: score.v1.ListNodesResponse
+	(*Settings)(nil),                    // 49: score.v1.Settings
+	(*GetSettingsRequest)(nil),          // 50: score.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),         // 51: score.v1.GetSettingsResponse
+	(*SetSettingsRequest)(nil),          // 52: score.v1.SetSettingsRequest
+	(*SetSettingsResponse)(nil),         // 53: score.v1.SetSettingsResponse
+	(*StepTimes)(nil),                   // 54: score.v1.StepTimes
+	(*Flushes)(nil),                     // 55: score.v1.Flushes
+	(*SwitchMetricsRequest)(nil),        // 56: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 57: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 58: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 59: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 60: score.v1.GetMatrixResponse
+	(*GetTopRequest)(nil),               // 61: score.v1.GetTopRequest
+	(*GetTopResponse)(nil),              // 62: score.v1.GetTopResponse
+	(*TopJob)(nil),                      // 63: score.v1.TopJob
+	(*GetVersionRequest)(nil),           // 64: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 65: score.v1.GetVersionResponse
+	(*CreateTokenRequest)(nil),          // 66: score.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),         // 67: score.v1.CreateTokenResponse
+	(*JoinToken)(nil),                   // 68: score.v1.JoinToken
+	(*ListTokensRequest)(nil),           // 69: score.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 70: score.v1.ListTokensResponse
+	(*RemoveTokenRequest)(nil),          // 71: score.v1.RemoveTokenRequest
+	(*RemoveTokenResponse)(nil),         // 72: score.v1.RemoveTokenResponse
+	(*DaemonCertificate)(nil),           // 73: score.v1.DaemonCertificate
+	(*ListCertificatesRequest)(nil),     // 74: score.v1.ListCertificatesRequest
+	(*ListCertificatesResponse)(nil),    // 75: score.v1.ListCertificatesResponse
+	(*RevokeCertificatesRequest)(nil),   // 76: score.v1.RevokeCertificatesRequest
+	(*RevokeCertificatesResponse)(nil),  // 77: score.v1.RevokeCertificatesResponse
+	(*UserLimits)(nil),                  // 78: score.v1.UserLimits
+	(*User)(nil),                        // 79: score.v1.User
+	(*ListUsersRequest)(nil),            // 80: score.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),           // 81: score.v1.ListUsersResponse
+	(*SetUserRequest)(nil),              // 82: score.v1.SetUserRequest
+	(*SetUserResponse)(nil),             // 83: score.v1.SetUserResponse
+	(*GetHistoryRequest)(nil),           // 84: score.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),          // 85: score.v1.GetHistoryResponse
+	(*StageRequest)(nil),                // 86: score.v1.StageRequest
+	(*StageFiles)(nil),                  // 87: score.v1.StageFiles
+	(*StageReply)(nil),                  // 88: score.v1.StageReply
+	(*ListStagedRequest)(nil),           // 89: score.v1.ListStagedRequest
+	(*ListStagedResponse)(nil),          // 90: score.v1.ListStagedResponse
+	(*Staged)(nil),                      // 91: score.v1.Staged
+	(*SaveSnapshotRequest)(nil),         // 92: score.v1.SaveSnapshotRequest
+	(*SaveSnapshotResponse)(nil),        // 93: score.v1.SaveSnapshotResponse
+	(*AttachRequest_Open)(nil),          // 94: score.v1.AttachRequest.Open
+	(*AttachEvent_Restarted)(nil),       // 95: score.v1.AttachEvent.Restarted
+	(*AttachEvent_StateChange)(nil),     // 96: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 97: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 98: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 99: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 100: score.v1.JobSpec
+	(*Verdict)(nil),                     // 101: score.v1.Verdict
+	(*Job)(nil),                         // 102: score.v1.Job
+	(*Usage)(nil),                       // 103: score.v1.Usage
+	(JobState)(0),                       // 104: score.v1.JobState
+	(*StagedFile)(nil),                  // 105: score.v1.StagedFile
+	(*Identity)(nil),                    // 106: score.v1.Identity
+	(*NodePlace)(nil),                   // 107: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	93,  // 0: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	87,  // 1: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
-	8,   // 2: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
-	7,   // 3: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	89,  // 4: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
-	10,  // 5: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	90,  // 6: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	94,  // 7: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	88,  // 8: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
-	7,   // 9: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	95,  // 10: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	95,  // 11: score.v1.GetJobResponse.job:type_name -> score.v1.Job
-	11,  // 12: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	16,  // 13: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	96,  // 14: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	47,  // 15: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	47,  // 16: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	48,  // 17: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	95,  // 18: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	26,  // 19: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	27,  // 20: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	25,  // 21: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	32,  // 22: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
-	0,   // 23: score.v1.Node.state:type_name -> score.v1.NodeState
-	33,  // 24: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
-	33,  // 25: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
-	33,  // 26: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	42,  // 27: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	42,  // 28: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	42,  // 29: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	91,  // 30: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	47,  // 31: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	47,  // 32: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	92,  // 33: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	51,  // 34: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	53,  // 35: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	56,  // 36: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	47,  // 37: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	47,  // 38: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	97,  // 39: score.v1.TopJob.state:type_name -> score.v1.JobState
-	96,  // 40: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	47,  // 41: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	47,  // 42: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	61,  // 43: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	61,  // 44: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	66,  // 45: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
-	1,   // 46: score.v1.User.role:type_name -> score.v1.Role
-	71,  // 47: score.v1.User.limits:type_name -> score.v1.UserLimits
-	72,  // 48: score.v1.ListUsersResponse.users:type_name -> score.v1.User
-	72,  // 49: score.v1.SetUserRequest.values:type_name -> score.v1.User
-	72,  // 50: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	95,  // 51: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
-	80,  // 52: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
-	98,  // 53: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
-	99,  // 54: score.v1.StageFiles.user:type_name -> score.v1.Identity
-	84,  // 55: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
-	7,   // 56: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	97,  // 57: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	100, // 58: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	11,  // 59: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	47,  // 60: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	48,  // 61: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	2,   // 62: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	4,   // 63: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	5,   // 64: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	12,  // 65: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	14,  // 66: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	17,  // 67: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	19,  // 68: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	21,  // 69: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	23,  // 70: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	28,  // 71: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	30,  // 72: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	79,  // 73: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
-	82,  // 74: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
-	77,  // 75: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	40,  // 76: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	34,  // 77: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
-	36,  // 78: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
-	38,  // 79: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
-	43,  // 80: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	45,  // 81: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	49,  // 82: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	52,  // 83: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	54,  // 84: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	57,  // 85: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	59,  // 86: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	62,  // 87: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	64,  // 88: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	67,  // 89: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	69,  // 90: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	73,  // 91: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	75,  // 92: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	85,  // 93: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
-	3,   // 94: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	9,   // 95: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	6,   // 96: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	13,  // 97: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	15,  // 98: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	18,  // 99: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	20,  // 100: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	22,  // 101: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	24,  // 102: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	29,  // 103: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	31,  // 104: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	81,  // 105: score.v1.JobService.Stage:output_type -> score.v1.StageReply
-	83,  // 106: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
-	78,  // 107: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	41,  // 108: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	35,  // 109: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
-	37,  // 110: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
-	39,  // 111: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
-	44,  // 112: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	46,  // 113: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	50,  // 114: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	53,  // 115: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	55,  // 116: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	58,  // 117: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	60,  // 118: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	63,  // 119: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	65,  // 120: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	68,  // 121: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	70,  // 122: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	74,  // 123: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	76,  // 124: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	86,  // 125: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
-	94,  // [94:126] is the sub-list for method output_type
-	62,  // [62:94] is the sub-list for method input_type
-	62,  // [62:62] is the sub-list for extension type_name
-	62,  // [62:62] is the sub-list for extension extendee
-	0,   // [0:62] is the sub-list for field type_name
+	2,   // 0: score.v1.ListServersResponse.servers:type_name -> score.v1.Server
+	100, // 1: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	94,  // 2: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	15,  // 3: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
+	14,  // 4: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
+	96,  // 5: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	17,  // 6: score.v1.AttachEvent.output:type_name -> score.v1.Output
+	97,  // 7: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	101, // 8: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	95,  // 9: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
+	14,  // 10: score.v1.Output.mark:type_name -> score.v1.OutputMark
+	102, // 11: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	102, // 12: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	18,  // 13: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
+	23,  // 14: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
+	103, // 15: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	54,  // 16: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	54,  // 17: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	55,  // 18: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	102, // 19: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	33,  // 20: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	34,  // 21: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	32,  // 22: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	39,  // 23: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	0,   // 24: score.v1.Node.state:type_name -> score.v1.NodeState
+	40,  // 25: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
+	40,  // 26: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
+	40,  // 27: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	49,  // 28: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	49,  // 29: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	49,  // 30: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	98,  // 31: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	54,  // 32: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	54,  // 33: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	99,  // 34: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	58,  // 35: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	60,  // 36: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	63,  // 37: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	54,  // 38: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	54,  // 39: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	104, // 40: score.v1.TopJob.state:type_name -> score.v1.JobState
+	103, // 41: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	54,  // 42: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	54,  // 43: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	68,  // 44: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	68,  // 45: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	73,  // 46: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	1,   // 47: score.v1.User.role:type_name -> score.v1.Role
+	78,  // 48: score.v1.User.limits:type_name -> score.v1.UserLimits
+	79,  // 49: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	79,  // 50: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	79,  // 51: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	102, // 52: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	87,  // 53: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
+	105, // 54: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
+	106, // 55: score.v1.StageFiles.user:type_name -> score.v1.Identity
+	91,  // 56: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
+	14,  // 57: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	104, // 58: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	107, // 59: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	18,  // 60: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	54,  // 61: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	55,  // 62: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	9,   // 63: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	11,  // 64: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	12,  // 65: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	19,  // 66: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	21,  // 67: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	24,  // 68: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	26,  // 69: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	28,  // 70: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	30,  // 71: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	35,  // 72: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	37,  // 73: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	86,  // 74: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
+	89,  // 75: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
+	84,  // 76: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	47,  // 77: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	41,  // 78: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	43,  // 79: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	45,  // 80: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	50,  // 81: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	52,  // 82: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	56,  // 83: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	59,  // 84: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	61,  // 85: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	64,  // 86: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	66,  // 87: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	69,  // 88: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	71,  // 89: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	74,  // 90: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	76,  // 91: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	80,  // 92: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	82,  // 93: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	92,  // 94: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
+	3,   // 95: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
+	5,   // 96: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
+	7,   // 97: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
+	10,  // 98: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	16,  // 99: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	13,  // 100: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	20,  // 101: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	22,  // 102: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	25,  // 103: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	27,  // 104: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	29,  // 105: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	31,  // 106: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	36,  // 107: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	38,  // 108: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	88,  // 109: score.v1.JobService.Stage:output_type -> score.v1.StageReply
+	90,  // 110: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
+	85,  // 111: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	48,  // 112: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	42,  // 113: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	44,  // 114: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	46,  // 115: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	51,  // 116: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	53,  // 117: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	57,  // 118: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	60,  // 119: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	62,  // 120: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	65,  // 121: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	67,  // 122: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	70,  // 123: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	72,  // 124: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	75,  // 125: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	77,  // 126: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	81,  // 127: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	83,  // 128: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	93,  // 129: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
+	4,   // 130: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
+	6,   // 131: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
+	8,   // 132: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
+	98,  // [98:133] is the sub-list for method output_type
+	63,  // [63:98] is the sub-list for method input_type
+	63,  // [63:63] is the sub-list for extension type_name
+	63,  // [63:63] is the sub-list for extension extendee
+	0,   // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -6776,14 +7123,14 @@ func file_score_v1_user_proto_init() {
 		return
 	}
 	file_score_v1_job_proto_init()
-	file_score_v1_user_proto_msgTypes[2].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[9].OneofWrappers = []any{
 		(*AttachRequest_Open_)(nil),
 		(*AttachRequest_Stdin)(nil),
 		(*AttachRequest_Signal)(nil),
 		(*AttachRequest_Kill)(nil),
 		(*AttachRequest_RankStates)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[7].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[14].OneofWrappers = []any{
 		(*AttachEvent_State)(nil),
 		(*AttachEvent_Output)(nil),
 		(*AttachEvent_RankStates_)(nil),
@@ -6791,14 +7138,14 @@ func file_score_v1_user_proto_init() {
 		(*AttachEvent_Ended)(nil),
 		(*AttachEvent_Restarted_)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[29].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[36].OneofWrappers = []any{
 		(*DumpPart_Head)(nil),
 		(*DumpPart_Data)(nil),
 		(*DumpPart_Trouble)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[40].OneofWrappers = []any{}
-	file_score_v1_user_proto_msgTypes[69].OneofWrappers = []any{}
-	file_score_v1_user_proto_msgTypes[77].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[47].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[76].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[84].OneofWrappers = []any{
 		(*StageRequest_Files)(nil),
 		(*StageRequest_Data)(nil),
 	}
@@ -6808,7 +7155,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   91,
+			NumMessages:   98,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -25,6 +25,8 @@ const _ = connect.IsAtLeastVersion1_13_0
 const (
 	// AgentServiceName is the fully-qualified name of the AgentService service.
 	AgentServiceName = "score.v1.AgentService"
+	// ServerServiceName is the fully-qualified name of the ServerService service.
+	ServerServiceName = "score.v1.ServerService"
 	// PeerServiceName is the fully-qualified name of the PeerService service.
 	PeerServiceName = "score.v1.PeerService"
 )
@@ -42,6 +44,10 @@ const (
 	// AgentServiceRenewCertificateProcedure is the fully-qualified name of the AgentService's
 	// RenewCertificate RPC.
 	AgentServiceRenewCertificateProcedure = "/score.v1.AgentService/RenewCertificate"
+	// ServerServiceEnrolProcedure is the fully-qualified name of the ServerService's Enrol RPC.
+	ServerServiceEnrolProcedure = "/score.v1.ServerService/Enrol"
+	// ServerServiceAdmitProcedure is the fully-qualified name of the ServerService's Admit RPC.
+	ServerServiceAdmitProcedure = "/score.v1.ServerService/Admit"
 	// PeerServiceStdioProcedure is the fully-qualified name of the PeerService's Stdio RPC.
 	PeerServiceStdioProcedure = "/score.v1.PeerService/Stdio"
 	// PeerServiceConfirmOutputProcedure is the fully-qualified name of the PeerService's ConfirmOutput
@@ -161,6 +167,106 @@ func (UnimplementedAgentServiceHandler) Connect(context.Context, *connect.BidiSt
 
 func (UnimplementedAgentServiceHandler) RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.AgentService.RenewCertificate is not implemented"))
+}
+
+// ServerServiceClient is a client for the score.v1.ServerService service.
+type ServerServiceClient interface {
+	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the log.
+	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
+	// Admit passes on what a newcomer has asked a server that does not lead.
+	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
+}
+
+// NewServerServiceClient constructs a client for the score.v1.ServerService service. By default, it
+// uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and sends
+// uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC() or
+// connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewServerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) ServerServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	serverServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("ServerService").Methods()
+	return &serverServiceClient{
+		enrol: connect.NewClient[scorev1.EnrolRequest, scorev1.EnrolResponse](
+			httpClient,
+			baseURL+ServerServiceEnrolProcedure,
+			connect.WithSchema(serverServiceMethods.ByName("Enrol")),
+			connect.WithClientOptions(opts...),
+		),
+		admit: connect.NewClient[scorev1.JoinRequest, scorev1.JoinResponse](
+			httpClient,
+			baseURL+ServerServiceAdmitProcedure,
+			connect.WithSchema(serverServiceMethods.ByName("Admit")),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// serverServiceClient implements ServerServiceClient.
+type serverServiceClient struct {
+	enrol *connect.Client[scorev1.EnrolRequest, scorev1.EnrolResponse]
+	admit *connect.Client[scorev1.JoinRequest, scorev1.JoinResponse]
+}
+
+// Enrol calls score.v1.ServerService.Enrol.
+func (c *serverServiceClient) Enrol(ctx context.Context, req *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error) {
+	return c.enrol.CallUnary(ctx, req)
+}
+
+// Admit calls score.v1.ServerService.Admit.
+func (c *serverServiceClient) Admit(ctx context.Context, req *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error) {
+	return c.admit.CallUnary(ctx, req)
+}
+
+// ServerServiceHandler is an implementation of the score.v1.ServerService service.
+type ServerServiceHandler interface {
+	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the log.
+	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
+	// Admit passes on what a newcomer has asked a server that does not lead.
+	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
+}
+
+// NewServerServiceHandler builds an HTTP handler from the service implementation. It returns the
+// path on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewServerServiceHandler(svc ServerServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	serverServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("ServerService").Methods()
+	serverServiceEnrolHandler := connect.NewUnaryHandler(
+		ServerServiceEnrolProcedure,
+		svc.Enrol,
+		connect.WithSchema(serverServiceMethods.ByName("Enrol")),
+		connect.WithHandlerOptions(opts...),
+	)
+	serverServiceAdmitHandler := connect.NewUnaryHandler(
+		ServerServiceAdmitProcedure,
+		svc.Admit,
+		connect.WithSchema(serverServiceMethods.ByName("Admit")),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/score.v1.ServerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case ServerServiceEnrolProcedure:
+			serverServiceEnrolHandler.ServeHTTP(w, r)
+		case ServerServiceAdmitProcedure:
+			serverServiceAdmitHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedServerServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedServerServiceHandler struct{}
+
+func (UnimplementedServerServiceHandler) Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ServerService.Enrol is not implemented"))
+}
+
+func (UnimplementedServerServiceHandler) Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ServerService.Admit is not implemented"))
 }
 
 // PeerServiceClient is a client for the score.v1.PeerService service.

@@ -119,6 +119,14 @@ const (
 	// ClusterServiceSaveSnapshotProcedure is the fully-qualified name of the ClusterService's
 	// SaveSnapshot RPC.
 	ClusterServiceSaveSnapshotProcedure = "/score.v1.ClusterService/SaveSnapshot"
+	// ClusterServiceListServersProcedure is the fully-qualified name of the ClusterService's
+	// ListServers RPC.
+	ClusterServiceListServersProcedure = "/score.v1.ClusterService/ListServers"
+	// ClusterServiceRemoveServerProcedure is the fully-qualified name of the ClusterService's
+	// RemoveServer RPC.
+	ClusterServiceRemoveServerProcedure = "/score.v1.ClusterService/RemoveServer"
+	// ClusterServiceStepDownProcedure is the fully-qualified name of the ClusterService's StepDown RPC.
+	ClusterServiceStepDownProcedure = "/score.v1.ClusterService/StepDown"
 )
 
 // JobServiceClient is a client for the score.v1.JobService service.
@@ -587,6 +595,11 @@ type ClusterServiceClient interface {
 	// SaveSnapshot gives the cluster's whole state as it is at one moment, as a file of
 	// package scored/backup.
 	SaveSnapshot(context.Context, *connect.Request[scorev1.SaveSnapshotRequest]) (*connect.ServerStreamForClient[scorev1.SaveSnapshotResponse], error)
+	ListServers(context.Context, *connect.Request[scorev1.ListServersRequest]) (*connect.Response[scorev1.ListServersResponse], error)
+	// RemoveServer takes a server out of the cluster, and takes back its certificates.
+	RemoveServer(context.Context, *connect.Request[scorev1.RemoveServerRequest]) (*connect.Response[scorev1.RemoveServerResponse], error)
+	// StepDown has the server that leads let another one lead.
+	StepDown(context.Context, *connect.Request[scorev1.StepDownRequest]) (*connect.Response[scorev1.StepDownResponse], error)
 }
 
 // NewClusterServiceClient constructs a client for the score.v1.ClusterService service. By default,
@@ -708,6 +721,24 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithSchema(clusterServiceMethods.ByName("SaveSnapshot")),
 			connect.WithClientOptions(opts...),
 		),
+		listServers: connect.NewClient[scorev1.ListServersRequest, scorev1.ListServersResponse](
+			httpClient,
+			baseURL+ClusterServiceListServersProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("ListServers")),
+			connect.WithClientOptions(opts...),
+		),
+		removeServer: connect.NewClient[scorev1.RemoveServerRequest, scorev1.RemoveServerResponse](
+			httpClient,
+			baseURL+ClusterServiceRemoveServerProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("RemoveServer")),
+			connect.WithClientOptions(opts...),
+		),
+		stepDown: connect.NewClient[scorev1.StepDownRequest, scorev1.StepDownResponse](
+			httpClient,
+			baseURL+ClusterServiceStepDownProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("StepDown")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -731,6 +762,9 @@ type clusterServiceClient struct {
 	listUsers          *connect.Client[scorev1.ListUsersRequest, scorev1.ListUsersResponse]
 	setUser            *connect.Client[scorev1.SetUserRequest, scorev1.SetUserResponse]
 	saveSnapshot       *connect.Client[scorev1.SaveSnapshotRequest, scorev1.SaveSnapshotResponse]
+	listServers        *connect.Client[scorev1.ListServersRequest, scorev1.ListServersResponse]
+	removeServer       *connect.Client[scorev1.RemoveServerRequest, scorev1.RemoveServerResponse]
+	stepDown           *connect.Client[scorev1.StepDownRequest, scorev1.StepDownResponse]
 }
 
 // ListNodes calls score.v1.ClusterService.ListNodes.
@@ -823,6 +857,21 @@ func (c *clusterServiceClient) SaveSnapshot(ctx context.Context, req *connect.Re
 	return c.saveSnapshot.CallServerStream(ctx, req)
 }
 
+// ListServers calls score.v1.ClusterService.ListServers.
+func (c *clusterServiceClient) ListServers(ctx context.Context, req *connect.Request[scorev1.ListServersRequest]) (*connect.Response[scorev1.ListServersResponse], error) {
+	return c.listServers.CallUnary(ctx, req)
+}
+
+// RemoveServer calls score.v1.ClusterService.RemoveServer.
+func (c *clusterServiceClient) RemoveServer(ctx context.Context, req *connect.Request[scorev1.RemoveServerRequest]) (*connect.Response[scorev1.RemoveServerResponse], error) {
+	return c.removeServer.CallUnary(ctx, req)
+}
+
+// StepDown calls score.v1.ClusterService.StepDown.
+func (c *clusterServiceClient) StepDown(ctx context.Context, req *connect.Request[scorev1.StepDownRequest]) (*connect.Response[scorev1.StepDownResponse], error) {
+	return c.stepDown.CallUnary(ctx, req)
+}
+
 // ClusterServiceHandler is an implementation of the score.v1.ClusterService service.
 type ClusterServiceHandler interface {
 	ListNodes(context.Context, *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error)
@@ -855,6 +904,11 @@ type ClusterServiceHandler interface {
 	// SaveSnapshot gives the cluster's whole state as it is at one moment, as a file of
 	// package scored/backup.
 	SaveSnapshot(context.Context, *connect.Request[scorev1.SaveSnapshotRequest], *connect.ServerStream[scorev1.SaveSnapshotResponse]) error
+	ListServers(context.Context, *connect.Request[scorev1.ListServersRequest]) (*connect.Response[scorev1.ListServersResponse], error)
+	// RemoveServer takes a server out of the cluster, and takes back its certificates.
+	RemoveServer(context.Context, *connect.Request[scorev1.RemoveServerRequest]) (*connect.Response[scorev1.RemoveServerResponse], error)
+	// StepDown has the server that leads let another one lead.
+	StepDown(context.Context, *connect.Request[scorev1.StepDownRequest]) (*connect.Response[scorev1.StepDownResponse], error)
 }
 
 // NewClusterServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -972,6 +1026,24 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		connect.WithSchema(clusterServiceMethods.ByName("SaveSnapshot")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clusterServiceListServersHandler := connect.NewUnaryHandler(
+		ClusterServiceListServersProcedure,
+		svc.ListServers,
+		connect.WithSchema(clusterServiceMethods.ByName("ListServers")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceRemoveServerHandler := connect.NewUnaryHandler(
+		ClusterServiceRemoveServerProcedure,
+		svc.RemoveServer,
+		connect.WithSchema(clusterServiceMethods.ByName("RemoveServer")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceStepDownHandler := connect.NewUnaryHandler(
+		ClusterServiceStepDownProcedure,
+		svc.StepDown,
+		connect.WithSchema(clusterServiceMethods.ByName("StepDown")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.ClusterService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClusterServiceListNodesProcedure:
@@ -1010,6 +1082,12 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 			clusterServiceSetUserHandler.ServeHTTP(w, r)
 		case ClusterServiceSaveSnapshotProcedure:
 			clusterServiceSaveSnapshotHandler.ServeHTTP(w, r)
+		case ClusterServiceListServersProcedure:
+			clusterServiceListServersHandler.ServeHTTP(w, r)
+		case ClusterServiceRemoveServerProcedure:
+			clusterServiceRemoveServerHandler.ServeHTTP(w, r)
+		case ClusterServiceStepDownProcedure:
+			clusterServiceStepDownHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -1089,4 +1167,16 @@ func (UnimplementedClusterServiceHandler) SetUser(context.Context, *connect.Requ
 
 func (UnimplementedClusterServiceHandler) SaveSnapshot(context.Context, *connect.Request[scorev1.SaveSnapshotRequest], *connect.ServerStream[scorev1.SaveSnapshotResponse]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.SaveSnapshot is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) ListServers(context.Context, *connect.Request[scorev1.ListServersRequest]) (*connect.Response[scorev1.ListServersResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.ListServers is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) RemoveServer(context.Context, *connect.Request[scorev1.RemoveServerRequest]) (*connect.Response[scorev1.RemoveServerResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.RemoveServer is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) StepDown(context.Context, *connect.Request[scorev1.StepDownRequest]) (*connect.Response[scorev1.StepDownResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ClusterService.StepDown is not implemented"))
 }

@@ -1,0 +1,60 @@
+package nodeagent
+
+import (
+	"bufio"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+// serversFile holds the addresses of the cluster's servers, one in a line, beside the certificate: an agent whose
+// configured servers are all gone still finds the others.
+const serversFile = "servers"
+
+// maxServersFile bounds what is read of it.
+const maxServersFile = 16 << 10
+
+// withKnownServers adds those that an earlier agent of the node has learnt to the configured ones.
+func withKnownServers(o Options) []string {
+	servers := o.Servers
+	if o.CertificateDir == "" {
+		return servers
+	}
+	file, err := os.Open(filepath.Join(o.CertificateDir, serversFile))
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			o.Logger.Warn("the list of servers cannot be read", zap.Error(err))
+		}
+		return servers
+	}
+	defer file.Close()
+	scheme, _, _ := strings.Cut(servers[0], "://")
+	lines, read := bufio.NewScanner(file), 0
+	for lines.Scan() && read < maxServersFile {
+		read += len(lines.Bytes())
+		if address := strings.TrimSpace(lines.Text()); address != "" {
+			servers = append(servers[:len(servers):len(servers)], scheme+"://"+address)
+		}
+	}
+	return servers
+}
+
+// keepServers writes the addresses down.
+func (a *Agent) keepServers(addresses []string) {
+	if a.options.CertificateDir == "" {
+		return
+	}
+	path := filepath.Join(a.options.CertificateDir, serversFile)
+	draft := path + ".new"
+	err := os.WriteFile(draft, []byte(strings.Join(addresses, "\n")+"\n"), 0o600)
+	if err == nil {
+		err = os.Rename(draft, path)
+	}
+	if err != nil {
+		a.log.Warn("the list of servers cannot be written", zap.Error(err))
+	}
+}

@@ -1,0 +1,99 @@
+package uplink
+
+import (
+	"net"
+	"slices"
+	"strings"
+	"sync"
+
+	"score/scored/api/scorev1"
+)
+
+// maxServers bounds the servers that are kept: clusters have up to nine.
+const maxServers = 32
+
+// servers are the URLs at which the leader may be.
+type servers struct {
+	mu     sync.Mutex
+	scheme string
+	first  []string // those of the configuration, which is always right about one of them
+	learnt []string
+	turn   int
+	to     string // where the last one sent us; "": nowhere
+}
+
+func newServers(configured []string) *servers {
+	s := &servers{first: configured}
+	if len(configured) > 0 {
+		s.scheme, _, _ = strings.Cut(configured[0], "://")
+	}
+	return s
+}
+
+// next is the server to try now, and whether another one sent us there.
+func (s *servers) next() (url string, sent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if to := s.to; to != "" {
+		s.to = ""
+		return to, true
+	}
+	all := s.allLocked()
+	url = all[s.turn%len(all)]
+	s.turn++
+	return url, false
+}
+
+func (s *servers) list() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.allLocked()
+}
+
+func (s *servers) allLocked() []string {
+	all := slices.Clone(s.first)
+	for _, url := range s.learnt {
+		if !slices.Contains(all, url) {
+			all = append(all, url)
+		}
+	}
+	return all
+}
+
+// redirect has the next attempt go to an address.
+func (s *servers) redirect(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if isAddress(address) {
+		s.to = s.scheme + "://" + address
+	}
+}
+
+// learn takes the addresses of all servers; false: they are known.
+func (s *servers) learn(addresses []string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var learnt []string
+	for _, address := range addresses {
+		if isAddress(address) && len(learnt) < maxServers {
+			learnt = append(learnt, s.scheme+"://"+address)
+		}
+	}
+	if len(learnt) == 0 || slices.Equal(learnt, s.learnt) {
+		return false
+	}
+	s.learnt = learnt
+	return true
+}
+
+func isAddress(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	return err == nil && host != "" && port != "" && !strings.ContainsAny(text, "/?#@ ")
+}
+
+func (l *Link) learn(m *scorev1.Servers) {
+	if m == nil || !l.servers.learn(m.GetAddresses()) || l.options.Learnt == nil {
+		return
+	}
+	l.options.Learnt(m.GetAddresses())
+}

@@ -1,0 +1,257 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+	"score/scored/mesh"
+)
+
+// elsewhere is a cluster that another server leads, or none.
+type elsewhere struct {
+	mu      sync.Mutex
+	leader  string
+	changed chan struct{}
+	answer  func(*http.Request) (*http.Response, error)
+}
+
+func newElsewhere(leader string, answer func(*http.Request) (*http.Response, error)) *elsewhere {
+	return &elsewhere{leader: leader, changed: make(chan struct{}), answer: answer}
+}
+
+func (e *elsewhere) RoundTrip(r *http.Request) (*http.Response, error) { return e.answer(r) }
+
+func (e *elsewhere) lead(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.leader = name
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+func (e *elsewhere) place() *Place {
+	locked := func() (string, chan struct{}) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.leader, e.changed
+	}
+	return &Place{
+		Own:     "s1",
+		Leads:   func() bool { name, _ := locked(); return name == "s1" },
+		Leader:  func() (string, string) { name, _ := locked(); return name, name + ":1" },
+		Changed: func() <-chan struct{} { _, changed := locked(); return changed },
+		Servers: func() []string { return []string{"s1", "s2", "s3"} },
+		Others:  e, Logger: zap.NewNop(),
+	}
+}
+
+var local = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	said, _ := io.ReadAll(r.Body)
+	_, _ = io.WriteString(w, "here: "+string(said))
+})
+
+// ask calls with ada's identity, as the kernel would tell it.
+func ask(h http.Handler, kind, said string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "http://users/score.v1.JobService/Submit", strings.NewReader(said))
+	r.Header.Set("Content-Type", kind)
+	r.Header.Set(forUser, "root says so himself")
+	r = r.WithContext(context.WithValue(r.Context(), identityKey{}, connIdentity{&scorev1.Identity{Uid: 7, User: "ada"}, nil}))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func answer(status int, kind, text string) *http.Response {
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(text))}
+}
+
+const unary = "application/proto"
+
+// TestRouter: a call goes to the server that leads, once, with the caller whom the kernel told.
+func TestRouter(t *testing.T) {
+	var e *elsewhere
+	asked := 0
+	e = newElsewhere("s2", func(r *http.Request) (*http.Response, error) {
+		asked++
+		identity, err := userFrom(r.Header.Get(forUser))
+		if err != nil || identity.GetUser() != "ada" || len(r.Header.Values(forUser)) != 1 {
+			t.Errorf("passed on for %v, %v", identity, err)
+		}
+		said, _ := io.ReadAll(r.Body)
+		switch {
+		case asked == 1:
+			return nil, mesh.ErrDial
+		case asked == 2:
+			e.lead("s3")
+			return answer(http.StatusMisdirectedRequest, "text/plain", ""), nil
+		case r.URL.Host != "s3":
+			t.Errorf("%s was asked", r.URL.Host)
+		}
+		return answer(http.StatusOK, unary, "there: "+string(said)), nil
+	})
+	h := NewRouter(local, e.place())
+	if got := ask(h, unary, "hello"); got.Code != http.StatusOK || got.Body.String() != "there: hello" || asked != 3 {
+		t.Errorf("%d, %q, asked %d times", got.Code, got.Body, asked)
+	}
+	e.lead("s1")
+	if got := ask(h, unary, "hello"); got.Body.String() != "here: hello" || asked != 3 {
+		t.Errorf("%q, asked %d times", got.Body, asked)
+	}
+}
+
+// TestRouterOnce: a call of which it is not known whether it was carried out is not made again.
+func TestRouterOnce(t *testing.T) {
+	asked := 0
+	e := newElsewhere("s2", func(*http.Request) (*http.Response, error) { asked++; return nil, io.ErrUnexpectedEOF })
+	got := ask(NewRouter(local, e.place()), unary, "hello")
+	if got.Code != http.StatusServiceUnavailable || asked != 1 || got.Header().Get(unchanged) != "" || !strings.Contains(got.Body.String(), "not known") {
+		t.Errorf("%d, %q, asked %d times", got.Code, got.Body, asked)
+	}
+}
+
+// TestRouterWithoutLeader: a call waits for an election, and no longer; then one sentence says what is wrong.
+func TestRouterWithoutLeader(t *testing.T) {
+	e := newElsewhere("", func(*http.Request) (*http.Response, error) { return answer(http.StatusOK, unary, "there"), nil })
+	h := NewRouter(local, e.place())
+	elected := time.AfterFunc(electionPatience/10, func() { e.lead("s2") })
+	defer elected.Stop()
+	if got := ask(h, unary, ""); got.Body.String() != "there" {
+		t.Errorf("%d, %q", got.Code, got.Body)
+	}
+	e.lead("")
+	got := ask(h, unary, "")
+	if got.Code != http.StatusServiceUnavailable || got.Header().Get(unchanged) == "" || !strings.Contains(got.Body.String(), "of its 3 servers (s1, s2, s3) no majority") {
+		t.Errorf("%d, %v, %q", got.Code, got.Header(), got.Body)
+	}
+}
+
+// message is one of a stream.
+func message(flags byte, text string) string {
+	return string([]byte{flags, 0, 0, 0, byte(len(text))}) + text
+}
+
+// TestStreamBreaks: a stream whose server is lost ends, after its last whole message, with an error that its reader can read.
+func TestStreamBreaks(t *testing.T) {
+	const kind = "application/connect+proto"
+	whole := message(0, "one") + message(0, "two")
+	for text, want := range map[string]string{
+		whole + message(endOfStream, "{}"): whole + message(endOfStream, "{}"),
+		whole:                              whole + message(endOfStream, brokenOff),
+		whole + message(0, "three")[:6]:    whole + message(endOfStream, brokenOff),
+		whole + "\x00\xff\xff\xff\xff":     whole + message(endOfStream, brokenOff),
+	} {
+		e := newElsewhere("s2", func(*http.Request) (*http.Response, error) { return answer(http.StatusOK, kind, text), nil })
+		if got := ask(NewRouter(local, e.place()), kind, ""); got.Body.String() != want {
+			t.Errorf("of %q comes %q", text, got.Body)
+		}
+	}
+}
+
+func FuzzCarry(f *testing.F) {
+	f.Add([]byte(message(0, "one") + message(endOfStream, "{}")))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		w := httptest.NewRecorder()
+		h := &router{}
+		h.carry(w, &http.Response{Header: http.Header{"Content-Type": {"application/connect+proto"}}, Body: io.NopCloser(bytes.NewReader(data))})
+		for rest := bytes.NewReader(w.Body.Bytes()); ; {
+			buffer := make([]byte, envelopeHead)
+			flags, err := readEnvelope(rest, &buffer)
+			if err != nil {
+				t.Fatalf("the stream has no end: %v", err)
+			}
+			if flags&endOfStream != 0 {
+				return
+			}
+		}
+	})
+}
+
+// TestTrust: only servers say for whom they call; nobody else, no revoked one, and nothing that cannot be read.
+func TestTrust(t *testing.T) {
+	identity, err := proto.Marshal(&scorev1.Identity{Uid: 0, User: "root"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := base64.StdEncoding.EncodeToString(identity)
+	agent := pki.Name{Cluster: "lab", Role: pki.Agent, Name: "n1"}
+	said := func(what string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if user, err := identityOf(r.Context()); err == nil {
+				what += " for " + user.GetUser()
+			} else if daemon, err := daemonOf(r.Context()); err == nil {
+				what += " for " + daemon.Name
+			}
+			_, _ = io.WriteString(w, what)
+		})
+	}
+	for _, test := range []struct {
+		name         string
+		role         pki.Role
+		user, daemon []string
+		revoked      bool
+		elsewhere    bool
+		code         int
+		want         string
+	}{
+		{name: "an agent calls", role: pki.Agent, code: 200, want: "daemons for x"},
+		{name: "a server calls", role: pki.Server, code: 200, want: "daemons for x"},
+		{name: "a server for a user", role: pki.Server, user: []string{root}, code: 200, want: "users for root"},
+		{name: "a server for an agent", role: pki.Server, daemon: []string{agent.URI()}, code: 200, want: "passed for n1"},
+		{name: "it does not lead", role: pki.Server, user: []string{root}, elsewhere: true, code: http.StatusMisdirectedRequest},
+		{name: "an agent for a user", role: pki.Agent, user: []string{root}, code: 403},
+		{name: "an agent for another", role: pki.Agent, daemon: []string{agent.URI()}, code: 403},
+		{name: "nobody for a user", user: []string{root}, code: 403},
+		{name: "a revoked server", role: pki.Server, user: []string{root}, revoked: true, code: 403},
+		{name: "two users", role: pki.Server, user: []string{root, root}, code: 403},
+		{name: "a user and a daemon", role: pki.Server, user: []string{root}, daemon: []string{agent.URI()}, code: 403},
+		{name: "rubbish", role: pki.Server, user: []string{"\xff"}, code: 403},
+		{name: "another cluster's", role: pki.Server, daemon: []string{"score://other/agent/n1"}, code: 403},
+	} {
+		h := &trusting{daemons: said("daemons"), passed: said("passed"), users: said("users"),
+			here: func() bool { return !test.elsewhere }, revoked: func(*http.Request) bool { return test.revoked }}
+		r := httptest.NewRequest(http.MethodPost, "/x", nil)
+		r.Header[forUser], r.Header[forDaemon] = test.user, test.daemon
+		if test.role != "" {
+			r = r.WithContext(context.WithValue(r.Context(), daemonKey{}, pki.Name{Cluster: "lab", Role: test.role, Name: "x"}))
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != test.code || test.want != "" && w.Body.String() != test.want {
+			t.Errorf("%s: %d, %q", test.name, w.Code, w.Body)
+		}
+	}
+}
+
+func FuzzUserFrom(f *testing.F) {
+	f.Add("CAcSA2FkYQ==")
+	f.Fuzz(func(t *testing.T, text string) {
+		if identity, err := userFrom(text); (identity == nil) != (err != nil) {
+			t.Errorf("%v, %v", identity, err)
+		}
+	})
+}
+
+// TestUnchangedIsMarked: refusals that end by themselves say that the call may be made again.
+func TestUnchangedIsMarked(t *testing.T) {
+	for _, reason := range nothingDone {
+		failure, ok := errors.AsType[*connect.Error](coded(reason))
+		if !ok || failure.Code() != connect.CodeUnavailable || failure.Meta().Get(unchanged) == "" {
+			t.Errorf("%v: %v", reason, failure)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package rpc
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"score/scored/api/scorev1"
+)
+
+// elsewhere sends an agent on to the server that leads, unless it is this one. While none leads it waits for one: the
+// agent could only ask again.
+func (a agents) elsewhere(ctx context.Context, link *agentLink) bool {
+	if a.Servers == nil {
+		return false
+	}
+	limit := time.NewTimer(electionPatience)
+	defer limit.Stop()
+	for {
+		changed := a.Servers.LeaderChanged()
+		name, address := a.Servers.Leader()
+		switch {
+		case name == a.Servers.Name() || a.Leader.Leads():
+			return false
+		case name != "":
+			link.redirect(address)
+			return true
+		}
+		select {
+		case <-changed:
+		case <-limit.C:
+			link.Close("")
+			return true
+		case <-ctx.Done():
+			return true
+		}
+	}
+}
+
+// redirect ends the link with the address of the server that leads.
+func (l *agentLink) redirect(address string) {
+	l.once.Do(func() {
+		l.to = address
+		close(l.over)
+	})
+}
+
+// complete puts into a message what is known only when it is sent, and adds the addresses of the servers
+// when they are others than the agent was told.
+func (l *agentLink) complete(message *scorev1.ServerMessage) []*scorev1.ServerMessage {
+	messages := []*scorev1.ServerMessage{message}
+	pong, welcome := message.GetPong(), message.GetWelcome()
+	if pong != nil {
+		pong.ClusterNanos, pong.Term = l.now()
+	}
+	if l.addresses == nil || pong == nil && welcome == nil {
+		return messages
+	}
+	now := l.addresses()
+	if slices.Equal(now, l.told) {
+		return messages
+	}
+	l.told = now
+	servers := &scorev1.Servers{Addresses: now}
+	if welcome != nil {
+		welcome.Servers = servers
+		return messages
+	}
+	return append(messages, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Servers{Servers: servers}})
+}

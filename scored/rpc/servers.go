@@ -1,0 +1,155 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/admission"
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
+	"score/scored/replica"
+)
+
+// Servers are those of the cluster, see package replica.
+type Servers interface {
+	Name() string
+	Leader() (name, address string)
+	LeaderChanged() <-chan struct{}
+	Servers() ([]replica.Server, error)
+	Enrol(name, address string, last uint64) (voter bool, err error)
+	MayRemove(name string) error
+	Remove(name string) error
+	StepDown() error
+}
+
+// errAlone is a cluster that can have no other server.
+var errAlone = fmt.Errorf("%w: this server can have no others", admission.ErrNoAuthority)
+
+// ListServers implements ClusterServiceHandler.
+func (u users) ListServers(context.Context, *connect.Request[scorev1.ListServersRequest]) (*connect.Response[scorev1.ListServersResponse], error) {
+	if u.Servers == nil {
+		return nil, errAlone
+	}
+	list, err := u.Servers.Servers()
+	if err != nil {
+		return nil, err
+	}
+	response := new(scorev1.ListServersResponse)
+	for _, s := range list {
+		view := &scorev1.Server{Name: s.Name, Address: s.Address, Voter: s.Voter, Leader: s.Leader}
+		if !s.Silent.IsZero() {
+			view.SilentNanos = max(1, time.Since(s.Silent).Nanoseconds())
+		}
+		response.Servers = append(response.Servers, view)
+	}
+	return connect.NewResponse(response), nil
+}
+
+// RemoveServer implements ClusterServiceHandler. A server that leads lets another one lead first, which is then asked again.
+func (u users) RemoveServer(ctx context.Context, r *connect.Request[scorev1.RemoveServerRequest]) (*connect.Response[scorev1.RemoveServerResponse], error) {
+	if u.Servers == nil {
+		return nil, errAlone
+	}
+	name := r.Msg.GetName()
+	if name == u.Servers.Name() {
+		if err := u.handOver(name); err != nil {
+			return nil, err
+		}
+		return nil, leader.ErrElsewhere
+	}
+	if err := u.Servers.Remove(name); err != nil {
+		return nil, err
+	}
+	// A server that never joined with a token, and never renewed, may have none.
+	if _, err := u.Leader.RevokeCertificates(ctx, string(pki.Server), name); err != nil && !errors.Is(err, leader.ErrInvalid) {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.RemoveServerResponse{}), nil
+}
+
+// handOver has another server lead, which can then remove this one.
+func (u users) handOver(name string) error {
+	if err := u.Servers.MayRemove(name); err != nil {
+		return err
+	}
+	return u.Servers.StepDown()
+}
+
+// electionLook is how long StepDown waits for the name of the next leader.
+const electionLook = 2 * time.Second
+
+// StepDown implements ClusterServiceHandler.
+func (u users) StepDown(ctx context.Context, _ *connect.Request[scorev1.StepDownRequest]) (*connect.Response[scorev1.StepDownResponse], error) {
+	if u.Servers == nil {
+		return nil, errAlone
+	}
+	if err := u.Servers.StepDown(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, electionLook)
+	defer cancel()
+	for {
+		changed := u.Servers.LeaderChanged()
+		if next, _ := u.Servers.Leader(); next != "" && next != u.Servers.Name() {
+			return connect.NewResponse(&scorev1.StepDownResponse{Leader: next}), nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return connect.NewResponse(new(scorev1.StepDownResponse)), nil
+		}
+	}
+}
+
+// Enrol implements ServerServiceHandler.
+func (a agents) Enrol(ctx context.Context, r *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error) {
+	name, err := a.server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(r.Msg.GetAddress())
+	if err != nil || host == "" || port == "0" || len(r.Msg.GetAddress()) > maxAddress {
+		return nil, invalid("%q is no address at which the other servers reach this one; set server.advertise", r.Msg.GetAddress())
+	}
+	voter, err := a.Servers.Enrol(name, r.Msg.GetAddress(), r.Msg.GetLast())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.EnrolResponse{Voter: voter}), nil
+}
+
+// maxAddress bounds an address: a host name of 253 bytes and a port.
+const maxAddress = 260
+
+// Admit implements ServerServiceHandler.
+func (a agents) Admit(ctx context.Context, r *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error) {
+	if _, err := a.server(ctx); err != nil {
+		return nil, err
+	}
+	answer, err := a.Office.Admit(ctx, r.Msg)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(answer), nil
+}
+
+// server is the name of the server that calls.
+func (a agents) server(ctx context.Context) (string, error) {
+	if a.Servers == nil {
+		return "", errAlone
+	}
+	name, err := daemonOf(ctx)
+	if err != nil {
+		return "", connect.NewError(connect.CodeUnauthenticated, err)
+	}
+	if name.Role != pki.Server {
+		return "", connect.NewError(connect.CodePermissionDenied, errors.New("this is for servers"))
+	}
+	return name.Name, nil
+}

@@ -1,0 +1,115 @@
+package rpc
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+)
+
+const (
+	// forUser and forDaemon are the headers by which a server says for whom it passes a call on: a user as its kernel
+	// told, and a daemon by its certificate. Only servers are believed.
+	forUser   = "Score-For-User"
+	forDaemon = "Score-For-Daemon"
+	// maxForwarded bounds them: the groups of a user who has many.
+	maxForwarded = 512 << 10
+)
+
+// errForwarded is a call that says of itself for whom it is, and must not.
+var errForwarded = errors.New("only servers may call for others")
+
+// forwarded is for whom a call is passed on.
+type forwarded struct{ header, value string }
+
+func (f forwarded) put(h http.Header) {
+	h.Del(forUser)
+	h.Del(forDaemon)
+	h.Set(f.header, f.value)
+}
+
+// forwardUser is the user at the other end of a Unix socket.
+func forwardUser(r *http.Request) (forwarded, error) {
+	identity, err := identityOf(r.Context())
+	if err != nil {
+		return forwarded{}, err
+	}
+	data, err := proto.Marshal(identity)
+	if err != nil {
+		return forwarded{}, err
+	}
+	return forwarded{forUser, base64.StdEncoding.EncodeToString(data)}, nil
+}
+
+// forwardDaemon is the daemon at the other end of an encrypted connection.
+func forwardDaemon(r *http.Request) (forwarded, error) {
+	name, err := daemonOf(r.Context())
+	if err != nil {
+		return forwarded{}, err
+	}
+	return forwarded{forDaemon, name.URI()}, nil
+}
+
+func userFrom(text string) (*scorev1.Identity, error) {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if len(text) > maxForwarded || err != nil {
+		return nil, errForwarded
+	}
+	identity := new(scorev1.Identity)
+	if err := proto.Unmarshal(data, identity); err != nil {
+		return nil, errForwarded
+	}
+	return identity, nil
+}
+
+// trusting serves what comes to the address of the daemons: calls of daemons, and calls that a server passes on. The
+// latter end here: a server that does not lead sends them back.
+type trusting struct {
+	daemons http.Handler // calls of daemons
+	passed  http.Handler // calls for daemons
+	users   http.Handler // calls for users
+	here    func() bool
+	revoked func(*http.Request) bool
+}
+
+// ServeHTTP implements http.Handler.
+func (h *trusting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, next, err := h.open(r)
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusForbidden)
+	case next == nil:
+		h.daemons.ServeHTTP(w, r)
+	case !h.here():
+		http.Error(w, errSentBack.Error(), http.StatusMisdirectedRequest)
+	default:
+		next.ServeHTTP(w, r.WithContext(ctx))
+	}
+}
+
+// open finds out for whom a call is; next is nil when nobody has passed it on.
+func (h *trusting) open(r *http.Request) (ctx context.Context, next http.Handler, err error) {
+	user, daemon := r.Header.Values(forUser), r.Header.Values(forDaemon)
+	if len(user)+len(daemon) == 0 {
+		return r.Context(), nil, nil
+	}
+	caller, err := daemonOf(r.Context())
+	if err != nil || caller.Role != pki.Server || len(user)+len(daemon) != 1 || h.revoked(r) {
+		return nil, nil, errForwarded
+	}
+	if len(user) == 1 {
+		identity, err := userFrom(user[0])
+		return context.WithValue(r.Context(), identityKey{}, connIdentity{identity, err}), h.users, err
+	}
+	name, err := pki.ParseURI(daemon[0])
+	if err != nil || name.Cluster != caller.Cluster {
+		return nil, nil, fmt.Errorf("%w: for no daemon of this cluster", errForwarded)
+	}
+	return context.WithValue(r.Context(), daemonKey{}, name), h.passed, nil
+}

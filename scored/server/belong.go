@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+
+	"score/scored/api/h2"
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/replica"
+	"score/scored/state"
+)
+
+const (
+	// enrolPause is the time between two questions of a server that has no vote yet.
+	enrolPause = 200 * time.Millisecond
+	// memberLook is how often a member looks whether it is one still.
+	memberLook = time.Second
+	// enrolTimeout bounds one question: a change of the servers waits for the one before.
+	enrolTimeout = 15 * time.Second
+	// troubleEvery is how often the log says why this server is none of the cluster's.
+	troubleEvery = 10 * time.Second
+)
+
+// ErrRemoved ends a server that an administrator has taken out of the cluster.
+var ErrRemoved = errors.New("this server was removed from the cluster; to make it a member again, remove its certificates and its data_dir, and join it with a new token")
+
+// belong makes this server a member with a vote, at its address, and ends when it is removed.
+func (s *Server) belong(ctx context.Context) error {
+	member, told := false, time.Time{}
+	for {
+		pause := memberLook
+		us, known := s.self()
+		switch {
+		case member && !known:
+			return ErrRemoved
+		case known && us.Voter && us.Address == s.advertised():
+			if !member {
+				s.logger.Info("this server has a vote", zap.String("server", us.Name), zap.String("address", us.Address))
+			}
+			if !member && s.options.Begun != nil {
+				s.options.Begun()
+			}
+			member = true
+			s.noteOwn(ctx)
+		default:
+			pause = enrolPause
+			if err := s.enrol(ctx); err != nil && time.Since(told) > troubleEvery {
+				told = time.Now()
+				s.logger.Warn("this server is not one of the cluster's yet", zap.Error(err))
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// noteOwn has the log know the certificate that init made, which nobody has asked for, so that it can be revoked.
+func (s *Server) noteOwn(ctx context.Context) {
+	if !s.leader.Leads() {
+		return
+	}
+	own, known := s.options.Credentials, false
+	s.replica.Read(func(now *state.State) { known = now.Certificate(own.Serial()) != nil })
+	if known {
+		return
+	}
+	record := &state.Certificate{Serial: own.Serial(), Role: string(pki.Server), Name: own.Name().Name, Expires: own.Expires().UnixNano()}
+	if err := s.leader.Renewed(ctx, record); err != nil && ctx.Err() == nil {
+		s.logger.Warn("this server's certificate could not be noted", zap.Error(err))
+	}
+}
+
+// self is this server, as its log knows it.
+func (s *Server) self() (replica.Server, bool) {
+	servers, err := s.replica.Servers()
+	if err != nil {
+		return replica.Server{Voter: true, Address: s.advertised()}, true // it is being closed
+	}
+	i := slices.IndexFunc(servers, func(x replica.Server) bool { return x.Name == s.replica.Name() })
+	if i < 0 {
+		return replica.Server{}, false
+	}
+	return servers[i], true
+}
+
+// enrol asks the server that leads, by way of any other, to make this one a member.
+func (s *Server) enrol(ctx context.Context) error {
+	name, _ := s.replica.Leader()
+	if name == s.replica.Name() {
+		_, err := s.replica.Enrol(name, s.advertised(), s.replica.Last())
+		return err
+	}
+	if name != "" {
+		return s.askEnrol(ctx, &http.Client{Transport: s.others}, "https://"+name)
+	}
+	servers := s.options.Servers
+	if known, err := s.replica.Servers(); err == nil && len(known) > 0 {
+		servers = append(s.addresses(), servers...)
+	}
+	servers = slices.DeleteFunc(slices.Clone(servers), func(address string) bool { return address == s.advertised() })
+	if len(servers) == 0 {
+		return errors.New("it knows no other server; set agent.servers, or join it with a token")
+	}
+	transport := h2.NewTransport(s.options.Credentials, pki.Server)
+	defer transport.CloseIdleConnections()
+	var errs []error
+	for _, address := range servers {
+		err := s.askEnrol(ctx, &http.Client{Transport: transport}, "https://"+address)
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", address, err))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Server) askEnrol(ctx context.Context, client *http.Client, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, enrolTimeout)
+	defer cancel()
+	request := &scorev1.EnrolRequest{Address: s.advertised(), Last: s.replica.Last()}
+	_, err := scorev1connect.NewServerServiceClient(client, url).Enrol(ctx, connect.NewRequest(request))
+	return err
+}

@@ -1,0 +1,116 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"connectrpc.com/connect"
+	"context"
+
+	"score/scored/admission"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/rpc"
+)
+
+// servers are those of the cluster, nil where there can be but one.
+func (s *Server) servers() rpc.Servers {
+	if s.mesh == nil {
+		return nil
+	}
+	return s.replica
+}
+
+// addresses are those of all servers, this one's at least.
+func (s *Server) addresses() []string {
+	var list []string
+	servers, _ := s.replica.Servers() // a replica that is closed knows none
+	for _, server := range servers {
+		list = append(list, server.Address)
+	}
+	if len(list) == 0 {
+		return []string{s.advertised()}
+	}
+	return list
+}
+
+// tellAddresses are the addresses that agents are told, nil where they can know them all.
+func (s *Server) tellAddresses() func() []string {
+	if s.mesh == nil {
+		return nil
+	}
+	return s.addresses
+}
+
+// addressOf finds a server by its name.
+func (s *Server) addressOf(name string) (string, error) {
+	servers, err := s.replica.Servers()
+	if err != nil {
+		return "", err
+	}
+	for _, server := range servers {
+		if server.Name == name {
+			return server.Address, nil
+		}
+	}
+	return "", fmt.Errorf("there is no server %s", name)
+}
+
+// route has calls served by the server that leads.
+func (s *Server) route(users, agents http.Handler) (http.Handler, http.Handler) {
+	if s.mesh == nil {
+		return users, rpc.WithDaemon(agents)
+	}
+	place := &rpc.Place{
+		Own: s.replica.Name(), Leads: s.leader.Leads, Leader: s.replica.Leader, Changed: s.replica.LeaderChanged,
+		Servers: s.names, Others: s.others, Logger: s.logger,
+	}
+	revoked := func(r *http.Request) bool { return s.options.Credentials.IsRevoked(r.TLS) }
+	return rpc.NewRouter(users, place), rpc.NewDoor(users, agents, place, revoked)
+}
+
+func (s *Server) names() []string {
+	var names []string
+	servers, _ := s.replica.Servers() // as above
+	for _, server := range servers {
+		names = append(names, server.Name)
+	}
+	return names
+}
+
+// colleague is the office of the server that leads, nil while it is this one.
+func (s *Server) colleague() admission.Colleague {
+	name, _ := s.replica.Leader()
+	if s.leader.Leads() || name == s.replica.Name() || name == "" {
+		return nil // where none leads the wait is here
+	}
+	return &colleague{server: s, url: "https://" + name}
+}
+
+// colleague is another server, at the URL.
+type colleague struct {
+	server *Server
+	url    string
+}
+
+func (c *colleague) client() *http.Client { return &http.Client{Transport: c.server.others} }
+
+// Admit implements admission.Colleague.
+func (c *colleague) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+	answer, err := scorev1connect.NewServerServiceClient(c.client(), c.url).Admit(ctx, connect.NewRequest(r))
+	if err != nil {
+		return nil, err
+	}
+	return answer.Msg, nil
+}
+
+// Renew implements admission.Colleague.
+func (c *colleague) Renew(ctx context.Context, request []byte) ([]byte, error) {
+	ask := connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request})
+	ask.Header().Set("Authorization", "Bearer "+c.server.options.ClusterKey)
+	answer, err := scorev1connect.NewAgentServiceClient(c.client(), c.url).RenewCertificate(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Msg.GetCertificate(), nil
+}
