@@ -61,7 +61,7 @@ func TestRecover(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(s.dir, "c")); err != nil {
 		t.Fatal(err)
 	}
-	s.open("c", StartNever)
+	s.open("c", StartMember)
 	s.join("b", "c")
 	s.agree("[n1 n2]")
 }
