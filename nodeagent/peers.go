@@ -91,7 +91,7 @@ func (p *peers) collect(ctx context.Context, address string, request *scorev1.Co
 	}
 	for limit := time.Now().Add(collectPatience); ; sleep(ctx, collectPause) {
 		err = p.collectOnce(ctx, address, request)
-		if err == nil || connect.CodeOf(err) != connect.CodeUnavailable || time.Now().After(limit) || ctx.Err() != nil {
+		if err == nil || !unanswered(err) || time.Now().After(limit) || ctx.Err() != nil {
 			break
 		}
 	}
@@ -100,6 +100,11 @@ func (p *peers) collect(ctx context.Context, address string, request *scorev1.Co
 		return errors.New(refused.Message())
 	}
 	return err
+}
+
+// unanswered tells that no peer has answered: it was not there, or died over it.
+func unanswered(err error) bool {
+	return !connect.IsWireError(err) || connect.CodeOf(err) == connect.CodeUnavailable
 }
 
 func (p *peers) collectOnce(ctx context.Context, address string, request *scorev1.CollectRequest) error {

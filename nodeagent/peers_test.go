@@ -1,0 +1,82 @@
+package nodeagent
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/h2"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+// taker is a peer that takes what is sent to it, and refuses exchange 13.
+type taker struct {
+	scorev1connect.UnimplementedPeerServiceHandler
+	taken atomic.Int32
+}
+
+func (l *taker) Collect(_ context.Context, r *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {
+	l.taken.Add(1)
+	if r.Msg.GetSequence() == 13 {
+		return nil, connect.NewError(connect.CodeFailedPrecondition, context.Canceled)
+	}
+	return connect.NewResponse(&scorev1.CollectResponse{}), nil
+}
+
+// dying hands over connections on which an agent dies: while it has read nothing, some, or is about to answer.
+type dying struct {
+	net.Listener
+	deaths atomic.Int32
+}
+
+func (d *dying) Accept() (net.Conn, error) {
+	for {
+		c, err := d.Listener.Accept()
+		if err != nil || d.deaths.Load() == 0 {
+			return c, err
+		}
+		n := d.deaths.Add(-1)
+		if n%2 == 1 {
+			_, _ = c.Read(make([]byte, 1<<12))
+		}
+		_ = c.(*net.TCPConn).SetLinger(int(n % 3)) // 0: with a reset
+		_ = c.Close()
+	}
+}
+
+// A step is sent again until a peer has answered, in whatever way the one before died over it; an answer is final.
+func TestCollectIsSentUntilItIsAnswered(t *testing.T) {
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, listener := &taker{}, &dying{Listener: plain}
+	listener.deaths.Store(6)
+	mux := http.NewServeMux()
+	mux.Handle(scorev1connect.NewPeerServiceHandler(peer))
+	server := h2.NewServer(mux)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	defer serving.Wait()
+	defer server.Close()
+	p := newPeers(&bearer{}, nil)
+	defer p.close()
+	request := &scorev1.CollectRequest{JobId: 1, Sequence: 1, Data: [][]byte{make([]byte, 1<<20)}}
+	if err := p.collect(t.Context(), plain.Addr().String(), request); err != nil {
+		t.Errorf("after 6 deaths: %v", err)
+	}
+	if left := listener.deaths.Load(); left != 0 || peer.taken.Load() != 1 {
+		t.Errorf("%d deaths are left, it was taken %d times", left, peer.taken.Load())
+	}
+	request.Sequence = 13
+	if err := p.collect(t.Context(), plain.Addr().String(), request); err == nil || !strings.Contains(err.Error(), "context canceled") || peer.taken.Load() != 2 {
+		t.Errorf("a refusal: %v, taken %d times", err, peer.taken.Load())
+	}
+}
