@@ -31,12 +31,15 @@ type memory struct {
 	mu     sync.Mutex
 	tokens map[string][]byte // verifiers by id
 	given  []*state.Certificate
+	// ahead is by how much the cluster's clock is before the host's, expires when the last token does.
+	ahead   time.Duration
+	expires time.Time
 }
 
 func (m *memory) AddToken(_ context.Context, t *pki.Token, _ string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.tokens[t.ID] = t.Verifier()
+	m.tokens[t.ID], m.expires = t.Verifier(), t.Expires
 	return nil
 }
 
@@ -58,7 +61,7 @@ func (m *memory) Renewed(_ context.Context, c *state.Certificate) error {
 	return nil
 }
 
-func (m *memory) ClusterTime() time.Time { return time.Now() }
+func (m *memory) ClusterTime() time.Time { return time.Now().Add(m.ahead) }
 
 // newOffice listens for agents, and answers those that come with a word.
 func newOffice(t *testing.T) (*Office, *memory) {
@@ -294,5 +297,33 @@ func TestPassedOn(t *testing.T) {
 	}
 	if len(m.given) != 0 || len(other.asked) != 1 {
 		t.Errorf("here %v, there %v", m.given, other.asked)
+	}
+}
+
+// TestClocks: the cluster's clock goes on as it was when the host's is set, by an hour either way. What other hosts look at is dated by the
+// host's, what the leader looks at by the cluster's.
+func TestClocks(t *testing.T) {
+	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour} {
+		o, m := newOffice(t)
+		m.ahead = ahead
+		text, _, err := o.CreateToken(t.Context(), "agent", time.Hour, "root")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := m.expires.Sub(m.ClusterTime()); left < 59*time.Minute || left > time.Hour {
+			t.Errorf("%v ahead: the leader takes the token for %v", ahead, left)
+		}
+		token, err := pki.ParseToken(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		member, err := join.Join(t.Context(), token, "n1", time.Now)
+		if err != nil {
+			t.Errorf("%v ahead: %v", ahead, err)
+			continue
+		}
+		if err := member.Credentials.Check(); err != nil {
+			t.Errorf("%v ahead: the certificate is of no use: %v", ahead, err)
+		}
 	}
 }

@@ -28,7 +28,7 @@ type Leader interface {
 	ClusterTime() time.Time
 }
 
-// Options of an Office; all but Elsewhere are needed.
+// Options of an Office; all but Elsewhere and Now are needed.
 type Options struct {
 	Leader      Leader
 	Authority   *pki.Authority
@@ -42,6 +42,9 @@ type Options struct {
 	// Elsewhere is the office of the server that leads, nil while it is this one.
 	Elsewhere func() Colleague
 	Logger    *zap.Logger
+	// Now is this host's clock, by which certificates and tokens are dated, since other hosts' look at
+	// them. Default: time.Now.
+	Now func() time.Time
 }
 
 // Colleague is the office of another server.
@@ -56,7 +59,12 @@ type Colleague interface {
 type Office struct{ Options }
 
 // New makes an Office.
-func New(options Options) *Office { return &Office{options} }
+func New(options Options) *Office {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	return &Office{options}
+}
 
 // CreateToken makes a token and gives its text, which is nowhere else. A life of 0 is the default.
 func (o *Office) CreateToken(ctx context.Context, role string, life time.Duration, by string) (text string, about *scorev1.JoinToken, err error) {
@@ -70,14 +78,17 @@ func (o *Office) CreateToken(ctx context.Context, role string, life time.Duratio
 	if life == 0 {
 		life = pki.DefaultTokenLife
 	}
-	token, err := pki.NewToken(o.Credentials.Name().Cluster, parsed, pki.DigestOf(o.Authority.Certificate()), o.Addresses(), o.Leader.ClusterTime(), life)
+	token, err := pki.NewToken(o.Credentials.Name().Cluster, parsed, pki.DigestOf(o.Authority.Certificate()), o.Addresses(), o.Now(), life)
 	if err != nil {
 		return "", nil, err
 	}
 	if text, err = token.Text(); err != nil {
 		return "", nil, err
 	}
-	if err := o.Leader.AddToken(ctx, token, by); err != nil {
+	// The cluster's clock need not be this host's: it does not jump with it.
+	kept := *token
+	kept.Expires = o.Leader.ClusterTime().Add(life)
+	if err := o.Leader.AddToken(ctx, &kept, by); err != nil {
 		return "", nil, err
 	}
 	return text, &scorev1.JoinToken{Id: token.ID, Role: role, ExpiresNanos: token.Expires.UnixNano(), MadeBy: by}, nil
@@ -100,7 +111,7 @@ func (o *Office) Renew(ctx context.Context, name pki.Name, request []byte) ([]by
 }
 
 func (o *Office) sign(name pki.Name, request []byte) (*x509.Certificate, *state.Certificate, error) {
-	signed, err := o.Authority.Sign(request, name, o.Leader.ClusterTime(), pki.DefaultLife)
+	signed, err := o.Authority.Sign(request, name, o.Now(), pki.DefaultLife)
 	if err != nil {
 		return nil, nil, err
 	}

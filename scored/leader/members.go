@@ -36,7 +36,7 @@ func newMembers(s *state.State) members {
 // forget drops what has expired; the state does the same with the entries that follow.
 func (m *members) forget(now int64) {
 	maps.DeleteFunc(m.tokens, func(_ string, t *state.Token) bool { return t.Expires <= now })
-	maps.DeleteFunc(m.certificates, func(_ string, c *state.Certificate) bool { return c.Expires <= now })
+	maps.DeleteFunc(m.certificates, func(_ string, c *state.Certificate) bool { return c.Forgotten(now) })
 }
 
 // revoked are the serial numbers of certificates that were taken back.

@@ -94,6 +94,13 @@ func (s *State) admit(c *statepb.Admit, now int64) error {
 	return nil
 }
 
+// certificateMargin is how long a certificate is remembered when it has expired by the cluster's clock: daemons look
+// at their own, which may be behind, and one that was revoked must not become good there.
+const certificateMargin = 24 * 3600 * 1_000_000_000
+
+// Forgotten says that no daemon's clock can be so wrong that it would still take the certificate.
+func (c *Certificate) Forgotten(now int64) bool { return c.Expires+certificateMargin <= now }
+
 func (s *State) renewCertificate(c *statepb.RenewCertificate, now int64) error {
 	return s.addCertificate(certificateFromProto(c.GetCertificate()), now)
 }
@@ -107,7 +114,7 @@ func (s *State) addCertificate(cert *Certificate, now int64) error {
 		return fmt.Errorf("%w: certificate %x is there", ErrCommand, cert.Serial)
 	}
 	for _, old := range s.Certificates() {
-		if old.Expires <= now {
+		if old.Forgotten(now) {
 			put(s, s.certificates, string(old.Serial), nil)
 		}
 	}

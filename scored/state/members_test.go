@@ -104,8 +104,9 @@ func TestCertificates(t *testing.T) {
 		{2, renew(certificate(2, "agent", "n1", 40)), "01 n1 false; 02 n1 false; "},
 		{3, renew(certificate(3, "agent", "n2", 30)), "01 n1 false; 02 n1 false; 03 n2 false; "},
 		{4, admit("t2", certificate(4, "agent", "n1", 50)), "01 n1 true; 02 n1 true; 03 n2 false; 04 n1 false; "},
-		{25, renew(certificate(5, "server", "n2", 60)), "02 n1 true; 03 n2 false; 04 n1 false; 05 n2 false; "},
-		{26, revoke("agent", "n2"), "02 n1 true; 03 n2 true; 04 n1 false; 05 n2 false; "},
+		{25, renew(certificate(6, "server", "n3", 60)), "01 n1 true; 02 n1 true; 03 n2 false; 04 n1 false; 06 n3 false; "},
+		{20 + certificateMargin, renew(certificate(5, "server", "n2", 60+certificateMargin)), "02 n1 true; 03 n2 false; 04 n1 false; 05 n2 false; 06 n3 false; "},
+		{21 + certificateMargin, revoke("agent", "n2"), "02 n1 true; 03 n2 true; 04 n1 false; 05 n2 false; 06 n3 false; "},
 	} {
 		if err := s.Apply(at(step.now, step.command)); err != nil {
 			t.Fatalf("step %d: %v", i, err)
@@ -114,7 +115,7 @@ func TestCertificates(t *testing.T) {
 			t.Errorf("step %d: %s, want %s", i, got, step.want)
 		}
 	}
-	if err := s.Apply(at(27, revoke("agent", "n2"))); !errors.Is(err, ErrUnknownCertificate) {
+	if err := s.Apply(at(22+certificateMargin, revoke("agent", "n2"))); !errors.Is(err, ErrUnknownCertificate) {
 		t.Errorf("revoked twice: %v", err)
 	}
 }
