@@ -29,6 +29,12 @@ demo: ## two MPI programs share two nodes in time, and the same without coordina
 	@$(MAKE) --no-print-directory build
 	@go run ./examples/demo
 
+.PHONY: demo-ha
+demo-ha: ## three servers and three nodes on loopback; the server that leads is killed, then a node's agent
+	@.ci/setup build
+	@$(MAKE) --no-print-directory build
+	@go run ./examples/demo-ha
+
 .PHONY: test
 test: ## set up, then unit and whole-system tests, with a closing count
 	@.ci/setup build test

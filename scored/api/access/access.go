@@ -32,6 +32,8 @@ var daemons = map[string][]pki.Role{
 	scorev1connect.PeerServiceCollectProcedure:     {pki.Agent},
 	scorev1connect.PeerServiceRelayProcedure:       {pki.Agent},
 	scorev1connect.PeerServiceFetchStagedProcedure: {pki.Agent},
+	// Of agents, to those that watch them: it tells no more than that they live.
+	scorev1connect.PeerServiceProbeProcedure: {pki.Agent},
 }
 
 // guard is in front of services between daemons.
