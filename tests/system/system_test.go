@@ -118,8 +118,13 @@ func setup(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
+	oracle, err := filepath.Abs("../pmix")
+	if err != nil {
+		return err
+	}
 	env.Setenv("PATH", binaries+":"+os.Getenv("PATH"))
 	env.Setenv("EXAMPLES", examples)
+	env.Setenv("PMIX", oracle)
 	env.Setenv("PM", filepath.Join(binaries, pmExamples))
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("TMPDIR", os.TempDir())
