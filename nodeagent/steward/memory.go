@@ -5,6 +5,7 @@ import (
 
 	"score/nodeagent/fence"
 	"score/nodeagent/pmi"
+	"score/nodeagent/steward/post"
 )
 
 const (
@@ -22,8 +23,8 @@ const (
 
 // MaxJobMemory is what a job can make its steward keep, in bytes, however hostile its ranks: the keys and values of
 // all ranks, the data of one fence as it comes and as it is put together, tables of the most ranks
-// there can be, and what an agent has not read.
-const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + maxUnread
+// there can be, messages to other nodes that are not acknowledged, and what an agent has not read.
+const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + post.MaxBytes + maxUnread
 
 // keeps says that the job has brought so many bytes more. The collector need not work hard for what is needed: with a
 // limit below what lives it would run without end.

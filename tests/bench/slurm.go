@@ -171,8 +171,9 @@ func (s *slurm) allocate(ctx context.Context) error {
 }
 
 // srun is the command that runs program as a step on both nodes.
-func (s *slurm) srun(ctx context.Context, tasks int, program string) *exec.Cmd {
-	return s.command(ctx, "srun", "--jobid="+s.jobID, "--overlap", fmt.Sprintf("-N%d", min(slurmNodes, tasks)), fmt.Sprintf("-n%d", tasks), program)
+func (s *slurm) srun(ctx context.Context, tasks int, program string, options ...string) *exec.Cmd {
+	args := append([]string{"--jobid=" + s.jobID, "--overlap", fmt.Sprintf("-N%d", min(slurmNodes, tasks)), fmt.Sprintf("-n%d", tasks)}, options...)
+	return s.command(ctx, "srun", append(args, program)...)
 }
 
 // stop ends the daemons, newest first, and removes the namespace.

@@ -13,8 +13,8 @@ const (
 	// maxOpen bounds the messages that are not acknowledged, of all peers: each rank
 	// of a large node asks for a few others' keys at once.
 	maxOpen = 4096
-	// maxOpenBytes bounds their bytes: the keys of some ranks of the largest size.
-	maxOpenBytes = 128 << 20
+	// MaxBytes bounds their bytes: the keys of some ranks of the largest size.
+	MaxBytes = 128 << 20
 	// repeatAfter is when a message is repeated for the first time: a new agent is
 	// there within about a second. The time doubles up to repeatMost, since a large
 	// message may just be slow.
@@ -104,7 +104,7 @@ func (o *Office) peer(at Peer) *peer {
 // Send takes a message, which must not be changed any more, and returns what is to
 // be carried. The error wraps ErrFull.
 func (o *Office) Send(now time.Time, to Peer, data []byte) (Letter, error) {
-	if o.open == maxOpen || o.bytes+len(data) > maxOpenBytes {
+	if o.open == maxOpen || o.bytes+len(data) > MaxBytes {
 		return Letter{}, ErrFull
 	}
 	p := o.peer(to)

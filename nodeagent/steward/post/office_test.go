@@ -233,7 +233,7 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	o = New(11)
-	if _, err := o.Send(now, peerOf(1), make([]byte, maxOpenBytes)); err != nil {
+	if _, err := o.Send(now, peerOf(1), make([]byte, MaxBytes)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.Send(now, peerOf(2), make([]byte, 1)); !errors.Is(err, ErrFull) {
