@@ -160,7 +160,7 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Ge
 			return
 		}
 		view := b.jobView(j, b.waitingFor(j))
-		view.AlsoRows = b.guestRows()[j.id]
+		view.AlsoRows, view.Start = b.guestRows()[j.id], j.startTrace()
 		if view.Idle != nil {
 			view.Idle.Waits = waitsOf(j)
 		}
@@ -175,6 +175,7 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Ge
 	}
 	if record := l.finished(id); view == nil && record != nil {
 		view = &scorev1.GetJobResponse{Job: JobOf(record)}
+		view.Job.Start = record.Start // which lists do without
 	}
 	if view != nil {
 		view.Job = seen(view.GetJob(), caller)
