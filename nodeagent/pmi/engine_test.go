@@ -136,6 +136,7 @@ func TestNameAndSpawnChecks(t *testing.T) {
 		"no service":   e.Name(0, 1, NamePublish, nil, nil),
 		"no command":   e.Spawn(0, 1, &SpawnRequest{}),
 		"no processes": e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{Command: "a"}}}),
+		"zero byte":    e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{Command: "a", MaxProcs: 1, Args: []string{"b\x00c"}}}}),
 		"no name":      e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{MaxProcs: 1}}}),
 	} {
 		if !errors.Is(err, ErrMalformed) {
@@ -147,8 +148,10 @@ func TestNameAndSpawnChecks(t *testing.T) {
 		"long service":   e.Name(0, 1, NamePublish, long, nil),
 		"long port":      e.Name(0, 1, NamePublish, []byte("s"), long),
 		"long given key": e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{Command: "a", MaxProcs: 1}}, Preput: preput}),
-		"long value":     e.Put(0, []byte("k"), long),
-		"long ring":      e.RingIn(0, 1, Ring{Left: string(long)}),
+		"long spawn": e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{
+			{Command: "a", MaxProcs: 1, Env: []string{"A=" + strings.Repeat("x", MaxSpawnBytes)}}}}),
+		"long value": e.Put(0, []byte("k"), long),
+		"long ring":  e.RingIn(0, 1, Ring{Left: string(long)}),
 	} {
 		if !errors.Is(err, ErrTooLong) {
 			t.Errorf("%s: got %v, want %v", name, err, ErrTooLong)

@@ -1,6 +1,9 @@
 package pmi
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Name passes a request on to the name table, as EventNameOp. The answer comes
 // with NameResult.
@@ -50,6 +53,9 @@ func (e *Engine) Spawn(rank int, tag Tag, request *SpawnRequest) error {
 			return fmt.Errorf("%w: a spawn of %d processes of %q", ErrMalformed, app.MaxProcs, app.Command)
 		}
 	}
+	if err := request.checkTexts(); err != nil {
+		return err
+	}
 	for key, value := range request.Preput {
 		if err := checkPair([]byte(key), []byte(value)); err != nil {
 			return err
@@ -61,6 +67,34 @@ func (e *Engine) Spawn(rank int, tag Tag, request *SpawnRequest) error {
 	}
 	request.ID = id
 	e.emit(Event{Kind: EventSpawn, Rank: rank, Spawn: request})
+	return nil
+}
+
+// checkTexts refuses what no process can be given, and what is too much to be kept in
+// the cluster's log.
+func (r *SpawnRequest) checkTexts() error {
+	bytes, bad := 0, false
+	add := func(texts ...string) {
+		for _, text := range texts {
+			bytes += len(text) + 1
+			bad = bad || strings.IndexByte(text, 0) >= 0
+		}
+	}
+	for i := range r.Apps {
+		app := &r.Apps[i]
+		add(app.Command)
+		add(app.Args...)
+		add(app.Env...)
+		for _, hint := range app.Info {
+			add(hint.Key, hint.Value)
+		}
+	}
+	switch {
+	case bad:
+		return fmt.Errorf("%w: a spawn with a zero byte in a text", ErrMalformed)
+	case bytes > MaxSpawnBytes:
+		return fmt.Errorf("%w: a spawn of %d bytes, the most is %d", ErrTooLong, bytes, MaxSpawnBytes)
+	}
 	return nil
 }
 
