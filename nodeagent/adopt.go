@@ -125,6 +125,7 @@ func (a *Agent) adopt(o *stewards.Orphan) error {
 	}
 	if len(order.GetPlaces()) > 1 {
 		j.exchange = newExchange(j)
+		j.newsroom = newNewsroom(j)
 	}
 	if !a.jobs.add(j) {
 		cancel()

@@ -10,6 +10,7 @@ import (
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
 	"score/nodeagent/launch"
+	"score/nodeagent/news"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
@@ -100,12 +101,14 @@ func (j *job) stewardGone(err error) {
 	steward := j.stewardOf()
 	steward.KillProcess() // if it lives on without a connection
 	j.agent.log.Warn("a steward was lost", zap.Uint64("job", j.id), zap.Int("steward", steward.Pid()), zap.Error(err))
+	reason := fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly; look at the agent's log there and submit the job again",
+		j.id, j.agent.options.Name, steward.Pid())
+	j.newsroom.learn(news.PartLost, int(j.order.GetNodeIndex()), 0, reason)
 	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
 		JobId:    j.id,
 		Rank:     -1,
 		ExitCode: launch.CodeCluster,
-		Message: fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly; look at the agent's log there and submit the job again",
-			j.id, j.agent.options.Name, steward.Pid()),
+		Message:  reason,
 	}}}, true)
 	// The ranks die with their steward; this is for what they have started.
 	for j.agent.forced.Err() == nil {

@@ -9,6 +9,7 @@ import (
 
 	"score/nodeagent/fence"
 	"score/nodeagent/metrics"
+	"score/nodeagent/news"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 )
@@ -65,7 +66,9 @@ func (x *exchange) receive(from int, message fence.Message) {
 func (x *exchange) lost(node int, reason string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.carryOut(x.machine.Lost(node, reason))
+	if x.machine != nil {
+		x.carryOut(x.machine.Lost(node, reason))
+	}
 }
 
 // carryOut does what the machine says. The caller holds mu.
@@ -188,7 +191,9 @@ func (x *exchange) carry(to int, request *scorev1.CollectRequest, delivered *syn
 			return
 		}
 		x.job.agent.log.Warn("a node of a job cannot be reached", zap.Uint64("job", x.job.id), zap.String("peer", place.GetNode()), zap.Error(err))
-		x.lost(to, fmt.Sprintf("node %s cannot be reached at %s: %v", place.GetNode(), place.GetAddress(), err))
+		reason := fmt.Sprintf("node %s cannot be reached at %s: %v", place.GetNode(), place.GetAddress(), err)
+		x.lost(to, reason)
+		x.job.newsroom.learn(news.PartLost, to, 0, reason)
 	})
 }
 

@@ -91,6 +91,7 @@ func (j *job) hearExited(m *scorev1.RankExited) {
 	m.JobId, m.AtNanos = j.id, j.agent.clock.cluster(m.GetAtNanos())
 	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: m}}, true)
 	j.agent.metrics.Add(exitKind(m), 1)
+	j.newsroom.rankExited(m)
 }
 
 func exitKind(m *scorev1.RankExited) metrics.ID {

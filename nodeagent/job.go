@@ -33,6 +33,8 @@ type job struct {
 	over chan struct{}
 	// exchange carries collectives between the nodes; nil with one node.
 	exchange *exchange
+	// newsroom tells the other nodes of failures; nil with one node.
+	newsroom *newsroom
 	// relays counts messages to other stewards that are on their way.
 	relays atomic.Int32
 	// keeper has the contexts outlive this agent; nil before there can be any. It is set

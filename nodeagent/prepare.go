@@ -51,6 +51,7 @@ func (a *Agent) prepare(order *scorev1.Prepare) {
 	}
 	if len(order.GetPlaces()) > 1 {
 		j.exchange = newExchange(j)
+		j.newsroom = newNewsroom(j)
 	}
 	j.start.OrderedNanos = a.clock.cluster(realtime.Now())
 	j.mark = fmt.Sprintf("%s=%s-%d", markVariable, a.bootID, j.id)

@@ -128,7 +128,15 @@ func (w *watcher) probe(ctx context.Context, e ring.Effect) {
 }
 
 func (w *watcher) ask(ctx context.Context, peer ring.Peer) ring.How {
-	if err := w.agent.peers.probe(ctx, peer); err == nil {
+	err := w.agent.peers.probe(ctx, peer)
+	switch connect.CodeOf(err) {
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled, connect.CodeUnknown:
+	case connect.CodeNotFound:
+		return ring.Refused // another node has the address
+	default:
+		return ring.Fine // whatever it says, it lives
+	}
+	if err == nil {
 		return ring.Fine
 	}
 	// Whatever kept the answer away: is the host there, and does anybody listen?
@@ -145,7 +153,7 @@ func (w *watcher) ask(ctx context.Context, peer ring.Peer) ring.How {
 	}
 }
 
-// probe asks the agent at an address; any answer of its own will do.
+// probe asks the agent at an address.
 func (p *peers) probe(ctx context.Context, peer ring.Peer) error {
 	if p.scheme == "http" {
 		if err := CheckLoopback("address", peer.Address); err != nil {

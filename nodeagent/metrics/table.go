@@ -17,6 +17,7 @@ const (
 	DroppedBoundaries
 	LostNotices
 	OutputBytes
+	News
 	DatagramsSent
 	DatagramsReceived
 	DatagramBytesSent
@@ -55,6 +56,7 @@ var Table = [idCount]Info{
 	{DroppedBoundaries, "score_agent_boundaries_unreported_total", "", "Boundaries of which the leader was not told, for there were too many.", "boundaries"},
 	{LostNotices, "score_agent_notices_lost_total", "", "Notices of the switching thread that nobody took in time.", "notices"},
 	{OutputBytes, "score_agent_output_bytes_total", "", "Output of ranks that was relayed to servers.", "bytes"},
+	{News, "score_agent_news_total", "", "Failures of jobs on other nodes that were heard of.", "failures"},
 	{DatagramsSent, "score_agent_datagrams_total", "sent", meaningDatagrams, "datagrams"},
 	{DatagramsReceived, "score_agent_datagrams_total", "received", meaningDatagrams, "datagrams"},
 	{DatagramBytesSent, "score_agent_datagram_bytes_total", "sent", "Bytes of those datagrams.", "bytes"},

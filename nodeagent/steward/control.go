@@ -140,6 +140,8 @@ func (s *steward) obey(m *stewardpb.ToSteward) {
 		s.signal(unix.Signal(body.Signal))
 	case *stewardpb.ToSteward_Kill:
 		s.life.Kill(s.now())
+	case *stewardpb.ToSteward_PartLost:
+		s.partLost(int(body.PartLost.GetNodeIndex()))
 	case *stewardpb.ToSteward_Lease:
 		s.lease(body.Lease)
 	case *stewardpb.ToSteward_Collective:

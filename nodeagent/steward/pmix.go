@@ -138,6 +138,21 @@ func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
 	}
 }
 
+// partLost tells ranks that have asked for such events that those of another node
+// are gone.
+func (s *steward) partLost(node int) {
+	if s.job == nil || !s.servesPMIx || s.job.pmix == nil {
+		return
+	}
+	places := s.job.order.GetJob().GetPlaces()
+	if node < 0 || node >= len(places) || node == int(s.job.order.GetJob().GetNodeIndex()) {
+		return
+	}
+	for _, rank := range places[node].GetRanks() {
+		s.obeyPMIx(s.job.pmix.server.RankLost(s.now(), int(rank)))
+	}
+}
+
 // speaksPMIx tells whether the ranks speak PMIx.
 func (j *job) speaksPMIx() bool {
 	return j.pmix != nil && j.pmix.server.Engine().Protocol() == pmi.ProtocolPMIx

@@ -79,6 +79,17 @@ func (s *Server) tell(c *conn, n *pmi.Notice) {
 	s.send(c, message.TagNotify, w)
 }
 
+// RankLost tells those here who have registered for it that a rank of another node
+// is gone, of which nobody there can tell.
+func (s *Server) RankLost(now time.Time, rank int) []Effect {
+	affected := bfrops.Proc{Namespace: s.Namespace(), Rank: uint32(rank)}
+	infos := []bfrops.Info{{Key: message.KeyAffected, Value: bfrops.NewProc(affected)}}
+	return s.Do(now, func(e *pmi.Engine) error {
+		e.Notify(pmi.Notice{Source: rank, Code: message.ErrProcEnded, Range: message.RangeNamespace, Infos: packInfos(infos)}, pmi.ReachNode)
+		return nil
+	})
+}
+
 // RankEnded tells those who have registered for it how a rank of this node ended:
 // by signal, with an exit code, or before its good-bye.
 func (s *Server) RankEnded(now time.Time, rank int, phase pmi.Phase, code, signal int) []Effect {

@@ -160,6 +160,11 @@ func (c *Conn) Lease(until int64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Lease{Lease: until}})
 }
 
+// PartLost tells that nothing of the job runs on another node any more.
+func (c *Conn) PartLost(lost *stewardpb.PartLost) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_PartLost{PartLost: lost}})
+}
+
 // Collective answers a Collective.
 func (c *Conn) Collective(result *stewardpb.CollectiveResult) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Collective{Collective: result}})

@@ -45,6 +45,7 @@ type ToSteward struct {
 	//	*ToSteward_Taken
 	//	*ToSteward_Keep
 	//	*ToSteward_Relay
+	//	*ToSteward_PartLost
 	//	*ToSteward_Lease
 	//	*ToSteward_RelayFailed
 	//	*ToSteward_Places
@@ -225,6 +226,15 @@ func (x *ToSteward) GetRelay() *Relay {
 	return nil
 }
 
+func (x *ToSteward) GetPartLost() *PartLost {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_PartLost); ok {
+			return x.PartLost
+		}
+	}
+	return nil
+}
+
 func (x *ToSteward) GetLease() int64 {
 	if x != nil {
 		if x, ok := x.Message.(*ToSteward_Lease); ok {
@@ -316,6 +326,10 @@ type ToSteward_Relay struct {
 	Relay *Relay `protobuf:"bytes,20,opt,name=relay,proto3,oneof"` // of another node or job
 }
 
+type ToSteward_PartLost struct {
+	PartLost *PartLost `protobuf:"bytes,61,opt,name=part_lost,json=partLost,proto3,oneof"` // of another node
+}
+
 type ToSteward_Lease struct {
 	Lease int64 `protobuf:"varint,60,opt,name=lease,proto3,oneof"` // CLOCK_MONOTONIC in nanoseconds until when the ranks may live
 }
@@ -357,6 +371,8 @@ func (*ToSteward_Taken) isToSteward_Message() {}
 func (*ToSteward_Keep) isToSteward_Message() {}
 
 func (*ToSteward_Relay) isToSteward_Message() {}
+
+func (*ToSteward_PartLost) isToSteward_Message() {}
 
 func (*ToSteward_Lease) isToSteward_Message() {}
 
@@ -1003,6 +1019,59 @@ func (x *Status) GetCpuBeforeNanos() int64 {
 	return 0
 }
 
+// PartLost tells that nothing of the job runs on another node any more.
+type PartLost struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	NodeIndex     uint32                 `protobuf:"varint,1,opt,name=node_index,json=nodeIndex,proto3" json:"node_index,omitempty"` // in the job's places
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`                         // a sentence
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartLost) Reset() {
+	*x = PartLost{}
+	mi := &file_steward_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartLost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartLost) ProtoMessage() {}
+
+func (x *PartLost) ProtoReflect() protoreflect.Message {
+	mi := &file_steward_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartLost.ProtoReflect.Descriptor instead.
+func (*PartLost) Descriptor() ([]byte, []int) {
+	return file_steward_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PartLost) GetNodeIndex() uint32 {
+	if x != nil {
+		return x.NodeIndex
+	}
+	return 0
+}
+
+func (x *PartLost) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Context names a context whose descriptors are kept: its image and, where it
 // has one, its socket.
 type Context struct {
@@ -1016,7 +1085,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_steward_proto_msgTypes[5]
+	mi := &file_steward_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1097,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[5]
+	mi := &file_steward_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1110,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{5}
+	return file_steward_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Context) GetChannel() uint32 {
@@ -1076,7 +1145,7 @@ type Spares struct {
 
 func (x *Spares) Reset() {
 	*x = Spares{}
-	mi := &file_steward_proto_msgTypes[6]
+	mi := &file_steward_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1088,7 +1157,7 @@ func (x *Spares) String() string {
 func (*Spares) ProtoMessage() {}
 
 func (x *Spares) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[6]
+	mi := &file_steward_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1101,7 +1170,7 @@ func (x *Spares) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spares.ProtoReflect.Descriptor instead.
 func (*Spares) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{6}
+	return file_steward_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Spares) GetContexts() []*Context {
@@ -1132,7 +1201,7 @@ type Collective struct {
 
 func (x *Collective) Reset() {
 	*x = Collective{}
-	mi := &file_steward_proto_msgTypes[7]
+	mi := &file_steward_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1213,7 @@ func (x *Collective) String() string {
 func (*Collective) ProtoMessage() {}
 
 func (x *Collective) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[7]
+	mi := &file_steward_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1226,7 @@ func (x *Collective) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collective.ProtoReflect.Descriptor instead.
 func (*Collective) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{7}
+	return file_steward_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Collective) GetKind() uint32 {
@@ -1210,7 +1279,7 @@ type Relay struct {
 
 func (x *Relay) Reset() {
 	*x = Relay{}
-	mi := &file_steward_proto_msgTypes[8]
+	mi := &file_steward_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1291,7 @@ func (x *Relay) String() string {
 func (*Relay) ProtoMessage() {}
 
 func (x *Relay) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[8]
+	mi := &file_steward_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1304,7 @@ func (x *Relay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay.ProtoReflect.Descriptor instead.
 func (*Relay) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{8}
+	return file_steward_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Relay) GetJobId() uint64 {
@@ -1285,7 +1354,7 @@ type CollectiveResult struct {
 
 func (x *CollectiveResult) Reset() {
 	*x = CollectiveResult{}
-	mi := &file_steward_proto_msgTypes[9]
+	mi := &file_steward_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1366,7 @@ func (x *CollectiveResult) String() string {
 func (*CollectiveResult) ProtoMessage() {}
 
 func (x *CollectiveResult) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[9]
+	mi := &file_steward_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1379,7 @@ func (x *CollectiveResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectiveResult.ProtoReflect.Descriptor instead.
 func (*CollectiveResult) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{9}
+	return file_steward_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CollectiveResult) GetKind() uint32 {
@@ -1345,7 +1414,7 @@ var File_steward_proto protoreflect.FileDescriptor
 
 const file_steward_proto_rawDesc = "" +
 	"\n" +
-	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\"\xdf\x05\n" +
+	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\"\x97\x06\n" +
 	"\tToSteward\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.steward.OpenH\x00R\x04open\x125\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.score.steward.PrepareJobH\x00R\aprepare\x12\x18\n" +
@@ -1364,7 +1433,8 @@ const file_steward_proto_rawDesc = "" +
 	"\arecycle\x18\f \x01(\bH\x00R\arecycle\x12\x16\n" +
 	"\x05taken\x18\r \x01(\x04H\x00R\x05taken\x12,\n" +
 	"\x04keep\x18\x0e \x01(\v2\x16.score.steward.ContextH\x00R\x04keep\x12,\n" +
-	"\x05relay\x18\x14 \x01(\v2\x14.score.steward.RelayH\x00R\x05relay\x12\x16\n" +
+	"\x05relay\x18\x14 \x01(\v2\x14.score.steward.RelayH\x00R\x05relay\x126\n" +
+	"\tpart_lost\x18= \x01(\v2\x17.score.steward.PartLostH\x00R\bpartLost\x12\x16\n" +
 	"\x05lease\x18< \x01(\x03H\x00R\x05lease\x129\n" +
 	"\frelay_failed\x18\x15 \x01(\v2\x14.score.steward.RelayH\x00R\vrelayFailed\x12/\n" +
 	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06placesB\t\n" +
@@ -1425,7 +1495,11 @@ const file_steward_proto_rawDesc = "" +
 	" \x01(\v2\x19.score.steward.PrepareJobR\x05order\x12\x1a\n" +
 	"\bstarting\x18\v \x01(\bR\bstarting\x12\x1c\n" +
 	"\tforgotten\x18\f \x01(\bR\tforgotten\x12(\n" +
-	"\x10cpu_before_nanos\x18\r \x01(\x03R\x0ecpuBeforeNanos\"O\n" +
+	"\x10cpu_before_nanos\x18\r \x01(\x03R\x0ecpuBeforeNanos\"A\n" +
+	"\bPartLost\x12\x1d\n" +
+	"\n" +
+	"node_index\x18\x01 \x01(\rR\tnodeIndex\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"O\n" +
 	"\aContext\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\rR\achannel\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x16\n" +
@@ -1466,72 +1540,74 @@ func file_steward_proto_rawDescGZIP() []byte {
 	return file_steward_proto_rawDescData
 }
 
-var file_steward_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_steward_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_steward_proto_goTypes = []any{
 	(*ToSteward)(nil),               // 0: score.steward.ToSteward
 	(*Open)(nil),                    // 1: score.steward.Open
 	(*PrepareJob)(nil),              // 2: score.steward.PrepareJob
 	(*FromSteward)(nil),             // 3: score.steward.FromSteward
 	(*Status)(nil),                  // 4: score.steward.Status
-	(*Context)(nil),                 // 5: score.steward.Context
-	(*Spares)(nil),                  // 6: score.steward.Spares
-	(*Collective)(nil),              // 7: score.steward.Collective
-	(*Relay)(nil),                   // 8: score.steward.Relay
-	(*CollectiveResult)(nil),        // 9: score.steward.CollectiveResult
-	(*scorev1.NameReply)(nil),       // 10: score.v1.NameReply
-	(*scorev1.SpawnReply)(nil),      // 11: score.v1.SpawnReply
-	(*scorev1.Stdin)(nil),           // 12: score.v1.Stdin
-	(*scorev1.PlacesReply)(nil),     // 13: score.v1.PlacesReply
-	(*scorev1.Prepare)(nil),         // 14: score.v1.Prepare
-	(*scorev1.Prepared)(nil),        // 15: score.v1.Prepared
-	(*scorev1.Launched)(nil),        // 16: score.v1.Launched
-	(*scorev1.RankExited)(nil),      // 17: score.v1.RankExited
-	(*scorev1.NodeDone)(nil),        // 18: score.v1.NodeDone
-	(*scorev1.Abort)(nil),           // 19: score.v1.Abort
-	(*scorev1.NameRequest)(nil),     // 20: score.v1.NameRequest
-	(*scorev1.SpawnRequest)(nil),    // 21: score.v1.SpawnRequest
-	(*scorev1.Output)(nil),          // 22: score.v1.Output
-	(*scorev1.JobNote)(nil),         // 23: score.v1.JobNote
-	(*scorev1.RankStatesReply)(nil), // 24: score.v1.RankStatesReply
-	(*scorev1.PlacesRequest)(nil),   // 25: score.v1.PlacesRequest
-	(*scorev1.Envelope)(nil),        // 26: score.v1.Envelope
+	(*PartLost)(nil),                // 5: score.steward.PartLost
+	(*Context)(nil),                 // 6: score.steward.Context
+	(*Spares)(nil),                  // 7: score.steward.Spares
+	(*Collective)(nil),              // 8: score.steward.Collective
+	(*Relay)(nil),                   // 9: score.steward.Relay
+	(*CollectiveResult)(nil),        // 10: score.steward.CollectiveResult
+	(*scorev1.NameReply)(nil),       // 11: score.v1.NameReply
+	(*scorev1.SpawnReply)(nil),      // 12: score.v1.SpawnReply
+	(*scorev1.Stdin)(nil),           // 13: score.v1.Stdin
+	(*scorev1.PlacesReply)(nil),     // 14: score.v1.PlacesReply
+	(*scorev1.Prepare)(nil),         // 15: score.v1.Prepare
+	(*scorev1.Prepared)(nil),        // 16: score.v1.Prepared
+	(*scorev1.Launched)(nil),        // 17: score.v1.Launched
+	(*scorev1.RankExited)(nil),      // 18: score.v1.RankExited
+	(*scorev1.NodeDone)(nil),        // 19: score.v1.NodeDone
+	(*scorev1.Abort)(nil),           // 20: score.v1.Abort
+	(*scorev1.NameRequest)(nil),     // 21: score.v1.NameRequest
+	(*scorev1.SpawnRequest)(nil),    // 22: score.v1.SpawnRequest
+	(*scorev1.Output)(nil),          // 23: score.v1.Output
+	(*scorev1.JobNote)(nil),         // 24: score.v1.JobNote
+	(*scorev1.RankStatesReply)(nil), // 25: score.v1.RankStatesReply
+	(*scorev1.PlacesRequest)(nil),   // 26: score.v1.PlacesRequest
+	(*scorev1.Envelope)(nil),        // 27: score.v1.Envelope
 }
 var file_steward_proto_depIdxs = []int32{
 	1,  // 0: score.steward.ToSteward.open:type_name -> score.steward.Open
 	2,  // 1: score.steward.ToSteward.prepare:type_name -> score.steward.PrepareJob
-	9,  // 2: score.steward.ToSteward.collective:type_name -> score.steward.CollectiveResult
-	10, // 3: score.steward.ToSteward.name:type_name -> score.v1.NameReply
-	11, // 4: score.steward.ToSteward.spawn:type_name -> score.v1.SpawnReply
-	12, // 5: score.steward.ToSteward.stdin:type_name -> score.v1.Stdin
-	5,  // 6: score.steward.ToSteward.keep:type_name -> score.steward.Context
-	8,  // 7: score.steward.ToSteward.relay:type_name -> score.steward.Relay
-	8,  // 8: score.steward.ToSteward.relay_failed:type_name -> score.steward.Relay
-	13, // 9: score.steward.ToSteward.places:type_name -> score.v1.PlacesReply
-	14, // 10: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
-	4,  // 11: score.steward.FromSteward.status:type_name -> score.steward.Status
-	15, // 12: score.steward.FromSteward.prepared:type_name -> score.v1.Prepared
-	16, // 13: score.steward.FromSteward.launched:type_name -> score.v1.Launched
-	17, // 14: score.steward.FromSteward.rank_exited:type_name -> score.v1.RankExited
-	18, // 15: score.steward.FromSteward.node_done:type_name -> score.v1.NodeDone
-	19, // 16: score.steward.FromSteward.abort:type_name -> score.v1.Abort
-	20, // 17: score.steward.FromSteward.name:type_name -> score.v1.NameRequest
-	21, // 18: score.steward.FromSteward.spawn:type_name -> score.v1.SpawnRequest
-	7,  // 19: score.steward.FromSteward.collective:type_name -> score.steward.Collective
-	22, // 20: score.steward.FromSteward.output:type_name -> score.v1.Output
-	23, // 21: score.steward.FromSteward.note:type_name -> score.v1.JobNote
-	24, // 22: score.steward.FromSteward.rank_states:type_name -> score.v1.RankStatesReply
-	6,  // 23: score.steward.FromSteward.spares:type_name -> score.steward.Spares
-	8,  // 24: score.steward.FromSteward.relay:type_name -> score.steward.Relay
-	25, // 25: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
-	17, // 26: score.steward.Status.exits:type_name -> score.v1.RankExited
-	2,  // 27: score.steward.Status.order:type_name -> score.steward.PrepareJob
-	5,  // 28: score.steward.Spares.contexts:type_name -> score.steward.Context
-	26, // 29: score.steward.Relay.envelope:type_name -> score.v1.Envelope
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	10, // 2: score.steward.ToSteward.collective:type_name -> score.steward.CollectiveResult
+	11, // 3: score.steward.ToSteward.name:type_name -> score.v1.NameReply
+	12, // 4: score.steward.ToSteward.spawn:type_name -> score.v1.SpawnReply
+	13, // 5: score.steward.ToSteward.stdin:type_name -> score.v1.Stdin
+	6,  // 6: score.steward.ToSteward.keep:type_name -> score.steward.Context
+	9,  // 7: score.steward.ToSteward.relay:type_name -> score.steward.Relay
+	5,  // 8: score.steward.ToSteward.part_lost:type_name -> score.steward.PartLost
+	9,  // 9: score.steward.ToSteward.relay_failed:type_name -> score.steward.Relay
+	14, // 10: score.steward.ToSteward.places:type_name -> score.v1.PlacesReply
+	15, // 11: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
+	4,  // 12: score.steward.FromSteward.status:type_name -> score.steward.Status
+	16, // 13: score.steward.FromSteward.prepared:type_name -> score.v1.Prepared
+	17, // 14: score.steward.FromSteward.launched:type_name -> score.v1.Launched
+	18, // 15: score.steward.FromSteward.rank_exited:type_name -> score.v1.RankExited
+	19, // 16: score.steward.FromSteward.node_done:type_name -> score.v1.NodeDone
+	20, // 17: score.steward.FromSteward.abort:type_name -> score.v1.Abort
+	21, // 18: score.steward.FromSteward.name:type_name -> score.v1.NameRequest
+	22, // 19: score.steward.FromSteward.spawn:type_name -> score.v1.SpawnRequest
+	8,  // 20: score.steward.FromSteward.collective:type_name -> score.steward.Collective
+	23, // 21: score.steward.FromSteward.output:type_name -> score.v1.Output
+	24, // 22: score.steward.FromSteward.note:type_name -> score.v1.JobNote
+	25, // 23: score.steward.FromSteward.rank_states:type_name -> score.v1.RankStatesReply
+	7,  // 24: score.steward.FromSteward.spares:type_name -> score.steward.Spares
+	9,  // 25: score.steward.FromSteward.relay:type_name -> score.steward.Relay
+	26, // 26: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
+	18, // 27: score.steward.Status.exits:type_name -> score.v1.RankExited
+	2,  // 28: score.steward.Status.order:type_name -> score.steward.PrepareJob
+	6,  // 29: score.steward.Spares.contexts:type_name -> score.steward.Context
+	27, // 30: score.steward.Relay.envelope:type_name -> score.v1.Envelope
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_steward_proto_init() }
@@ -1555,6 +1631,7 @@ func file_steward_proto_init() {
 		(*ToSteward_Taken)(nil),
 		(*ToSteward_Keep)(nil),
 		(*ToSteward_Relay)(nil),
+		(*ToSteward_PartLost)(nil),
 		(*ToSteward_Lease)(nil),
 		(*ToSteward_RelayFailed)(nil),
 		(*ToSteward_Places)(nil),
@@ -1583,7 +1660,7 @@ func file_steward_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_steward_proto_rawDesc), len(file_steward_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

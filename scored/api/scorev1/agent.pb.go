@@ -1121,6 +1121,134 @@ func (x *Envelope) GetHeard() uint64 {
 	return 0
 }
 
+type NewsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Attempt       uint32                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"` // as in Prepare
+	FromNodeIndex uint32                 `protobuf:"varint,3,opt,name=from_node_index,json=fromNodeIndex,proto3" json:"from_node_index,omitempty"`
+	Kind          uint32                 `protobuf:"varint,4,opt,name=kind,proto3" json:"kind,omitempty"`                            // of package news
+	NodeIndex     uint32                 `protobuf:"varint,5,opt,name=node_index,json=nodeIndex,proto3" json:"node_index,omitempty"` // where it happened
+	Rank          uint32                 `protobuf:"varint,6,opt,name=rank,proto3" json:"rank,omitempty"`
+	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"` // a sentence
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NewsRequest) Reset() {
+	*x = NewsRequest{}
+	mi := &file_score_v1_agent_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NewsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NewsRequest) ProtoMessage() {}
+
+func (x *NewsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NewsRequest.ProtoReflect.Descriptor instead.
+func (*NewsRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *NewsRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *NewsRequest) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *NewsRequest) GetFromNodeIndex() uint32 {
+	if x != nil {
+		return x.FromNodeIndex
+	}
+	return 0
+}
+
+func (x *NewsRequest) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *NewsRequest) GetNodeIndex() uint32 {
+	if x != nil {
+		return x.NodeIndex
+	}
+	return 0
+}
+
+func (x *NewsRequest) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *NewsRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type NewsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NewsResponse) Reset() {
+	*x = NewsResponse{}
+	mi := &file_score_v1_agent_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NewsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NewsResponse) ProtoMessage() {}
+
+func (x *NewsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NewsResponse.ProtoReflect.Descriptor instead.
+func (*NewsResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+}
+
 type ProbeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"` // who is meant
@@ -1130,7 +1258,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1270,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1283,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ProbeRequest) GetNode() string {
@@ -1173,7 +1301,7 @@ type ProbeResponse struct {
 
 func (x *ProbeResponse) Reset() {
 	*x = ProbeResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1185,7 +1313,7 @@ func (x *ProbeResponse) String() string {
 func (*ProbeResponse) ProtoMessage() {}
 
 func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1198,7 +1326,7 @@ func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeResponse.ProtoReflect.Descriptor instead.
 func (*ProbeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 type AgentMessage struct {
@@ -1230,7 +1358,7 @@ type AgentMessage struct {
 
 func (x *AgentMessage) Reset() {
 	*x = AgentMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1370,7 @@ func (x *AgentMessage) String() string {
 func (*AgentMessage) ProtoMessage() {}
 
 func (x *AgentMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1383,7 @@ func (x *AgentMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentMessage.ProtoReflect.Descriptor instead.
 func (*AgentMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AgentMessage) GetMessage() isAgentMessage_Message {
@@ -1558,7 +1686,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1698,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1711,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Hello) GetCluster() string {
@@ -1677,7 +1805,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +1817,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1830,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Ping) GetSequence() uint64 {
@@ -1760,7 +1888,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1900,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1913,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Prepared) GetJobId() uint64 {
@@ -1835,7 +1963,7 @@ type Launched struct {
 
 func (x *Launched) Reset() {
 	*x = Launched{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +1975,7 @@ func (x *Launched) String() string {
 func (*Launched) ProtoMessage() {}
 
 func (x *Launched) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +1988,7 @@ func (x *Launched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launched.ProtoReflect.Descriptor instead.
 func (*Launched) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Launched) GetJobId() uint64 {
@@ -1910,7 +2038,7 @@ type RankExited struct {
 
 func (x *RankExited) Reset() {
 	*x = RankExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1922,7 +2050,7 @@ func (x *RankExited) String() string {
 func (*RankExited) ProtoMessage() {}
 
 func (x *RankExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1935,7 +2063,7 @@ func (x *RankExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankExited.ProtoReflect.Descriptor instead.
 func (*RankExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RankExited) GetJobId() uint64 {
@@ -2024,7 +2152,7 @@ type RanksExited struct {
 
 func (x *RanksExited) Reset() {
 	*x = RanksExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2036,7 +2164,7 @@ func (x *RanksExited) String() string {
 func (*RanksExited) ProtoMessage() {}
 
 func (x *RanksExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2049,7 +2177,7 @@ func (x *RanksExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RanksExited.ProtoReflect.Descriptor instead.
 func (*RanksExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RanksExited) GetExits() []*RankExited {
@@ -2070,7 +2198,7 @@ type NodeDone struct {
 
 func (x *NodeDone) Reset() {
 	*x = NodeDone{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2210,7 @@ func (x *NodeDone) String() string {
 func (*NodeDone) ProtoMessage() {}
 
 func (x *NodeDone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2223,7 @@ func (x *NodeDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDone.ProtoReflect.Descriptor instead.
 func (*NodeDone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *NodeDone) GetJobId() uint64 {
@@ -2133,7 +2261,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2145,7 +2273,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2158,7 +2286,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Abort) GetJobId() uint64 {
@@ -2212,7 +2340,7 @@ type TimeUp struct {
 
 func (x *TimeUp) Reset() {
 	*x = TimeUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2224,7 +2352,7 @@ func (x *TimeUp) String() string {
 func (*TimeUp) ProtoMessage() {}
 
 func (x *TimeUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2237,7 +2365,7 @@ func (x *TimeUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeUp.ProtoReflect.Descriptor instead.
 func (*TimeUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TimeUp) GetJobId() uint64 {
@@ -2257,7 +2385,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2269,7 +2397,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2282,7 +2410,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -2312,7 +2440,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2324,7 +2452,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +2465,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -2385,7 +2513,7 @@ type ChannelsReply struct {
 
 func (x *ChannelsReply) Reset() {
 	*x = ChannelsReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2397,7 +2525,7 @@ func (x *ChannelsReply) String() string {
 func (*ChannelsReply) ProtoMessage() {}
 
 func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2410,7 +2538,7 @@ func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
 func (*ChannelsReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChannelsReply) GetRequest() uint64 {
@@ -2438,7 +2566,7 @@ type Suspicion struct {
 
 func (x *Suspicion) Reset() {
 	*x = Suspicion{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +2578,7 @@ func (x *Suspicion) String() string {
 func (*Suspicion) ProtoMessage() {}
 
 func (x *Suspicion) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +2591,7 @@ func (x *Suspicion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspicion.ProtoReflect.Descriptor instead.
 func (*Suspicion) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Suspicion) GetNode() string {
@@ -2490,7 +2618,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2630,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2643,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Watch) GetNeighbours() []*Watch_Neighbour {
@@ -2548,7 +2676,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2688,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2701,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Cut) GetJobId() uint64 {
@@ -2682,7 +2810,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2694,7 +2822,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2707,7 +2835,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -2772,7 +2900,7 @@ type PlacesRequest struct {
 
 func (x *PlacesRequest) Reset() {
 	*x = PlacesRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +2912,7 @@ func (x *PlacesRequest) String() string {
 func (*PlacesRequest) ProtoMessage() {}
 
 func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +2925,7 @@ func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesRequest.ProtoReflect.Descriptor instead.
 func (*PlacesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PlacesRequest) GetJobId() uint64 {
@@ -2833,7 +2961,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2845,7 +2973,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2858,7 +2986,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -2904,7 +3032,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2916,7 +3044,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2929,7 +3057,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -2995,7 +3123,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +3135,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3020,7 +3148,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -3088,7 +3216,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3100,7 +3228,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3113,7 +3241,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -3422,7 +3550,7 @@ type Redirect struct {
 
 func (x *Redirect) Reset() {
 	*x = Redirect{}
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3562,7 @@ func (x *Redirect) String() string {
 func (*Redirect) ProtoMessage() {}
 
 func (x *Redirect) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +3575,7 @@ func (x *Redirect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redirect.ProtoReflect.Descriptor instead.
 func (*Redirect) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Redirect) GetAddress() string {
@@ -3467,7 +3595,7 @@ type Servers struct {
 
 func (x *Servers) Reset() {
 	*x = Servers{}
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3479,7 +3607,7 @@ func (x *Servers) String() string {
 func (*Servers) ProtoMessage() {}
 
 func (x *Servers) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3492,7 +3620,7 @@ func (x *Servers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Servers.ProtoReflect.Descriptor instead.
 func (*Servers) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Servers) GetAddresses() []string {
@@ -3512,7 +3640,7 @@ type Revoked struct {
 
 func (x *Revoked) Reset() {
 	*x = Revoked{}
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3524,7 +3652,7 @@ func (x *Revoked) String() string {
 func (*Revoked) ProtoMessage() {}
 
 func (x *Revoked) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3537,7 +3665,7 @@ func (x *Revoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoked.ProtoReflect.Descriptor instead.
 func (*Revoked) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Revoked) GetSerials() [][]byte {
@@ -3560,7 +3688,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3572,7 +3700,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3585,7 +3713,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -3635,7 +3763,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3647,7 +3775,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3660,7 +3788,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -3705,7 +3833,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +3845,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +3858,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Stage) GetJobId() uint64 {
@@ -3795,7 +3923,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3807,7 +3935,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3820,7 +3948,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -3943,7 +4071,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3955,7 +4083,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3968,7 +4096,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -4016,7 +4144,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4028,7 +4156,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4041,7 +4169,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -4068,7 +4196,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4080,7 +4208,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4093,7 +4221,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -4119,7 +4247,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4131,7 +4259,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4144,7 +4272,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -4166,7 +4294,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4178,7 +4306,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4191,7 +4319,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -4235,7 +4363,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4247,7 +4375,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4260,7 +4388,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -4310,7 +4438,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4322,7 +4450,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4335,7 +4463,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -4376,7 +4504,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4388,7 +4516,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4401,7 +4529,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -4430,7 +4558,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4442,7 +4570,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4455,7 +4583,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -4498,7 +4626,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4510,7 +4638,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4523,7 +4651,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -4557,7 +4685,7 @@ type Watch_Neighbour struct {
 
 func (x *Watch_Neighbour) Reset() {
 	*x = Watch_Neighbour{}
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4569,7 +4697,7 @@ func (x *Watch_Neighbour) String() string {
 func (*Watch_Neighbour) ProtoMessage() {}
 
 func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4582,7 +4710,7 @@ func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch_Neighbour.ProtoReflect.Descriptor instead.
 func (*Watch_Neighbour) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34, 0}
 }
 
 func (x *Watch_Neighbour) GetNode() string {
@@ -4610,7 +4738,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4622,7 +4750,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4635,7 +4763,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -4674,7 +4802,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[60]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4686,7 +4814,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[60]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4699,7 +4827,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -4761,7 +4889,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4773,7 +4901,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4786,7 +4914,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -4814,7 +4942,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4826,7 +4954,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4839,7 +4967,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{47, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -4931,7 +5059,17 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05least\x18\x03 \x01(\x04R\x05least\x12!\n" +
 	"\fheard_stream\x18\x04 \x01(\x04R\vheardStream\x12\x14\n" +
-	"\x05heard\x18\x05 \x01(\x04R\x05heard\"\"\n" +
+	"\x05heard\x18\x05 \x01(\x04R\x05heard\"\xc5\x01\n" +
+	"\vNewsRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12&\n" +
+	"\x0ffrom_node_index\x18\x03 \x01(\rR\rfromNodeIndex\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\rR\x04kind\x12\x1d\n" +
+	"\n" +
+	"node_index\x18\x05 \x01(\rR\tnodeIndex\x12\x12\n" +
+	"\x04rank\x18\x06 \x01(\rR\x04rank\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"\x0e\n" +
+	"\fNewsResponse\"\"\n" +
 	"\fProbeRequest\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\"\x0f\n" +
 	"\rProbeResponse\"\x8f\a\n" +
@@ -5246,12 +5384,13 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x10RenewCertificate\x12!.score.v1.RenewCertificateRequest\x1a\".score.v1.RenewCertificateResponse2\x81\x01\n" +
 	"\rServerService\x128\n" +
 	"\x05Enrol\x12\x16.score.v1.EnrolRequest\x1a\x17.score.v1.EnrolResponse\x126\n" +
-	"\x05Admit\x12\x15.score.v1.JoinRequest\x1a\x16.score.v1.JoinResponse2\xc3\x04\n" +
+	"\x05Admit\x12\x15.score.v1.JoinRequest\x1a\x16.score.v1.JoinResponse2\xfa\x04\n" +
 	"\vPeerService\x123\n" +
 	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12F\n" +
 	"\rConfirmOutput\x12\x14.score.v1.OutputMark\x1a\x1f.score.v1.ConfirmOutputResponse\x12>\n" +
 	"\aCollect\x12\x18.score.v1.CollectRequest\x1a\x19.score.v1.CollectResponse\x128\n" +
-	"\x05Relay\x12\x16.score.v1.RelayRequest\x1a\x17.score.v1.RelayResponse\x128\n" +
+	"\x05Relay\x12\x16.score.v1.RelayRequest\x1a\x17.score.v1.RelayResponse\x125\n" +
+	"\x04News\x12\x15.score.v1.NewsRequest\x1a\x16.score.v1.NewsResponse\x128\n" +
 	"\x05Probe\x12\x16.score.v1.ProbeRequest\x1a\x17.score.v1.ProbeResponse\x126\n" +
 	"\x04Dump\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01\x12=\n" +
 	"\tPutStaged\x12\x16.score.v1.StageRequest\x1a\x14.score.v1.StageReply(\x010\x01\x12C\n" +
@@ -5272,7 +5411,7 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_score_v1_agent_proto_goTypes = []any{
 	(Reachability)(0),                // 0: score.v1.Reachability
 	(NameOp)(0),                      // 1: score.v1.NameOp
@@ -5292,174 +5431,178 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*RelayRequest)(nil),             // 15: score.v1.RelayRequest
 	(*RelayResponse)(nil),            // 16: score.v1.RelayResponse
 	(*Envelope)(nil),                 // 17: score.v1.Envelope
-	(*ProbeRequest)(nil),             // 18: score.v1.ProbeRequest
-	(*ProbeResponse)(nil),            // 19: score.v1.ProbeResponse
-	(*AgentMessage)(nil),             // 20: score.v1.AgentMessage
-	(*Hello)(nil),                    // 21: score.v1.Hello
-	(*Ping)(nil),                     // 22: score.v1.Ping
-	(*Prepared)(nil),                 // 23: score.v1.Prepared
-	(*Launched)(nil),                 // 24: score.v1.Launched
-	(*RankExited)(nil),               // 25: score.v1.RankExited
-	(*RanksExited)(nil),              // 26: score.v1.RanksExited
-	(*NodeDone)(nil),                 // 27: score.v1.NodeDone
-	(*Abort)(nil),                    // 28: score.v1.Abort
-	(*TimeUp)(nil),                   // 29: score.v1.TimeUp
-	(*JobNote)(nil),                  // 30: score.v1.JobNote
-	(*RankStatesReply)(nil),          // 31: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),            // 32: score.v1.ChannelsReply
-	(*Suspicion)(nil),                // 33: score.v1.Suspicion
-	(*Watch)(nil),                    // 34: score.v1.Watch
-	(*Cut)(nil),                      // 35: score.v1.Cut
-	(*NameRequest)(nil),              // 36: score.v1.NameRequest
-	(*PlacesRequest)(nil),            // 37: score.v1.PlacesRequest
-	(*SpawnRequest)(nil),             // 38: score.v1.SpawnRequest
-	(*SpawnApp)(nil),                 // 39: score.v1.SpawnApp
-	(*SwitchReport)(nil),             // 40: score.v1.SwitchReport
-	(*ServerMessage)(nil),            // 41: score.v1.ServerMessage
-	(*Redirect)(nil),                 // 42: score.v1.Redirect
-	(*Servers)(nil),                  // 43: score.v1.Servers
-	(*Revoked)(nil),                  // 44: score.v1.Revoked
-	(*Welcome)(nil),                  // 45: score.v1.Welcome
-	(*Pong)(nil),                     // 46: score.v1.Pong
-	(*Stage)(nil),                    // 47: score.v1.Stage
-	(*Prepare)(nil),                  // 48: score.v1.Prepare
-	(*Plan)(nil),                     // 49: score.v1.Plan
-	(*Kill)(nil),                     // 50: score.v1.Kill
-	(*SignalRanks)(nil),              // 51: score.v1.SignalRanks
-	(*Forget)(nil),                   // 52: score.v1.Forget
-	(*NameReply)(nil),                // 53: score.v1.NameReply
-	(*PlacesReply)(nil),              // 54: score.v1.PlacesReply
-	(*SpawnReply)(nil),               // 55: score.v1.SpawnReply
-	(*AskRankStates)(nil),            // 56: score.v1.AskRankStates
-	(*AskChannels)(nil),              // 57: score.v1.AskChannels
-	(*AskCut)(nil),                   // 58: score.v1.AskCut
-	(*Watch_Neighbour)(nil),          // 59: score.v1.Watch.Neighbour
-	nil,                              // 60: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),       // 61: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil),    // 62: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil),    // 63: score.v1.SwitchReport.JobUsage
-	nil,                              // 64: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),                 // 65: score.v1.Plan.Row
-	(*Stdin)(nil),                    // 66: score.v1.Stdin
-	(*Output)(nil),                   // 67: score.v1.Output
-	(*Identity)(nil),                 // 68: score.v1.Identity
-	(*StagedFile)(nil),               // 69: score.v1.StagedFile
-	(*NodeStart)(nil),                // 70: score.v1.NodeStart
-	(*Usage)(nil),                    // 71: score.v1.Usage
-	(*RankState)(nil),                // 72: score.v1.RankState
-	(*ChannelState)(nil),             // 73: score.v1.ChannelState
-	(*RankWait)(nil),                 // 74: score.v1.RankWait
-	(*JobSpec)(nil),                  // 75: score.v1.JobSpec
-	(*NodePlace)(nil),                // 76: score.v1.NodePlace
-	(*Flushes)(nil),                  // 77: score.v1.Flushes
-	(*OutputMark)(nil),               // 78: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 79: score.v1.DumpJobRequest
-	(*StageRequest)(nil),             // 80: score.v1.StageRequest
-	(*ListStagedRequest)(nil),        // 81: score.v1.ListStagedRequest
-	(*ConfirmOutputResponse)(nil),    // 82: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 83: score.v1.DumpPart
-	(*StageReply)(nil),               // 84: score.v1.StageReply
-	(*ListStagedResponse)(nil),       // 85: score.v1.ListStagedResponse
+	(*NewsRequest)(nil),              // 18: score.v1.NewsRequest
+	(*NewsResponse)(nil),             // 19: score.v1.NewsResponse
+	(*ProbeRequest)(nil),             // 20: score.v1.ProbeRequest
+	(*ProbeResponse)(nil),            // 21: score.v1.ProbeResponse
+	(*AgentMessage)(nil),             // 22: score.v1.AgentMessage
+	(*Hello)(nil),                    // 23: score.v1.Hello
+	(*Ping)(nil),                     // 24: score.v1.Ping
+	(*Prepared)(nil),                 // 25: score.v1.Prepared
+	(*Launched)(nil),                 // 26: score.v1.Launched
+	(*RankExited)(nil),               // 27: score.v1.RankExited
+	(*RanksExited)(nil),              // 28: score.v1.RanksExited
+	(*NodeDone)(nil),                 // 29: score.v1.NodeDone
+	(*Abort)(nil),                    // 30: score.v1.Abort
+	(*TimeUp)(nil),                   // 31: score.v1.TimeUp
+	(*JobNote)(nil),                  // 32: score.v1.JobNote
+	(*RankStatesReply)(nil),          // 33: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),            // 34: score.v1.ChannelsReply
+	(*Suspicion)(nil),                // 35: score.v1.Suspicion
+	(*Watch)(nil),                    // 36: score.v1.Watch
+	(*Cut)(nil),                      // 37: score.v1.Cut
+	(*NameRequest)(nil),              // 38: score.v1.NameRequest
+	(*PlacesRequest)(nil),            // 39: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),             // 40: score.v1.SpawnRequest
+	(*SpawnApp)(nil),                 // 41: score.v1.SpawnApp
+	(*SwitchReport)(nil),             // 42: score.v1.SwitchReport
+	(*ServerMessage)(nil),            // 43: score.v1.ServerMessage
+	(*Redirect)(nil),                 // 44: score.v1.Redirect
+	(*Servers)(nil),                  // 45: score.v1.Servers
+	(*Revoked)(nil),                  // 46: score.v1.Revoked
+	(*Welcome)(nil),                  // 47: score.v1.Welcome
+	(*Pong)(nil),                     // 48: score.v1.Pong
+	(*Stage)(nil),                    // 49: score.v1.Stage
+	(*Prepare)(nil),                  // 50: score.v1.Prepare
+	(*Plan)(nil),                     // 51: score.v1.Plan
+	(*Kill)(nil),                     // 52: score.v1.Kill
+	(*SignalRanks)(nil),              // 53: score.v1.SignalRanks
+	(*Forget)(nil),                   // 54: score.v1.Forget
+	(*NameReply)(nil),                // 55: score.v1.NameReply
+	(*PlacesReply)(nil),              // 56: score.v1.PlacesReply
+	(*SpawnReply)(nil),               // 57: score.v1.SpawnReply
+	(*AskRankStates)(nil),            // 58: score.v1.AskRankStates
+	(*AskChannels)(nil),              // 59: score.v1.AskChannels
+	(*AskCut)(nil),                   // 60: score.v1.AskCut
+	(*Watch_Neighbour)(nil),          // 61: score.v1.Watch.Neighbour
+	nil,                              // 62: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),       // 63: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),    // 64: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),    // 65: score.v1.SwitchReport.JobUsage
+	nil,                              // 66: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                 // 67: score.v1.Plan.Row
+	(*Stdin)(nil),                    // 68: score.v1.Stdin
+	(*Output)(nil),                   // 69: score.v1.Output
+	(*Identity)(nil),                 // 70: score.v1.Identity
+	(*StagedFile)(nil),               // 71: score.v1.StagedFile
+	(*NodeStart)(nil),                // 72: score.v1.NodeStart
+	(*Usage)(nil),                    // 73: score.v1.Usage
+	(*RankState)(nil),                // 74: score.v1.RankState
+	(*ChannelState)(nil),             // 75: score.v1.ChannelState
+	(*RankWait)(nil),                 // 76: score.v1.RankWait
+	(*JobSpec)(nil),                  // 77: score.v1.JobSpec
+	(*NodePlace)(nil),                // 78: score.v1.NodePlace
+	(*Flushes)(nil),                  // 79: score.v1.Flushes
+	(*OutputMark)(nil),               // 80: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 81: score.v1.DumpJobRequest
+	(*StageRequest)(nil),             // 82: score.v1.StageRequest
+	(*ListStagedRequest)(nil),        // 83: score.v1.ListStagedRequest
+	(*ConfirmOutputResponse)(nil),    // 84: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 85: score.v1.DumpPart
+	(*StageReply)(nil),               // 86: score.v1.StageReply
+	(*ListStagedResponse)(nil),       // 87: score.v1.ListStagedResponse
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
 	9,  // 0: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
-	66, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	67, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
-	68, // 3: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
-	69, // 4: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
+	68, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	69, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
+	70, // 3: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
+	71, // 4: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
 	17, // 5: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
-	21, // 6: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
-	22, // 7: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
-	23, // 8: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
-	24, // 9: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
-	25, // 10: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	27, // 11: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	28, // 12: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	40, // 13: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	36, // 14: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	38, // 15: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	30, // 16: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	31, // 17: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	29, // 18: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	26, // 19: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	32, // 20: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	35, // 21: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
-	37, // 22: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
-	33, // 23: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
-	70, // 24: score.v1.Prepared.start:type_name -> score.v1.NodeStart
-	70, // 25: score.v1.Launched.start:type_name -> score.v1.NodeStart
-	25, // 26: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	71, // 27: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	70, // 28: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
-	72, // 29: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	70, // 30: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
-	73, // 31: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	23, // 6: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
+	24, // 7: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
+	25, // 8: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
+	26, // 9: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
+	27, // 10: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
+	29, // 11: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	30, // 12: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	42, // 13: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	38, // 14: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	40, // 15: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	32, // 16: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	33, // 17: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	31, // 18: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	28, // 19: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	34, // 20: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	37, // 21: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	39, // 22: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
+	35, // 23: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
+	72, // 24: score.v1.Prepared.start:type_name -> score.v1.NodeStart
+	72, // 25: score.v1.Launched.start:type_name -> score.v1.NodeStart
+	27, // 26: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	73, // 27: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	72, // 28: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
+	74, // 29: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	72, // 30: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
+	75, // 31: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
 	0,  // 32: score.v1.Suspicion.found:type_name -> score.v1.Reachability
-	59, // 33: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
-	74, // 34: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	61, // 33: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
+	76, // 34: score.v1.Cut.waits:type_name -> score.v1.RankWait
 	1,  // 35: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	39, // 36: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	60, // 37: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	61, // 38: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	62, // 39: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	63, // 40: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	45, // 41: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	46, // 42: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	48, // 43: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	49, // 44: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	50, // 45: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	51, // 46: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	52, // 47: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	53, // 48: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	55, // 49: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	56, // 50: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	57, // 51: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	58, // 52: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	54, // 53: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
-	34, // 54: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
-	44, // 55: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
-	47, // 56: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
-	42, // 57: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
-	43, // 58: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
-	43, // 59: score.v1.Welcome.servers:type_name -> score.v1.Servers
-	68, // 60: score.v1.Stage.user:type_name -> score.v1.Identity
-	69, // 61: score.v1.Stage.files:type_name -> score.v1.StagedFile
-	75, // 62: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	68, // 63: score.v1.Prepare.user:type_name -> score.v1.Identity
-	76, // 64: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	64, // 65: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	65, // 66: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	76, // 67: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	77, // 68: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	71, // 69: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	20, // 70: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	41, // 36: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	62, // 37: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	63, // 38: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	64, // 39: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	65, // 40: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	47, // 41: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	48, // 42: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	50, // 43: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	51, // 44: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	52, // 45: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	53, // 46: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	54, // 47: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	55, // 48: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	57, // 49: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	58, // 50: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	59, // 51: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	60, // 52: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	56, // 53: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	36, // 54: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
+	46, // 55: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	49, // 56: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
+	44, // 57: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
+	45, // 58: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
+	45, // 59: score.v1.Welcome.servers:type_name -> score.v1.Servers
+	70, // 60: score.v1.Stage.user:type_name -> score.v1.Identity
+	71, // 61: score.v1.Stage.files:type_name -> score.v1.StagedFile
+	77, // 62: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	70, // 63: score.v1.Prepare.user:type_name -> score.v1.Identity
+	78, // 64: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	66, // 65: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	67, // 66: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	78, // 67: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	79, // 68: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	73, // 69: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	22, // 70: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
 	2,  // 71: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
 	6,  // 72: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
 	4,  // 73: score.v1.ServerService.Admit:input_type -> score.v1.JoinRequest
 	8,  // 74: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	78, // 75: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	80, // 75: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
 	13, // 76: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
 	15, // 77: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	18, // 78: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
-	79, // 79: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	80, // 80: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
-	11, // 81: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
-	81, // 82: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
-	41, // 83: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	3,  // 84: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
-	7,  // 85: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
-	5,  // 86: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
-	10, // 87: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	82, // 88: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	14, // 89: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	16, // 90: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	19, // 91: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
-	83, // 92: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	84, // 93: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
-	12, // 94: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
-	85, // 95: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
-	83, // [83:96] is the sub-list for method output_type
-	70, // [70:83] is the sub-list for method input_type
+	18, // 78: score.v1.PeerService.News:input_type -> score.v1.NewsRequest
+	20, // 79: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
+	81, // 80: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	82, // 81: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
+	11, // 82: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
+	83, // 83: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
+	43, // 84: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	3,  // 85: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	7,  // 86: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
+	5,  // 87: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
+	10, // 88: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	84, // 89: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	14, // 90: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	16, // 91: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	19, // 92: score.v1.PeerService.News:output_type -> score.v1.NewsResponse
+	21, // 93: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
+	85, // 94: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	86, // 95: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
+	12, // 96: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
+	87, // 97: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
+	84, // [84:98] is the sub-list for method output_type
+	70, // [70:84] is the sub-list for method input_type
 	70, // [70:70] is the sub-list for extension type_name
 	70, // [70:70] is the sub-list for extension extendee
 	0,  // [0:70] is the sub-list for field type_name
@@ -5480,7 +5623,7 @@ func file_score_v1_agent_proto_init() {
 		(*StdioDown_Output)(nil),
 		(*StdioDown_Drained)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[18].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[20].OneofWrappers = []any{
 		(*AgentMessage_Hello)(nil),
 		(*AgentMessage_Ping)(nil),
 		(*AgentMessage_Prepared)(nil),
@@ -5500,7 +5643,7 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_Places)(nil),
 		(*AgentMessage_Suspicion)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[39].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[41].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -5527,7 +5670,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   64,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -57,6 +57,8 @@ const (
 	PeerServiceCollectProcedure = "/score.v1.PeerService/Collect"
 	// PeerServiceRelayProcedure is the fully-qualified name of the PeerService's Relay RPC.
 	PeerServiceRelayProcedure = "/score.v1.PeerService/Relay"
+	// PeerServiceNewsProcedure is the fully-qualified name of the PeerService's News RPC.
+	PeerServiceNewsProcedure = "/score.v1.PeerService/News"
 	// PeerServiceProbeProcedure is the fully-qualified name of the PeerService's Probe RPC.
 	PeerServiceProbeProcedure = "/score.v1.PeerService/Probe"
 	// PeerServiceDumpProcedure is the fully-qualified name of the PeerService's Dump RPC.
@@ -281,6 +283,8 @@ type PeerServiceClient interface {
 	// Relay carries one message between the stewards of a job, or of two jobs of
 	// one user.
 	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
+	// News tells of a failure of a job, which the receiver passes on.
+	News(context.Context, *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error)
 	// Probe is answered by an agent that is alive.
 	Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error)
 	// Dump copies the contexts of a job's ranks on this node.
@@ -328,6 +332,12 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("Relay")),
 			connect.WithClientOptions(opts...),
 		),
+		news: connect.NewClient[scorev1.NewsRequest, scorev1.NewsResponse](
+			httpClient,
+			baseURL+PeerServiceNewsProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("News")),
+			connect.WithClientOptions(opts...),
+		),
 		probe: connect.NewClient[scorev1.ProbeRequest, scorev1.ProbeResponse](
 			httpClient,
 			baseURL+PeerServiceProbeProcedure,
@@ -367,6 +377,7 @@ type peerServiceClient struct {
 	confirmOutput *connect.Client[scorev1.OutputMark, scorev1.ConfirmOutputResponse]
 	collect       *connect.Client[scorev1.CollectRequest, scorev1.CollectResponse]
 	relay         *connect.Client[scorev1.RelayRequest, scorev1.RelayResponse]
+	news          *connect.Client[scorev1.NewsRequest, scorev1.NewsResponse]
 	probe         *connect.Client[scorev1.ProbeRequest, scorev1.ProbeResponse]
 	dump          *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
 	putStaged     *connect.Client[scorev1.StageRequest, scorev1.StageReply]
@@ -392,6 +403,11 @@ func (c *peerServiceClient) Collect(ctx context.Context, req *connect.Request[sc
 // Relay calls score.v1.PeerService.Relay.
 func (c *peerServiceClient) Relay(ctx context.Context, req *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
 	return c.relay.CallUnary(ctx, req)
+}
+
+// News calls score.v1.PeerService.News.
+func (c *peerServiceClient) News(ctx context.Context, req *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error) {
+	return c.news.CallUnary(ctx, req)
 }
 
 // Probe calls score.v1.PeerService.Probe.
@@ -431,6 +447,8 @@ type PeerServiceHandler interface {
 	// Relay carries one message between the stewards of a job, or of two jobs of
 	// one user.
 	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
+	// News tells of a failure of a job, which the receiver passes on.
+	News(context.Context, *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error)
 	// Probe is answered by an agent that is alive.
 	Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error)
 	// Dump copies the contexts of a job's ranks on this node.
@@ -474,6 +492,12 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(peerServiceMethods.ByName("Relay")),
 		connect.WithHandlerOptions(opts...),
 	)
+	peerServiceNewsHandler := connect.NewUnaryHandler(
+		PeerServiceNewsProcedure,
+		svc.News,
+		connect.WithSchema(peerServiceMethods.ByName("News")),
+		connect.WithHandlerOptions(opts...),
+	)
 	peerServiceProbeHandler := connect.NewUnaryHandler(
 		PeerServiceProbeProcedure,
 		svc.Probe,
@@ -514,6 +538,8 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 			peerServiceCollectHandler.ServeHTTP(w, r)
 		case PeerServiceRelayProcedure:
 			peerServiceRelayHandler.ServeHTTP(w, r)
+		case PeerServiceNewsProcedure:
+			peerServiceNewsHandler.ServeHTTP(w, r)
 		case PeerServiceProbeProcedure:
 			peerServiceProbeHandler.ServeHTTP(w, r)
 		case PeerServiceDumpProcedure:
@@ -547,6 +573,10 @@ func (UnimplementedPeerServiceHandler) Collect(context.Context, *connect.Request
 
 func (UnimplementedPeerServiceHandler) Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Relay is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) News(context.Context, *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.News is not implemented"))
 }
 
 func (UnimplementedPeerServiceHandler) Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error) {

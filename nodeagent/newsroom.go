@@ -1,0 +1,141 @@
+package nodeagent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+
+	"score/nodeagent/metrics"
+	"score/nodeagent/news"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+const (
+	// newsTimeout bounds the way of a piece of news to one other node. It is not
+	// tried again: others tell that node, too.
+	newsTimeout = 2 * time.Second
+	// newsPatience is how long a job that has lost a rank or a node has for the
+	// leader to end it, who knows best why. Then, as while there is no leader, its fences
+	// end here with the reason: they would never be complete.
+	newsPatience = time.Second
+)
+
+// newsroom spreads the failures of one job among its nodes, see package news.
+type newsroom struct {
+	job *job
+
+	mu      sync.Mutex
+	machine *news.Machine
+}
+
+// newNewsroom is nil for a job of one node, whose steward knows all.
+func newNewsroom(j *job) *newsroom {
+	machine, err := news.New(len(j.order.GetPlaces()), int(j.order.GetNodeIndex()))
+	if err != nil || len(j.order.GetPlaces()) == 1 {
+		return nil
+	}
+	return &newsroom{job: j, machine: machine}
+}
+
+// learn spreads what this node has found.
+func (r *newsroom) learn(kind news.Kind, node int, rank uint32, reason string) {
+	if r == nil {
+		return
+	}
+	if len(reason) > news.MaxReason {
+		reason = reason[:news.MaxReason]
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.carryOut(r.machine.Learn(news.Item{Kind: kind, Node: node, Rank: rank, Reason: reason}))
+}
+
+// rankExited spreads the end of a rank that ends its gang.
+func (r *newsroom) rankExited(m *scorev1.RankExited) {
+	if m.GetByUs() || m.GetSignal() == 0 && !m.GetBeforeFinalize() && !m.GetOutOfMemory() {
+		return
+	}
+	how := fmt.Sprintf("was killed by signal %d", m.GetSignal())
+	if m.GetSignal() == 0 {
+		how = "left without its good-bye"
+	}
+	if r != nil {
+		r.learn(news.RankFailed, int(r.job.order.GetNodeIndex()), m.GetRank(),
+			fmt.Sprintf("rank %d on node %s %s", m.GetRank(), r.job.agent.options.Name, how))
+	}
+}
+
+// carryOut does what the machine says. The caller holds mu.
+func (r *newsroom) carryOut(effects []news.Effect) {
+	for _, e := range effects {
+		if e.Deliver {
+			r.deliver(e.Item)
+			continue
+		}
+		r.job.agent.workers.Go(func() { r.send(e.To, e.Item) })
+	}
+}
+
+func (r *newsroom) send(to int, item news.Item) {
+	j := r.job
+	ctx, cancel := context.WithTimeout(j.ctx, newsTimeout)
+	defer cancel()
+	err := j.agent.peers.news(ctx, j.order.GetPlaces()[to].GetAddress(), &scorev1.NewsRequest{
+		JobId: j.id, Attempt: j.order.GetAttempt(), FromNodeIndex: j.order.GetNodeIndex(),
+		Kind: uint32(item.Kind), NodeIndex: uint32(item.Node), Rank: item.Rank, Reason: item.Reason,
+	})
+	if err != nil && j.ctx.Err() == nil {
+		j.agent.log.Debug("news do not arrive", zap.Uint64("job", j.id), zap.String("peer", j.order.GetPlaces()[to].GetNode()), zap.Error(err))
+	}
+}
+
+// deliver tells the ranks here, by events if they have asked for them, and by the end of their fences.
+func (r *newsroom) deliver(item news.Item) {
+	j := r.job
+	j.agent.metrics.Add(metrics.News, 1)
+	j.agent.log.Info("a job has failed elsewhere", zap.Uint64("job", j.id), zap.String("peer", j.order.GetPlaces()[item.Node].GetNode()), zap.String("reason", item.Reason))
+	if steward := j.stewardOf(); steward != nil && item.Kind == news.PartLost {
+		_ = steward.PartLost(&stewardpb.PartLost{NodeIndex: uint32(item.Node), Reason: item.Reason})
+	}
+	j.agent.workers.Go(func() {
+		if j.overWithin(newsPatience) || j.isKilled() || j.ctx.Err() != nil || j.exchange == nil {
+			return
+		}
+		j.exchange.lost(item.Node, item.Reason)
+	})
+}
+
+// news delivers one piece of news.
+func (p *peers) news(ctx context.Context, address string, request *scorev1.NewsRequest) error {
+	if p.scheme == "http" {
+		if err := CheckLoopback("address", address); err != nil {
+			return err
+		}
+	}
+	_, err := p.at(address).News(ctx, connect.NewRequest(request))
+	return err
+}
+
+// News implements scorev1connect.PeerServiceHandler.
+func (a peerService) News(_ context.Context, request *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error) {
+	m := request.Msg
+	j := a.jobs.get(m.GetJobId())
+	if j == nil || j.newsroom == nil || j.order.GetAttempt() != m.GetAttempt() {
+		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", m.GetJobId(), a.options.Name))
+	}
+	if m.GetKind() > uint32(news.RankFailed) {
+		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("there is no news of kind %d", m.GetKind()))
+	}
+	r := j.newsroom
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.carryOut(r.machine.Receive(int(m.GetFromNodeIndex()), news.Item{
+		Kind: news.Kind(m.GetKind()), Node: int(m.GetNodeIndex()), Rank: m.GetRank(), Reason: m.GetReason(),
+	}))
+	return connect.NewResponse(&scorev1.NewsResponse{}), nil
+}

@@ -1,0 +1,49 @@
+package failures
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"score/scored/api/scorev1"
+	"score/tests/daemons"
+)
+
+// heardWithin is within what time the other nodes must have heard of a failure,
+// from the kill on: 100 ms, and what finding it, looking for it here and a busy machine add.
+const heardWithin = 3 * time.Second
+
+// While no leader can tell anybody, a steward dies: the other three nodes of the job
+// hear of it from each other.
+func TestNewsGetRoundWithoutALeader(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, daemons.Options{Nodes: 4, Slice: slice, Grace: time.Minute})
+	gang := start(t, c, "scrun", "-s", "-N", "4", "-n", "4", "sh", "-c", forever)
+	awaitJob(t, c, 1, "runs on four nodes", func(j *scorev1.Job) bool { return running(j) && len(j.GetPlaces()) == 4 })
+	ranks := c.Ranks(1, "n3")
+	if len(ranks) == 0 {
+		t.Fatal("no rank on n3")
+	}
+	c.Server.Pause()
+	t.Cleanup(c.Server.Continue)
+	began := time.Now()
+	for _, p := range c.Processes() {
+		if p.Node == "n3" && p.Role == daemons.RoleSteward {
+			_ = syscall.Kill(p.PID, syscall.SIGKILL) // the job's is among them
+		}
+	}
+	heard := func(node string) bool {
+		n, err := c.Agent(node).Metric("score_agent_news_total")
+		return err == nil && n >= 1
+	}
+	if err := daemons.Await(t.Context(), "all have heard", func() bool { return heard("n1") && heard("n2") && heard("n4") }); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	t.Logf("heard by all after %v", took.Round(time.Millisecond))
+	if took > heardWithin {
+		t.Errorf("the news took %v", took)
+	}
+	c.Server.Continue()
+	gang.ends(125, "the steward of job 1 on node n3")
+}
