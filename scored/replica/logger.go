@@ -35,8 +35,17 @@ func zapLevel(level hclog.Level) zapcore.Level {
 	}
 }
 
+// repeated are what Raft says several times a second while another replica is away or new, which news tells once.
+var repeated = map[string]bool{
+	"failed to heartbeat to": true, "failed to appendEntries to": true, "failed to make requestVote RPC": true,
+	"appendEntries rejected, sending older logs": true, "failed to get previous log": true, "failed to pipeline appendEntries": true,
+}
+
 // Log writes one line. Arguments come in pairs of key and value.
 func (l *raftLogger) Log(level hclog.Level, message string, args ...any) {
+	if repeated[message] {
+		level = hclog.Debug
+	}
 	line := l.zap.Check(zapLevel(level), l.name+": "+message)
 	if line == nil {
 		return

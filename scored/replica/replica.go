@@ -140,7 +140,7 @@ func Open(options Options) (*Replica, error) {
 		name:       options.Name,
 		address:    options.Address,
 		observe:    options.Observe,
-		news:       newNews(),
+		news:       newNews(options.Logger),
 		stores:     stores,
 		logger:     options.Logger,
 		leadership: make(chan Leadership, 1),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
 )
 
 const (
@@ -38,12 +39,15 @@ type Server struct {
 
 // news is what Raft tells of the other replicas.
 type news struct {
+	logger  *zap.Logger
 	mu      sync.Mutex
 	changed chan struct{} // closed, and replaced, when another leads
 	silent  map[string]time.Time
 }
 
-func newNews() *news { return &news{changed: make(chan struct{}), silent: make(map[string]time.Time)} }
+func newNews(logger *zap.Logger) *news {
+	return &news{logger: logger, changed: make(chan struct{}), silent: make(map[string]time.Time)}
+}
 
 func (n *news) take(observed raft.Observation) {
 	n.mu.Lock()
@@ -56,9 +60,11 @@ func (n *news) take(observed raft.Observation) {
 	case raft.FailedHeartbeatObservation:
 		if n.silent[string(o.PeerID)].IsZero() {
 			n.silent[string(o.PeerID)] = o.LastContact
+			n.logger.Warn("a server does not answer", zap.String("server", string(o.PeerID)))
 		}
 	case raft.ResumedHeartbeatObservation:
 		delete(n.silent, string(o.PeerID))
+		n.logger.Info("a server answers again", zap.String("server", string(o.PeerID)))
 	}
 }
 
