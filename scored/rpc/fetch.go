@@ -45,20 +45,14 @@ func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r 
 }
 
 func (m *merger) refetch(ctx context.Context, source *leader.Source, place *place, r reader) error {
-	limit, cutOffs, had := time.Now().Add(refetchPatience), 0, place.reached()
+	tries := newTries(time.Now(), place.reached())
 	for {
 		began := time.Now()
 		err := m.fetch(ctx, source, place, r)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		if now := place.reached(); now != had || time.Since(began) > refetchPatience {
-			had, cutOffs, limit = now, 0, time.Now().Add(refetchPatience)
-		}
-		if connect.CodeOf(err) != connect.CodeUnavailable {
-			cutOffs++
-		}
-		if cutOffs >= cutOffsMost || time.Now().After(limit) || connect.CodeOf(err) == connect.CodeNotFound {
+		if !tries.another(began, time.Now(), place.reached(), err) {
 			return err
 		}
 		select {
