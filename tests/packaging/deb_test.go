@@ -61,7 +61,7 @@ func TestDebianPackage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
 	// What runs in it ends with it, and so do its mounts.
 	command := exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--net", "--fork", "--kill-child",

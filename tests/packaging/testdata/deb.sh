@@ -12,7 +12,7 @@ fail() {
 step() { echo "== $*"; }
 
 until_ok() { # a command
-	deadline=$(($(date +%s) + 40))
+	deadline=$(($(date +%s) + 60))
 	until "$@" >/tmp/out 2>&1; do
 		[ "$(date +%s)" -lt $deadline ] || { cat /tmp/out >&2; fail "not in time: $*"; }
 		sleep 0.05
