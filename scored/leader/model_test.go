@@ -20,6 +20,7 @@ type simAgent struct {
 	boot string
 	cpus uint32
 	link *fakeLink // nil: no stream
+	cut  int64     // when it had one last
 	read int       // how many messages of link it has handled
 	jobs map[uint64]*simPart
 	deaf bool // it is slow: what it is sent waits
@@ -37,6 +38,9 @@ type simAgent struct {
 // simPart is an agent's part of a job.
 type simPart struct {
 	tasks    []uint32
+	attempt  uint32
+	lease    time.Duration // 0: none
+	lapsed   bool          // its ranks have ended with their lease
 	prepared bool
 	launched bool
 	done     bool
@@ -64,6 +68,9 @@ func newSimulation(t fataler, nodes int) *simulation {
 }
 
 func (a *simAgent) connect() {
+	for _, p := range a.jobs {
+		p.lapsed = p.lapsed || p.lease > 0 && a.sim.b.now >= a.cut+p.lease.Nanoseconds()
+	}
 	h := hello(a.name, a.cpus)
 	h.BootId = a.boot
 	for id := range a.jobs {
@@ -146,7 +153,7 @@ func (a *simAgent) tell(p *simPart, m *scorev1.AgentMessage) {
 func (a *simAgent) prepare(m *scorev1.Prepare) {
 	p := a.jobs[m.GetJobId()]
 	if p == nil {
-		p = &simPart{tasks: mapOf(m.GetMap())[m.GetNodeIndex()].GetRanks()}
+		p = &simPart{tasks: mapOf(m.GetMap())[m.GetNodeIndex()].GetRanks(), attempt: m.GetAttempt(), lease: time.Duration(m.GetLeaseNanos())}
 		a.jobs[m.GetJobId()] = p
 	}
 	if !p.prepared && !p.done {
@@ -174,7 +181,8 @@ func (a *simAgent) plan(m *scorev1.Plan) {
 		for _, id := range row.GetJobs() {
 			if p := a.jobs[id]; p != nil && p.prepared && !p.launched && !p.done {
 				p.launched = true
-				key := fmt.Sprintf("%d on %s", id, a.name)
+				key := fmt.Sprintf("%d, attempt %d on %s", id, p.attempt, a.name)
+				a.sim.aloneWith(id, p.attempt)
 				a.sim.launches[key]++
 				if a.sim.launches[key] > 1 {
 					a.sim.t.Fatalf("job %s was run twice\n%s", key, a.sim.seen.String())
@@ -185,6 +193,19 @@ func (a *simAgent) plan(m *scorev1.Plan) {
 				}
 				a.tell(p, launched(id, a.sim.b.now))
 			}
+		}
+	}
+}
+
+// aloneWith fails if ranks of another attempt of a job may live.
+func (s *simulation) aloneWith(id uint64, attempt uint32) {
+	for _, a := range s.agents {
+		p := a.jobs[id]
+		if p == nil || !p.launched || p.done || p.lapsed || p.attempt == attempt {
+			continue
+		}
+		if a.link != nil || p.lease == 0 || s.b.now < a.cut+p.lease.Nanoseconds() {
+			s.t.Fatalf("attempts %d and %d of job %d run at the same time\n%s", p.attempt, attempt, id, s.seen.String())
 		}
 	}
 }
@@ -201,7 +222,7 @@ func (a *simAgent) die() {
 	if a.link != nil {
 		a.link.closed = true
 	}
-	a.link, a.jobs = nil, make(map[uint64]*simPart)
+	a.link, a.cut, a.jobs = nil, a.sim.b.now, make(map[uint64]*simPart)
 	a.boot += "'"
 }
 
@@ -242,7 +263,7 @@ func (s *simulation) quiesce() {
 		}
 		for _, a := range s.agents {
 			if a.link != nil && a.link.closed {
-				a.link = nil
+				a.link, a.cut = nil, s.b.now
 			}
 			a.hear()
 			a.speak()
@@ -315,6 +336,7 @@ func (s *simulation) drawSubmit(t *rapid.T) {
 	spec := jobSpec(rapid.Uint32Range(1, 6).Draw(t, "tasks"))
 	spec.Exclusive = rapid.IntRange(0, 4).Draw(t, "exclusive") == 0
 	spec.Detached = rapid.Bool().Draw(t, "detached")
+	spec.Requeue = rapid.Bool().Draw(t, "requeue")
 	for range rapid.IntRange(1, 3).Draw(t, "jobs") {
 		_, _ = s.submit(spec) // may be refused, or lost
 	}
@@ -325,7 +347,7 @@ func (s *simulation) drop(a *simAgent) {
 		return
 	}
 	link := a.link
-	a.link, link.closed = nil, true
+	a.link, a.cut, link.closed = nil, s.b.now, true
 	s.b.linkLost(a.name, link)
 	s.settle()
 }
