@@ -23,6 +23,8 @@ import (
 const (
 	// submitClients submit at once, each by a connection of its own.
 	submitClients = 64
+	// submitServers are those of a replicated cluster.
+	submitServers = 3
 	// submitRunning jobs run, and submitQueued wait behind them.
 	submitRunning = 1000
 	submitQueued  = 10000
@@ -33,21 +35,34 @@ const (
 	// submitRate and submitTail are what is promised of submissions.
 	submitRate = 2000 // per second
 	submitTail = 100  // ms, the 99th percentile
-	// submitMemory, submitList and submitSnapshot are promised of a server that has all these jobs.
+	// submitMemory and submitList are promised of a server that has all these jobs.
 	submitMemory = 300 // MB
 	submitList   = 300 // ms
+	// submitSnapshotMost is promised of saving the state, and no submission may take longer meanwhile.
+	submitSnapshotMost = 1000 // ms
 	// submitCalls of a command are made, submitHands at once.
 	submitCalls, submitHands = 64, 8
 )
 
-// submitGroup loads a server as a busy site does: many clients at once, then many jobs. Its agents are simulated, in
+// submitGroup loads servers as a busy site does: many clients at once, then many jobs. The agents are simulated, in
 // this process: they say what agents say of jobs that run and run.
 func submitGroup(ctx context.Context, b *bench) error {
-	dir := filepath.Join(b.work, "submit")
+	for _, servers := range []int{0, submitServers} {
+		if err := submitCluster(ctx, b, servers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// submitCluster does it to a cluster of so many servers; 0 is one without certificates.
+func submitCluster(ctx context.Context, b *bench, servers int) error {
+	name := fmt.Sprintf("submit_%d", max(servers, 1))
+	dir := filepath.Join(b.work, name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	c, err := daemons.Start(ctx, daemons.Options{Bin: b.bin, Dir: dir})
+	c, err := daemons.Start(ctx, daemons.Options{Bin: b.bin, Dir: dir, Servers: servers})
 	if err != nil {
 		return err
 	}
@@ -74,11 +89,14 @@ func submitGroup(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	b.single("submit_rate", rate, "per_s", atLeast("value", submitRate))
-	b.single("submit_median", median(took), "ms", noTarget())
-	b.single("submit_p99", quantile(took, 0.99), "ms", atMost("value", submitTail))
-	if err := submitStanding(ctx, b, c); err != nil {
+	b.single(name+"_rate", rate, "per_s", atLeast("value", submitRate))
+	b.single(name+"_median", median(took), "ms", noTarget())
+	b.single(name+"_p99", quantile(took, 0.99), "ms", atMost("value", submitTail))
+	if err := submitStanding(ctx, b, c, name); err != nil {
 		return err
+	}
+	if servers > 0 {
+		return nil
 	}
 	return submitCommands(ctx, b, c)
 }
@@ -103,7 +121,7 @@ func submitSpec() *scorev1.JobSpec {
 	return spec
 }
 
-// submitBurst submits so many jobs from all clients, and tells how many were acknowledged per second, and how long
+// submitBurst submits so many jobs from all clients, who are spread over the servers, and tells how many were acknowledged per second, and how long
 // each took, in milliseconds.
 func submitBurst(ctx context.Context, c *daemons.Cluster, jobs int) (rate float64, took []float64, err error) {
 	spec := submitSpec()
@@ -114,7 +132,7 @@ func submitBurst(ctx context.Context, c *daemons.Cluster, jobs int) (rate float6
 	begin := time.Now()
 	for i := range submitClients {
 		all.Go(func() {
-			user := client.New(c.Socket())
+			user := client.New(c.Servers[i%len(c.Servers)].Socket)
 			defer user.Close()
 			for left.Add(-1) >= 0 {
 				start := time.Now()
@@ -130,23 +148,60 @@ func submitBurst(ctx context.Context, c *daemons.Cluster, jobs int) (rate float6
 	return rate, slices.Concat(series...), errors.Join(errs...)
 }
 
-// submitStanding looks at a server that has all the jobs.
-func submitStanding(ctx context.Context, b *bench, c *daemons.Cluster) error {
-	resident, err := residentMB(c.Server.PID())
-	if err != nil {
-		return err
+// submitStanding looks at servers that have all the jobs.
+func submitStanding(ctx context.Context, b *bench, c *daemons.Cluster, name string) error {
+	largest := 0.0
+	for _, s := range c.Servers {
+		resident, err := residentMB(s.PID())
+		if err != nil {
+			return err
+		}
+		largest = max(largest, resident)
 	}
-	b.single("submit_server_resident", resident, "MB", atMost("value", submitMemory))
-	list := func() *exec.Cmd {
-		cmd := exec.CommandContext(ctx, filepath.Join(b.bin, "scored"), "job", "list")
+	b.single(name+"_server_resident", largest, "MB", atMost("value", submitMemory))
+	scored := func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, filepath.Join(b.bin, "scored"), args...)
 		cmd.Env = append(os.Environ(), "SCORE_SOCKET="+c.Socket())
 		return cmd
 	}
-	series, err := alternate(b.runs, list)
+	series, err := alternate(b.runs, func() *exec.Cmd { return scored("job", "list") })
 	if err != nil {
 		return err
 	}
-	b.single("submit_job_list", median(series[0]), "ms", atMost("value", submitList))
+	b.single(name+"_job_list", median(series[0]), "ms", atMost("value", submitList))
+	return submitSnapshot(ctx, b, c, name, func() *exec.Cmd {
+		return scored("snapshot", "save", "--replace", filepath.Join(c.Dir, "snapshot"))
+	})
+}
+
+// submitSnapshot saves the state, while a client submits jobs one after the other.
+func submitSnapshot(ctx context.Context, b *bench, c *daemons.Cluster, name string, save func() *exec.Cmd) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var waits []float64
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() {
+		defer cancel()
+		for ctx.Err() == nil {
+			start := time.Now()
+			if _, err := c.Jobs.Submit(ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: submitSpec()})); err != nil {
+				return
+			}
+			waits = append(waits, float64(time.Since(start).Nanoseconds())/1e6)
+		}
+	})
+	series, err := alternate(b.runs, save)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: a submission failed while the state was saved", errNaN)
+	}
+	cancel()
+	all.Wait()
+	b.single(name+"_snapshot", median(series[0]), "ms", atMost("value", submitSnapshotMost))
+	b.single(name+"_wait_meanwhile", quantile(waits, 1), "ms", atMost("value", submitSnapshotMost))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,7 +13,9 @@ import (
 	"connectrpc.com/connect"
 
 	"score/channels"
-	"score/scored/api"
+	"score/scored/api/h2"
+	"score/scored/api/join"
+	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/tests/daemons"
@@ -38,10 +41,6 @@ type crowdAgent struct {
 }
 
 func startCrowd(ctx context.Context, c *daemons.Cluster) (*crowd, error) {
-	key, err := os.ReadFile(c.KeyFile())
-	if err != nil {
-		return nil, err
-	}
 	version, err := c.Cluster.GetVersion(ctx, connect.NewRequest(&scorev1.GetVersionRequest{}))
 	if err != nil {
 		return nil, err
@@ -54,7 +53,7 @@ func startCrowd(ctx context.Context, c *daemons.Cluster) (*crowd, error) {
 	}
 	for i := range submitNodes {
 		hello.Node = fmt.Sprint("n", i+1)
-		if err := k.join(ctx, "http://"+c.AgentsListen(), strings.TrimSpace(string(key)), hello); err != nil {
+		if err := k.join(ctx, c, hello); err != nil {
 			k.stop()
 			return nil, err
 		}
@@ -62,14 +61,35 @@ func startCrowd(ctx context.Context, c *daemons.Cluster) (*crowd, error) {
 	return k, nil
 }
 
+// crowdDoor is how an agent comes to the first server: where, with what, and by what key.
+func crowdDoor(ctx context.Context, c *daemons.Cluster, name string) (url string, client *http.Client, key string, err error) {
+	if len(c.Servers) == 1 {
+		secret, err := os.ReadFile(c.KeyFile())
+		return "http://" + c.AgentsListen(), h2.NewClient(nil), strings.TrimSpace(string(secret)), err
+	}
+	text, err := c.Token(ctx, "agent")
+	if err != nil {
+		return "", nil, "", err
+	}
+	token, err := pki.ParseToken(text)
+	if err != nil {
+		return "", nil, "", err
+	}
+	member, err := join.Join(ctx, token, name, time.Now)
+	if err != nil {
+		return "", nil, "", err
+	}
+	return "https://" + c.AgentsListen(), h2.NewClient(member.Credentials, pki.Server), member.ClusterKey, nil
+}
+
 // join waits until the server has taken the agent.
-func (k *crowd) join(ctx context.Context, server, key string, hello *scorev1.Hello) error {
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	transport := &http.Transport{Protocols: protocols, DisableCompression: true}
+func (k *crowd) join(ctx context.Context, c *daemons.Cluster, hello *scorev1.Hello) error {
+	url, client, key, err := crowdDoor(ctx, c, hello.GetNode())
+	if err != nil {
+		return err
+	}
 	a := &crowdAgent{
-		crowd: k, launched: make(map[uint64]bool),
-		stream: scorev1connect.NewAgentServiceClient(&http.Client{Transport: api.WholeMessages(transport)}, server).Connect(ctx),
+		crowd: k, launched: make(map[uint64]bool), stream: scorev1connect.NewAgentServiceClient(client, url).Connect(ctx),
 	}
 	a.stream.RequestHeader().Set("Authorization", "Bearer "+key)
 	if err := a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: hello}}); err != nil {
@@ -80,15 +100,17 @@ func (k *crowd) join(ctx context.Context, server, key string, hello *scorev1.Hel
 		return err
 	}
 	if first.GetWelcome() == nil {
-		return fmt.Errorf("the server does not take agent %s: %s", hello.GetNode(), first.GetRefused())
+		return fmt.Errorf("%w: agent %s: %s", errNotTaken, hello.GetNode(), first.GetRefused())
 	}
 	k.all.Go(func() {
-		defer transport.CloseIdleConnections()
+		defer client.CloseIdleConnections()
 		a.listen()
 	})
 	k.all.Go(func() { a.live(ctx) })
 	return nil
 }
+
+var errNotTaken = errors.New("the server does not take an agent")
 
 func (a *crowdAgent) send(m *scorev1.AgentMessage) error {
 	a.mu.Lock()

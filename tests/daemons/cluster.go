@@ -35,7 +35,9 @@ type Options struct {
 	Bin   string // directory of scored and scrun
 	Dir   string // empty, with a short name: it will have sockets
 	Nodes int    // n1, n2, ...
-	Slice time.Duration
+	// Servers are s1, s2, ..., with certificates; 0: one, without.
+	Servers int
+	Slice   time.Duration
 	// Grace is how long jobs go on without their agent.
 	Grace time.Duration
 	// Env is added to this process's environment.
@@ -48,9 +50,10 @@ type Options struct {
 type Cluster struct {
 	*client.Client
 	Options
-	Name   string
-	Server *Daemon
-	Agents []*Daemon
+	Name    string
+	Server  *Daemon // the first
+	Servers []*Daemon
+	Agents  []*Daemon
 
 	// stderr is every daemon's, whose other end is read until Stop. Were it not a file, the end of
 	// a daemon would be told only when its stewards have ended, too.
@@ -78,33 +81,54 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 }
 
 func (c *Cluster) start(ctx context.Context) error {
-	ports, err := freePorts(1 + 2*c.Nodes)
+	servers := max(c.Options.Servers, 1)
+	ports, err := freePorts(servers + 2*c.Nodes)
 	if err != nil {
 		return err
 	}
-	settings := c.settings(ports[0])
-	c.agentsListen = settings.Server.AgentsListen
-	c.Server = c.daemon("server", "server")
-	if err := c.run(c.Server, settings); err != nil {
+	if c.Options.Servers > 0 {
+		err = c.startServers(ctx, ports[:c.Options.Servers])
+	} else {
+		err = c.startServer(ctx, ports[0])
+	}
+	if err != nil {
 		return err
 	}
-	c.Client = client.New(settings.Server.Socket)
-	if err := Await(ctx, "the server answers", func() bool { return c.up(ctx) >= 0 }); err != nil {
-		return err
-	}
+	settings, ports := c.settings(0), ports[servers:]
 	for i := range c.Nodes {
 		name := "n" + strconv.Itoa(i+1)
 		settings.Agent.Name = name
-		settings.Agent.Listen = address(ports[1+2*i])
-		settings.Agent.MetricsListen = address(ports[2+2*i])
+		settings.Agent.Listen = address(ports[2*i])
+		settings.Agent.MetricsListen = address(ports[2*i+1])
 		agent := c.daemon(name, "agent")
 		agent.Metrics = "http://" + settings.Agent.MetricsListen + "/metrics"
 		c.Agents = append(c.Agents, agent)
-		if err := c.run(agent, settings); err != nil {
+		own := settings
+		if c.Options.Servers > 0 {
+			own = c.member(name, settings)
+			if err := c.admit(ctx, agent, "agent"); err != nil {
+				return err
+			}
+		}
+		if err := c.run(agent, own); err != nil {
 			return err
 		}
 	}
 	return Await(ctx, "all nodes are up", func() bool { return c.up(ctx) == c.Nodes })
+}
+
+// startServer starts one server, which needs no certificate.
+func (c *Cluster) startServer(ctx context.Context, port int) error {
+	settings := c.settings(port)
+	c.agentsListen = settings.Server.AgentsListen
+	c.Server = c.daemon("server", "server")
+	c.Server.Socket = settings.Server.Socket
+	c.Servers = []*Daemon{c.Server}
+	if err := c.run(c.Server, settings); err != nil {
+		return err
+	}
+	c.Client = client.New(settings.Server.Socket)
+	return Await(ctx, "the server answers", func() bool { return c.up(ctx) >= 0 })
 }
 
 func (c *Cluster) settings(port int) config.Config {
@@ -117,6 +141,9 @@ func (c *Cluster) settings(port int) config.Config {
 		s.Server.Slice = c.Slice.String()
 	}
 	s.Agent.Servers = []string{s.Server.AgentsListen}
+	if c.agentsListen != "" {
+		s.Agent.Servers = []string{c.agentsListen}
+	}
 	s.Agent.RunDir = c.runDir()
 	s.Agent.SharesCPUs = true
 	s.Agent.Memory = nodeMemory
@@ -138,8 +165,13 @@ func (c *Cluster) listen() (err error) {
 	return nil
 }
 
-// Socket is the server's for users.
-func (c *Cluster) Socket() string { return filepath.Join(c.Dir, "s.sock") }
+// Socket is the first server's for users.
+func (c *Cluster) Socket() string {
+	if len(c.Servers) > 0 {
+		return c.Servers[0].Socket
+	}
+	return filepath.Join(c.Dir, "s.sock")
+}
 
 // KeyFile holds the secret that agents show the server.
 func (c *Cluster) KeyFile() string { return filepath.Join(c.Dir, "key") }
@@ -204,8 +236,11 @@ func (c *Cluster) Stop() error {
 	for _, a := range c.Agents {
 		errs = append(errs, a.Stop())
 	}
-	if c.Server != nil {
-		errs = append(errs, c.Server.Stop())
+	for _, s := range c.Servers {
+		s.signal(false)
+	}
+	for _, s := range c.Servers {
+		errs = append(errs, s.Stop())
 	}
 	if c.read != nil {
 		c.stderr.Close()

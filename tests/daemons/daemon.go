@@ -25,12 +25,15 @@ type Daemon struct {
 	Name string
 	// Metrics is where an agent's are served.
 	Metrics string
+	// Socket is a server's for users.
+	Socket string
 
 	cluster *Cluster
 	kind    string
 	mu      sync.Mutex
 	command *exec.Cmd
 	ended   chan struct{}
+	join    string // token for its first start
 }
 
 func (c *Cluster) daemon(name, kind string) *Daemon {
@@ -50,7 +53,11 @@ func (c *Cluster) run(d *Daemon, settings config.Config) error {
 func (d *Daemon) Start() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	command := exec.Command(filepath.Join(d.cluster.Bin, "scored"), d.kind, "--config", d.config())
+	args := []string{d.kind, "--config", d.config()}
+	if d.join != "" {
+		args, d.join = append(args, "--join", d.join), ""
+	}
+	command := exec.Command(filepath.Join(d.cluster.Bin, "scored"), args...)
 	command.Dir = d.cluster.Dir
 	command.Env = append(append(os.Environ(), failpoint.Variable+"=@"+d.cluster.Points()), d.cluster.Env...)
 	command.Stderr = d.cluster.stderr

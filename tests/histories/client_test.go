@@ -60,7 +60,7 @@ func (r *recorder) work(ctx context.Context, seed uint64) error {
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
-			user := client.New(r.cluster.Socket())
+			user := client.New(r.cluster.Servers[i%len(r.cluster.Servers)].Socket)
 			defer user.Close()
 			random := rand.New(rand.NewPCG(seed, uint64(i)))
 			for range perClient {

@@ -24,22 +24,25 @@ const checkPatience = time.Minute
 
 // fault is what happens to a daemon during a history.
 type fault struct {
-	daemon string // "server" or a node
+	daemon string // servers, or a node
 	point  failpoint.Point
-	action string // kill, or error
+	action string // kill, stop or error
 }
+
+// servers names all servers in a fault.
+const servers = "server"
 
 // faults are of the server where it decides, writes and tells, and of the agent where jobs begin and end.
 var faults = []fault{
-	{"server", failpoint.ProposeBegin, "kill"},
-	{"server", failpoint.ProposeBegin, "error"},
-	{"server", failpoint.ProposeEnd, "kill"},
-	{"server", failpoint.CommitBegin, "kill"},
-	{"server", failpoint.CommitEnd, "kill"},
-	{"server", failpoint.CommitEnd, "error"},
-	{"server", failpoint.PlanPush, "kill"},
-	{"server", failpoint.LaunchHeard, "kill"},
-	{"server", failpoint.ExitHeard, "kill"},
+	{servers, failpoint.ProposeBegin, "kill"},
+	{servers, failpoint.ProposeBegin, "error"},
+	{servers, failpoint.ProposeEnd, "kill"},
+	{servers, failpoint.CommitBegin, "kill"},
+	{servers, failpoint.CommitEnd, "kill"},
+	{servers, failpoint.CommitEnd, "error"},
+	{servers, failpoint.PlanPush, "kill"},
+	{servers, failpoint.LaunchHeard, "kill"},
+	{servers, failpoint.ExitHeard, "kill"},
 	{free, failpoint.PrepareArrived, "kill"},
 	{free, failpoint.PrepareEnd, "kill"},
 	{free, failpoint.PlanArrived, "kill"},
@@ -49,18 +52,35 @@ var faults = []fault{
 	{free, failpoint.DoneReport, "kill"},
 }
 
+// faultsOfThree are of three servers: what one of them or all do at the same point, and the leader as one that stood
+// still while another was elected.
+var faultsOfThree = []fault{
+	{servers, failpoint.ProposeBegin, "kill"},
+	{servers, failpoint.ProposeEnd, "kill"},
+	{servers, failpoint.ProposeEnd, "stop"},
+	{servers, failpoint.CommitBegin, "kill"},
+	{servers, failpoint.CommitEnd, "kill"},
+	{servers, failpoint.CommitEnd, "stop"},
+	{servers, failpoint.PlanPush, "kill"},
+	{servers, failpoint.LaunchHeard, "kill"},
+	{servers, failpoint.ExitHeard, "kill"},
+}
+
 // scene is a cluster of two nodes; the second is held by a job of its own, so that others wait for it.
 type scene struct {
 	*daemons.Cluster
 	t      *testing.T
 	ctx    context.Context
 	holder uint64
+	faults []fault
 	round  int
 }
 
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, servers int, faults []fault) *scene {
 	t.Helper()
-	s := &scene{Cluster: startCluster(t, daemons.Options{Nodes: 2, Grace: 10 * time.Second}), t: t, ctx: t.Context()}
+	s := &scene{
+		Cluster: startCluster(t, daemons.Options{Nodes: 2, Servers: servers, Grace: 10 * time.Second}), t: t, ctx: t.Context(), faults: faults,
+	}
 	hold := spec(input{kind: submitWaiting, token: "holder"}, filepath.Join(s.Dir, "ran"))
 	hold.Argv, hold.Exclusive = []string{"/bin/sleep", "100000"}, true
 	reply, err := s.Jobs.Submit(s.ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: hold}))
@@ -86,10 +106,16 @@ func (s *scene) await(what string, is func() bool) {
 }
 
 // Whatever dies, and where: what clients were told is linearizable, and what was acknowledged has run once.
-func TestHistories(t *testing.T) {
-	s := newScene(t)
+func TestHistories(t *testing.T) { newScene(t, 0, faults).play() }
+
+// The same, where two servers go on when one dies.
+func TestHistoriesOfThree(t *testing.T) { newScene(t, 3, faultsOfThree).play() }
+
+// play lets all faults happen.
+func (s *scene) play() {
+	s.t.Helper()
 	for range max(*times, 1) {
-		for _, f := range faults {
+		for _, f := range s.faults {
 			s.fails(f)
 		}
 	}
@@ -118,12 +144,15 @@ func (s *scene) fails(f fault) {
 	first, value := s.nextJob(), s.points()
 	r := newRecorder(s.Cluster, s.round)
 	s.check(s.Fail(fmt.Sprintf("%s:%s=%s@%d", f.daemon, f.point, f.action, s.passing())))
-	keeper := s.keep(f.daemon)
+	keepers := s.keep(f.daemon)
 	s.check(r.work(s.ctx, uint64(s.round)))
 	s.awaitEnds()
 	s.check(s.Fail(""))
-	died := keeper.stop()
-	if f.action == "kill" && !died && s.passing() == firstPassing {
+	hit := false
+	for _, k := range keepers {
+		hit = k.stop() || hit
+	}
+	if f.action != "error" && !hit && s.passing() == firstPassing {
 		s.t.Errorf("%s never came to %s", f.daemon, f.point)
 	}
 	jobs := s.jobs()
@@ -134,8 +163,8 @@ func (s *scene) fails(f fault) {
 	if s.t.Failed() {
 		s.t.Fatalf("%s at %s of %s", f.action, f.point, f.daemon)
 	}
-	s.t.Logf("%s at %s of %s: died %v, %d operations, %d answers lost; %d jobs ran, %d were reported; %v", f.action, f.point, f.daemon,
-		died, len(r.history), r.lost, ran, reported, time.Since(begin).Round(time.Millisecond))
+	s.t.Logf("%s at %s of %s: hit %v, %d operations, %d answers lost; %d jobs ran, %d were reported; %v", f.action, f.point, f.daemon,
+		hit, len(r.history), r.lost, ran, reported, time.Since(begin).Round(time.Millisecond))
 }
 
 const (
@@ -146,37 +175,54 @@ const (
 )
 
 // passing says which passing of the point is the one: in soaks every time through all faults another.
-func (s *scene) passing() int { return firstPassing + (s.round-1)/len(faults)*5%passings }
+func (s *scene) passing() int { return firstPassing + (s.round-1)/len(s.faults)*5%passings }
 
-// keeper starts a daemon anew when it dies, as a service manager does.
+// keeper starts a daemon anew when it dies, as a service manager does, and has it go on when it has been stopped for
+// so long that the others go on without it.
 type keeper struct {
-	end  func()
-	died chan bool
+	end func()
+	hit chan bool
 }
 
-func (s *scene) keep(name string) *keeper {
-	daemon := s.Server
-	if name != "server" {
-		daemon = s.Agent(name)
+// keep keeps a node's agent, or all servers.
+func (s *scene) keep(name string) (keepers []*keeper) {
+	if name != servers {
+		return []*keeper{s.keepOne(s.Agent(name))}
 	}
+	for _, server := range s.Servers {
+		keepers = append(keepers, s.keepOne(server))
+	}
+	return keepers
+}
+
+func (s *scene) keepOne(daemon *daemons.Daemon) *keeper {
 	end := make(chan struct{})
-	k := &keeper{end: sync.OnceFunc(func() { close(end) }), died: make(chan bool, 1)}
+	k := &keeper{end: sync.OnceFunc(func() { close(end) }), hit: make(chan bool, 1)}
 	s.t.Cleanup(func() { k.end() })
 	go func() {
-		died := false
+		hit := false
+		defer func() { k.hit <- hit }()
+		look := time.NewTicker(pausePoll)
+		defer look.Stop()
 		for {
+			var err error
 			select {
 			case <-daemon.Ended():
+				hit = true
+				// What is set counts anew in the next process.
+				err = errors.Join(s.Fail(""), daemon.Start())
+			case <-look.C:
+				if daemon.Paused() {
+					hit = true
+					err = errors.Join(s.Fail(""), s.awaitOther(daemon))
+					daemon.Continue()
+				}
 			case <-end:
-				k.died <- died
 				return
 			}
-			died = true
-			// What is set counts anew in the next process.
-			if err := errors.Join(s.Fail(""), daemon.Start()); err != nil {
+			if err != nil {
 				s.t.Error(err)
 				<-end
-				k.died <- died
 				return
 			}
 		}
@@ -184,10 +230,31 @@ func (s *scene) keep(name string) *keeper {
 	return k
 }
 
-// stop ends the keeping, and says whether the daemon has died.
+// pausePoll is how often is looked whether a daemon is stopped.
+const pausePoll = 20 * time.Millisecond
+
+// awaitOther waits until another server leads.
+func (s *scene) awaitOther(than *daemons.Daemon) error {
+	return daemons.Await(s.ctx, "another server than "+than.Name+" leads", func() bool {
+		for _, server := range s.Servers {
+			if server == than {
+				continue
+			}
+			states, err := s.ServerStates(s.ctx, server.Socket)
+			for _, state := range states {
+				if err == nil && state.Leader && state.Name != than.Name {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}
+
+// stop ends the keeping, and says whether anything has happened to the daemon.
 func (k *keeper) stop() bool {
 	k.end()
-	return <-k.died
+	return <-k.hit
 }
 
 // awaitEnds waits until only jobs are left that wait.
