@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
 	"net/http"
@@ -50,6 +51,25 @@ func (h *router) carry(w http.ResponseWriter, response *http.Response) {
 			return
 		}
 	}
+}
+
+// gather has the whole answer come that is one message, so that the caller is told in a sentence if the server is lost
+// meanwhile.
+func gather(response *http.Response) error {
+	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	if kind != "application/proto" && kind != "application/json" {
+		return nil
+	}
+	whole, err := io.ReadAll(io.LimitReader(response.Body, maxEnvelope+1))
+	if err == nil && len(whole) > maxEnvelope {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return err
+	}
+	response.Body.Close()
+	response.Body = io.NopCloser(bytes.NewReader(whole))
+	return nil
 }
 
 // readEnvelope reads a whole message with its head.

@@ -208,6 +208,10 @@ func (h *router) pass(w http.ResponseWriter, r *http.Request, b *body, leader st
 	if response.StatusCode == http.StatusMisdirectedRequest {
 		return false, errSentBack
 	}
+	if err := gather(response); err != nil {
+		b.read.Store(true)
+		return false, err
+	}
 	header := w.Header()
 	for name, values := range response.Header {
 		header[name] = values

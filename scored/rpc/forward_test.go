@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"connectrpc.com/connect"
@@ -143,6 +144,20 @@ func TestRouterWithoutLeader(t *testing.T) {
 // message is one of a stream.
 func message(flags byte, text string) string {
 	return string([]byte{flags, 0, 0, 0, byte(len(text))}) + text
+}
+
+// TestAnswerBreaks: an answer of one message comes whole, or a sentence instead.
+func TestAnswerBreaks(t *testing.T) {
+	for _, kind := range []string{unary, "application/json"} {
+		e := newElsewhere("s2", func(*http.Request) (*http.Response, error) {
+			half := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(half)}, nil
+		})
+		w := ask(&router{Place: e.place(), local: local, who: forwardUser}, kind, "list")
+		if said := w.Body.String(); w.Code != http.StatusServiceUnavailable || !strings.Contains(said, "was lost while it had the request") {
+			t.Errorf("%s: %d %q", kind, w.Code, said)
+		}
+	}
 }
 
 // TestStreamBreaks: a stream whose server is lost ends, after its last whole message, with an error that its reader can read.
