@@ -74,6 +74,7 @@ type scene struct {
 	holder uint64
 	faults []fault
 	round  int
+	points sync.Mutex // keepers disarm the points at the same time
 }
 
 func newScene(t *testing.T, servers int, faults []fault) *scene {
@@ -141,13 +142,13 @@ func (s *scene) fails(f fault) {
 	s.t.Helper()
 	begin := time.Now()
 	s.round++
-	first, value := s.nextJob(), s.points()
+	first, value := s.nextJob(), s.fairShare()
 	r := newRecorder(s.Cluster, s.round)
 	s.check(s.Fail(fmt.Sprintf("%s:%s=%s@%d", f.daemon, f.point, f.action, s.passing())))
 	keepers := s.keep(f.daemon)
 	s.check(r.work(s.ctx, uint64(s.round)))
 	s.awaitEnds()
-	s.check(s.Fail(""))
+	s.check(s.disarm())
 	hit := false
 	for _, k := range keepers {
 		hit = k.stop() || hit
@@ -210,11 +211,11 @@ func (s *scene) keepOne(daemon *daemons.Daemon) *keeper {
 			case <-daemon.Ended():
 				hit = true
 				// What is set counts anew in the next process.
-				err = errors.Join(s.Fail(""), daemon.Start())
+				err = errors.Join(s.disarm(), daemon.Start())
 			case <-look.C:
 				if daemon.Paused() {
 					hit = true
-					err = errors.Join(s.Fail(""), s.awaitOther(daemon))
+					err = errors.Join(s.disarm(), s.awaitOther(daemon))
 					daemon.Continue()
 				}
 			case <-end:
@@ -228,6 +229,13 @@ func (s *scene) keepOne(daemon *daemons.Daemon) *keeper {
 		}
 	}()
 	return k
+}
+
+// disarm lets no more happen.
+func (s *scene) disarm() error {
+	s.points.Lock()
+	defer s.points.Unlock()
+	return s.Fail("")
 }
 
 // pausePoll is how often is looked whether a daemon is stopped.
@@ -288,7 +296,7 @@ func (s *scene) nextJob() uint64 {
 	return jobs[len(jobs)-1].GetId() + 1
 }
 
-func (s *scene) points() uint32 {
+func (s *scene) fairShare() uint32 {
 	s.t.Helper()
 	reply, err := s.Cluster.Cluster.GetSettings(s.ctx, connect.NewRequest(&scorev1.GetSettingsRequest{}))
 	s.check(err)
