@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"score/scored/failpoint"
+	"score/scored/replica/guard"
 	"score/scored/state"
 	"score/scored/state/statepb"
 )
@@ -195,4 +196,40 @@ func commitUntilItFails(t *testing.T, r *Replica) (acknowledged int64) {
 		t.Errorf("Close: %v", err)
 	}
 	return acknowledged
+}
+
+// The disk of the leader of three fails: another leads, and has all that was acknowledged. One that
+// hangs keeps the cluster waiting for guard.WriteBound and an election, no longer.
+func TestLeadersDiskFails(t *testing.T) {
+	for _, test := range []struct {
+		name, points string
+		least        time.Duration
+	}{
+		{"no room", "log.store=error@1", 0},
+		{"it hangs", "log.store=delay:8s@1", guard.WriteBound},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := begin(t)
+			s.commit("a", 1, "n1")
+			s.agree("[n1]")
+			stop := inject(t, test.points)
+			defer stop()
+			start := time.Now()
+			a := s.all["a"]
+			if err := a.Commit(nodeEntry(a.raft.CurrentTerm(), 2, "n2")); !errors.Is(err, ErrDisk) {
+				t.Errorf("on a disk that fails: %v", err)
+			}
+			if took := time.Since(start); took < test.least {
+				t.Errorf("it failed after %v", took)
+			}
+			next, term := s.leader("b", "c")
+			t.Logf("%s leads after %v", next, time.Since(start))
+			s.await("it may commit", func() bool { return s.all[next].Commit(nodeEntry(term, 3, "n3")) == nil })
+			if err := a.Err(); !errors.Is(err, ErrDisk) {
+				t.Errorf("the disk: %v", err)
+			}
+			s.close("a")
+			s.agree("[n1 n3]")
+		})
+	}
 }
