@@ -286,7 +286,7 @@ func (s *simulation) changeLeader() {
 func (s *simulation) draw(t *rapid.T) {
 	a := rapid.SampledFrom(s.agents).Draw(t, "agent")
 	id := rapid.Uint64Range(1, max(s.b.nextJob, 2)-1).Draw(t, "job")
-	switch rapid.IntRange(0, 20).Draw(t, "what") {
+	switch rapid.IntRange(0, 21).Draw(t, "what") {
 	case 0, 1, 2:
 		s.drawSubmit(t)
 	case 3:
@@ -319,6 +319,12 @@ func (s *simulation) draw(t *rapid.T) {
 		s.settle()
 	case 20:
 		s.failing = rapid.SampledFrom([]failing{vanishing, doubtful}).Draw(t, "failing")
+	case 21: // its neighbours do not hear a node either
+		for _, other := range s.agents {
+			a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Suspicion{Suspicion: &scorev1.Suspicion{
+				Node: other.name, Found: scorev1.Reachability_REACHABILITY_UNREACHABLE,
+			}}})
+		}
 	case 17:
 		a.mute = !a.mute
 	case 16:
