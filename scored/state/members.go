@@ -151,7 +151,7 @@ func (s *State) Certificate(serial []byte) *Certificate { return s.certificates[
 
 // Revoked are the serial numbers of the certificates that were taken back, in no order.
 func (s *State) Revoked() (serials [][]byte) {
-	for _, cert := range s.certificates {
+	for _, cert := range s.certificates { // any order: nothing that is applied asks
 		if cert.Revoked {
 			serials = append(serials, cert.Serial)
 		}
