@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -58,6 +59,11 @@ func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io
 	fresh := config.Unset(path)
 	if fresh {
 		c.Cluster.Name, c.Agent.Servers = token.Cluster, token.Servers
+	}
+	for _, server := range token.Servers { // those that the file names may all be gone
+		if !slices.Contains(c.Agent.Servers, server) {
+			c.Agent.Servers = append(slices.Clip(c.Agent.Servers), server)
+		}
 	}
 	if c.Cluster.Certificates == "" {
 		if !fresh {
