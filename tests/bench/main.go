@@ -82,6 +82,9 @@ func run(ctx context.Context, only string, b bench) error {
 	if err != nil {
 		return err
 	}
+	if b.bin, err = filepath.Abs(b.bin); err != nil { // daemons run in directories of their own
+		return err
+	}
 	work, err := os.MkdirTemp("", "score-bench-")
 	if err != nil {
 		return err
