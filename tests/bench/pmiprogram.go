@@ -71,12 +71,18 @@ func programStarts(ctx context.Context, b *bench, c *cluster, s *slurm, hasSlurm
 			})
 		}
 		totals, said, err := alternateSaying(b.runs, commands...)
+		if err != nil && hasSlurm && ctx.Err() == nil {
+			// Slurm's nodes are one host here, and Open MPI's files of two of them may meet.
+			reason, _, _ := strings.Cut(err.Error(), "\n")
+			b.note("%d ranks of %s are compared without Slurm: %s", n, m.name, reason)
+			totals, said, err = alternateSaying(b.runs, commands[:2]...)
+		}
 		if err != nil {
 			return err
 		}
 		name := fmt.Sprintf("pmi_start_%s_%d", m.name, n)
 		b.pair(name+"_vs_"+m.peer, totals[0], totals[1], "ms", atMost("ratio", 1))
-		if hasSlurm {
+		if len(totals) > 2 {
 			b.pair(name+"_vs_srun", totals[0], totals[2], "ms", atMost("ratio", 1))
 		}
 		b.pair(name+"_beyond_init_vs_"+m.peer, beyondInit(totals[0], said[0]), beyondInit(totals[1], said[1]), "ms", noTarget())
