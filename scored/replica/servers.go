@@ -151,7 +151,8 @@ func find(list []Server, name string) (Server, bool) {
 }
 
 // Enrol makes a server a member, or notes that it has moved, and tells whether it votes. A newcomer gets the log first; it votes
-// when it asks again and has nearly all of it, up to the entry last.
+// when it asks again and has nearly all of it, up to the entry last. One that has nothing yet does not vote, however short the log: it
+// could not tell later that it had ever been a member.
 func (r *Replica) Enrol(name, address string, last uint64) (voter bool, err error) {
 	list, err := r.Servers()
 	if err != nil {
@@ -165,7 +166,7 @@ func (r *Replica) Enrol(name, address string, last uint64) (voter bool, err erro
 		return true, nil
 	case known && s.Voter:
 		return true, r.changed(r.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
-	case known && s.Address == address && last+caughtUp >= r.raft.CommitIndex():
+	case known && s.Address == address && last > 0 && last+caughtUp >= r.raft.CommitIndex():
 		err := r.changed(r.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
 		return err == nil, err
 	case known && s.Address == address:

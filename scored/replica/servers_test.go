@@ -292,6 +292,11 @@ func TestServersChange(t *testing.T) {
 		t.Errorf("removing one that is dead: %v", err)
 	}
 	s.open("d", StartMember)
+	for range 2 {
+		if voter, err := a.Enrol("d", s.plug["d"].Addr().String(), 0); voter || err != nil {
+			t.Errorf("a server without anything of the log votes: %v, %v", voter, err)
+		}
+	}
 	s.join("a", "d")
 	s.close("d")
 	delete(s.plug, "d")
