@@ -2,7 +2,9 @@ package node
 
 import (
 	"errors"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -194,6 +196,32 @@ func TestPeers(t *testing.T) {
 	s := c.jobs[0].Contexts()
 	if len(s) != 1 || s[0].State != abi.StateOpen || s[0].Owner.Pid == 0 || s[0].Address.Port() == 0 || s[0].Geometry.Ranks != 3 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestPeersOfABusyRank: a rank that has the driver lock when it is looked at, as one that just lost its
+// CPU, is looked at once it lets go; one that does not is given up.
+func TestPeersOfABusyRank(t *testing.T) {
+	c := newCluster(t, 2, Config{})
+	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
+	zero.send(1, "x")
+	one.receive(true)
+	eventually(t, "the lock", zero.driver.Enter)
+	if _, err := c.jobs[0].Peers(1, 0); !errors.Is(err, channels.ErrHolder) {
+		t.Errorf("held for good: %v", err)
+	}
+	var rank sync.WaitGroup
+	before := zero.img.Counter(abi.LockTimeouts)
+	rank.Go(func() {
+		for zero.img.Counter(abi.LockTimeouts) == before {
+			runtime.Gosched()
+		}
+		zero.driver.Leave()
+	})
+	peers, err := c.jobs[0].Peers(1, 0)
+	rank.Wait()
+	if err != nil || len(peers) != 1 {
+		t.Errorf("held for a while: %+v, %v", peers, err)
 	}
 }
 

@@ -1,8 +1,10 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"score/channels"
 	"score/channels/abi"
@@ -34,6 +36,13 @@ type PeerStatus struct {
 // peersMost bounds the ranks that Peers looks at besides those with something pending:
 // looking allocates their entries.
 const peersMost = 4096
+
+// A rank that lost its CPU while it held the driver lock has it back within a turn of the
+// kernel's scheduler, which lookPatience is longer than.
+const (
+	lookPatience = 20 * time.Millisecond
+	lookPause    = time.Millisecond
+)
 
 // Contexts says how the job's contexts on this node are, by rank and channel. Of a
 // damaged one only the names are there.
@@ -78,9 +87,18 @@ func (c *Context) status() ContextStatus {
 }
 
 // Peers says how a context's exchange with ranks on other nodes is, of those that it ever had
-// to do with. It takes the driver lock for a moment: the errors are ErrContext, channels.ErrHolder
-// and channels.ErrDamaged.
+// to do with. It takes the driver lock for a moment, and tries for lookPatience to get it: the
+// errors are ErrContext, channels.ErrHolder and channels.ErrDamaged.
 func (j *Job) Peers(channel, rank uint32) (peers []PeerStatus, err error) {
+	for until := time.Now().Add(lookPatience); ; time.Sleep(lookPause) {
+		peers, err = j.look(channel, rank)
+		if !errors.Is(err, channels.ErrHolder) || time.Now().After(until) {
+			return peers, err
+		}
+	}
+}
+
+func (j *Job) look(channel, rank uint32) (peers []PeerStatus, err error) {
 	j.mu.Lock()
 	c := j.contexts[name{channel, rank}]
 	j.mu.Unlock()

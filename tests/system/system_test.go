@@ -10,7 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"testing"
 	"time"
 
@@ -202,13 +202,16 @@ func compileWith(ts *testscript.TestScript, compiler string, args []string) {
 	}
 }
 
-// until repeats a command until its output contains a text: `until TEXT COMMAND
-// ARG...`; `! until` until it no longer does. For states that no command waits
-// for. Only the last output is logged.
+// until repeats a command until its output matches a pattern, as that of stdout:
+// `until PATTERN COMMAND ARG...`; `! until` until it no longer does. For states that
+// no command waits for. The last output is looked at further by stdout: the next
+// call of the same command might find another state.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
-		ts.Fatalf("usage: until TEXT COMMAND ARG...")
+		ts.Fatalf("usage: until PATTERN COMMAND ARG...")
 	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
 	ctx, cancel := context.WithTimeout(context.Background(), untilTimeout)
 	defer cancel()
 	tick := time.NewTicker(pollInterval)
@@ -221,7 +224,9 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 		cmd.Dir = ts.MkAbs(".")
 		cmd.Env = append(os.Environ(), "SCORE_SOCKET="+ts.Getenv("SCORE_SOCKET"), "HOME="+ts.Getenv("HOME"))
 		out, err := cmd.CombinedOutput()
-		if strings.Contains(string(out), args[0]) != neg {
+		if pattern.Match(out) != neg {
+			_, err := ts.Stdout().Write(out)
+			ts.Check(err)
 			return
 		}
 		select {
