@@ -1,11 +1,11 @@
 package pmi
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"score/nodeagent/pmi/cards"
+	"score/nodeagent/pmi/leb128"
 )
 
 // exchange reads the data of all nodes into the engine. Nothing in it is
@@ -29,9 +29,9 @@ func (x *exchange) decode() error {
 		x.rings = make([]Ring, e.Size())
 	}
 	blocks := 0
-	for r := (reader{text: x.text}); r.left() > 0; blocks++ {
-		block := reader{text: r.chunk(r.number())}
-		if r.bad {
+	for r := newReader(x.text); r.Left() > 0; blocks++ {
+		block := newReader(r.Chunk(r.Number()))
+		if r.Bad() {
 			return badExchange("a block is cut off")
 		}
 		if err := x.block(&block); err != nil {
@@ -46,10 +46,10 @@ func (x *exchange) decode() error {
 
 func (x *exchange) block(r *reader) error {
 	e := x.engine
-	version, kind := r.number(), blockKind(r.number())
-	job, node, seq := r.number(), r.number(), r.number()
+	version, kind := r.Number(), blockKind(r.Number())
+	job, node, seq := r.Number(), r.Number(), r.Number()
 	switch {
-	case r.bad || version != blockVersion:
+	case r.Bad() || version != blockVersion:
 		return badExchange("a block of version %d, this is %d; all nodes need the same version of score", version, blockVersion)
 	case job != e.info.Job:
 		return badExchange("a block of job %d in job %d", job, e.info.Job)
@@ -65,10 +65,10 @@ func (x *exchange) block(r *reader) error {
 	x.seen[node] = true
 	if kind == kindRing {
 		x.readRings(r, int32(node))
-	} else if !x.readSets(r.chunk(uint64(r.left())), int32(node)) {
-		r.bad = true
+	} else if !x.readSets(r.Chunk(uint64(r.Left())), int32(node)) {
+		r.Fail()
 	}
-	if r.bad || r.left() > 0 {
+	if r.Bad() || r.Left() > 0 {
 		return badExchange("the block of node %d contradicts itself", node)
 	}
 	return nil
@@ -121,27 +121,27 @@ func (x *exchange) maxValue() int {
 
 func (x *exchange) readRings(r *reader, node int32) {
 	next := uint64(0)
-	for range r.count(4) {
+	for range r.Count(4) {
 		rank, ok := x.rankOf(r, &next, node)
 		if !ok {
 			return
 		}
 		ring := &x.rings[rank]
-		ring.Count = r.signed()
-		ring.Left = r.chunk(r.number())
-		ring.Right = r.chunk(r.number())
+		ring.Count = r.Signed()
+		ring.Left = r.Chunk(r.Number())
+		ring.Right = r.Chunk(r.Number())
 		if len(ring.Left) > MaxValue || len(ring.Right) > MaxValue {
-			r.bad = true
+			r.Fail()
 		}
 	}
 }
 
 // rankOf reads a rank, which must live on the node that speaks for it.
 func (x *exchange) rankOf(r *reader, next *uint64, node int32) (int32, bool) {
-	rank := r.number()
+	rank := r.Number()
 	size := uint64(x.engine.Size())
-	if r.bad || rank >= size || *next+rank >= size || x.engine.info.RankNode[*next+rank] != node {
-		r.bad = true
+	if r.Bad() || rank >= size || *next+rank >= size || x.engine.info.RankNode[*next+rank] != node {
+		r.Fail()
 		return 0, false
 	}
 	rank += *next
@@ -149,57 +149,7 @@ func (x *exchange) rankOf(r *reader, next *uint64, node int32) (int32, bool) {
 	return int32(rank), true
 }
 
-// reader takes numbers and pieces off a text. After the first mistake bad is
-// set and it gives zeros, so one check after several reads is enough.
-type reader struct {
-	text string
-	bad  bool
-}
+// reader reads what engines of other nodes say.
+type reader struct{ leb128.Reader }
 
-func (r *reader) left() int { return len(r.text) }
-
-func (r *reader) fail() uint64 {
-	r.bad, r.text = true, ""
-	return 0
-}
-
-// number reads an unsigned LEB128 number.
-func (r *reader) number() uint64 {
-	var n uint64
-	for i := range min(len(r.text), binary.MaxVarintLen64) {
-		c := r.text[i]
-		if i == binary.MaxVarintLen64-1 && c > 1 {
-			break
-		}
-		n |= uint64(c&0x7f) << (7 * i)
-		if c < 0x80 {
-			r.text = r.text[i+1:]
-			return n
-		}
-	}
-	return r.fail()
-}
-
-func (r *reader) signed() int64 {
-	n := r.number()
-	return int64(n>>1) ^ -int64(n&1)
-}
-
-// count reads how many things follow that take at least size bytes each.
-func (r *reader) count(size int) int {
-	n := r.number()
-	if n > uint64(len(r.text)/size) {
-		return int(r.fail())
-	}
-	return int(n)
-}
-
-func (r *reader) chunk(n uint64) string {
-	if n > uint64(len(r.text)) {
-		r.fail()
-		return ""
-	}
-	piece := r.text[:n]
-	r.text = r.text[n:]
-	return piece
-}
+func newReader(text string) reader { return reader{leb128.NewReader(text)} }

@@ -68,16 +68,16 @@ func groupKey(kind GroupKind, procs []Proc) string {
 
 // readGroup is the inverse of groupKey.
 func readGroup(key string) (GroupKind, []Proc, bool) {
-	r := reader{text: key}
-	kind := GroupKind(r.number())
+	r := newReader(key)
+	kind := GroupKind(r.Number())
 	var procs []Proc
-	for r.left() > 0 {
-		p := Proc{Job: r.number(), Rank: int(r.number()) - 1}
-		if r.bad || p.Rank >= MaxRanks || len(procs) == MaxGroupProcs {
+	for r.Left() > 0 {
+		p := Proc{Job: r.Number(), Rank: int(r.Number()) - 1}
+		if r.Bad() || p.Rank >= MaxRanks || len(procs) == MaxGroupProcs {
 			return 0, nil, false
 		}
 		procs = append(procs, p)
 	}
 	known := kind == GroupFence || kind == GroupConnect || kind == GroupDisconnect
-	return kind, procs, known && !r.bad && key == groupKey(kind, canonical(procs))
+	return kind, procs, known && !r.Bad() && key == groupKey(kind, canonical(procs))
 }

@@ -81,33 +81,33 @@ func (m *relayed) append(dst []byte) []byte {
 
 // readRelayed reads a message. The error wraps ErrExchange.
 func readRelayed(data []byte) (relayed, error) {
-	r := reader{text: string(data)}
-	version := r.number()
-	m := relayed{kind: relayKind(r.number())}
-	if r.bad || version != relayVersion {
+	r := newReader(string(data))
+	version := r.Number()
+	m := relayed{kind: relayKind(r.Number())}
+	if r.Bad() || version != relayVersion {
 		return m, badExchange("a message of version %d, this is %d; all nodes need the same version of score", version, relayVersion)
 	}
-	m.id = r.number()
+	m.id = r.Number()
 	switch m.kind {
 	case relayFetch:
-		m.rank, m.key, m.timeout = r.small(), r.chunk(r.number()), time.Duration(r.number())
+		m.rank, m.key, m.timeout = r.small(), r.Chunk(r.Number()), time.Duration(r.Number())
 	case relayCard:
 		m.outcome = r.outcome()
 		const least = 2 // bytes of a pair
-		for range r.count(least) {
-			m.pairs = append(m.pairs, KV{r.chunk(r.number()), r.chunk(r.number())})
-			if r.bad {
+		for range r.Count(least) {
+			m.pairs = append(m.pairs, KV{r.Chunk(r.Number()), r.Chunk(r.Number())})
+			if r.Bad() {
 				break
 			}
 		}
 	case relayOpen, relayIn, relayOut:
-		m.group, m.outcome = r.chunk(r.number()), r.outcome()
+		m.group, m.outcome = r.Chunk(r.Number()), r.outcome()
 	case relayNotify:
-		m.note = Notice{Source: r.small(), Code: int32(r.signed()), Range: uint8(r.number()), Infos: r.chunk(r.number())}
+		m.note = Notice{Source: r.small(), Code: int32(r.Signed()), Range: uint8(r.Number()), Infos: r.Chunk(r.Number())}
 	default:
 		return m, badExchange("a message of kind %d", m.kind)
 	}
-	if r.bad || r.left() > 0 {
+	if r.Bad() || r.Left() > 0 {
 		return m, badExchange("a message that contradicts itself")
 	}
 	return m, nil
@@ -115,18 +115,18 @@ func readRelayed(data []byte) (relayed, error) {
 
 // small reads a number that counts ranks.
 func (r *reader) small() int {
-	n := r.number()
+	n := r.Number()
 	if n >= MaxRanks {
-		return int(r.fail())
+		return int(r.Fail())
 	}
 	return int(n)
 }
 
 // outcome reads an Outcome.
 func (r *reader) outcome() Outcome {
-	n := r.number()
+	n := r.Number()
 	if n > uint64(TimedOut) {
-		return Outcome(r.fail())
+		return Outcome(r.Fail())
 	}
 	return Outcome(n)
 }

@@ -2,8 +2,6 @@ package hostile
 
 import (
 	"bufio"
-	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 )
 
 const (
@@ -30,59 +29,12 @@ func TestMain(m *testing.M) {
 	if part := os.Getenv(partVariable); part != "" {
 		os.Exit(play(part))
 	}
-	os.Exit(withPrograms(m.Run))
+	os.Exit(daemonstest.Run(m, &bin))
 }
 
-// withPrograms builds what is tested from this tree.
-func withPrograms(run func() int) int {
-	dir, err := os.MkdirTemp("", "score-hostile-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if err := daemons.Build(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	bin = dir
-	return run()
-}
-
-// startCluster starts a cluster that is stopped, and looked after, when the test ends.
 func startCluster(t *testing.T) *daemons.Cluster {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("clusters of real daemons; run without -short")
-	}
-	if os.Getuid() != 0 {
-		t.Skip("only root can be another user")
-	}
-	dir, err := os.MkdirTemp("", "sx") // sockets have short names only
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // other users must reach the socket
-		t.Fatal(err)
-	}
-	o := daemons.Options{Bin: bin, Dir: dir, Nodes: 1, Grace: time.Second, Errors: io.Discard}
-	if testing.Verbose() {
-		o.Errors = os.Stderr
-	}
-	c, err := daemons.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-		if err := c.AwaitGone(context.WithoutCancel(t.Context())); err != nil {
-			t.Error("after the end of the cluster: ", err)
-		}
-	})
-	return c
+	return daemonstest.Start(t, daemons.Options{Bin: bin, Nodes: 1, Grace: time.Second})
 }
 
 // player is another process with a user of its own. It tells how far it is in lines, and ends with its input.

@@ -1,13 +1,11 @@
 package packaging
 
 import (
-	"flag"
-	"fmt"
 	"os"
 	"testing"
 	"time"
 
-	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 )
 
 // patience bounds every wait for what must come.
@@ -16,21 +14,4 @@ const patience = time.Minute
 // binaries is the directory of scored and scrun, built from this tree.
 var binaries string
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	os.Exit(withBinaries(m.Run))
-}
-
-func withBinaries(run func() int) int {
-	dir, err := os.MkdirTemp("", "score-packaging-")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		err = daemons.Build(dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	binaries = dir
-	return run()
-}
+func TestMain(m *testing.M) { os.Exit(daemonstest.Run(m, &binaries)) }

@@ -12,6 +12,7 @@ import (
 
 	"score/channels/link"
 	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 )
 
 const (
@@ -75,37 +76,15 @@ func TestGangsExchangeForLong(t *testing.T) {
 
 func start(t *testing.T) *daemons.Cluster {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a cluster at work for a while; run without -short")
-	}
-	if os.Getuid() != 0 {
-		t.Skip("several nodes on a machine need control groups, which need root")
-	}
+	daemonstest.NeedRoot(t)
 	t.Parallel()
 	bin := t.TempDir()
 	if err := daemons.Build(bin); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "soak") // sockets have short names only
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	c, err := daemons.Start(t.Context(), daemons.Options{
-		Bin: bin, Dir: dir, Nodes: nodes, Slice: slice, Grace: time.Second, Env: []string{link.FaultsVariable + "=" + loss},
+	return daemonstest.Start(t, daemons.Options{
+		Bin: bin, Nodes: nodes, Slice: slice, Grace: time.Second, Env: []string{link.FaultsVariable + "=" + loss}, Errors: os.Stderr,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-		if err := c.AwaitGone(t.Context()); err != nil {
-			t.Error("after the end of the cluster: ", err)
-		}
-	})
-	return c
 }
 
 // series is what was measured of each agent: [agent][metric].

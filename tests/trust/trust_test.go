@@ -9,7 +9,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -30,29 +29,13 @@ import (
 	"score/scored/api/pki"
 	"score/scored/api/pki/pkitest"
 	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 )
 
 // binaries is the directory of the programs, built from this tree.
 var binaries string
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	os.Exit(withBinaries(m.Run))
-}
-
-func withBinaries(run func() int) int {
-	dir, err := os.MkdirTemp("", "score-trust-")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		err = daemons.Build(dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	binaries = dir
-	return run()
-}
+func TestMain(m *testing.M) { os.Exit(daemonstest.Run(m, &binaries)) }
 
 // site is a cluster of a server and an agent, of which the test has the authority.
 type site struct {

@@ -1,9 +1,10 @@
 package cards
 
 import (
-	"encoding/binary"
 	"errors"
 	"strings"
+
+	"score/nodeagent/pmi/leb128"
 )
 
 // ErrMalformed says that data is not what a Pack makes.
@@ -20,19 +21,19 @@ type Limits struct {
 // Read reads what a Pack has made, in its order. Keys and values are substrings of one text. The error wraps
 // ErrMalformed, or is the one that each has returned.
 func Read(data string, limits Limits, each func(rank int, key, value string) error) error {
-	r := &reader{text: data}
-	switch r.number() {
+	r := newReader(data)
+	switch r.Number() {
 	case formPlain:
 	case formSqueezed:
-		size := r.number()
-		if r.bad || size > uint64(r.left())*MaxGrowth {
+		size := r.Number()
+		if r.Bad() || size > uint64(r.Left())*MaxGrowth {
 			return ErrMalformed
 		}
 		text, ok := spread(r, int(size))
 		if !ok {
 			return ErrMalformed
 		}
-		r = &reader{text: text}
+		r = newReader(text)
 	default:
 		return ErrMalformed
 	}
@@ -40,7 +41,7 @@ func Read(data string, limits Limits, each func(rank int, key, value string) err
 	if err := readSets(r, table, &limits, each); err != nil {
 		return err
 	}
-	if r.bad || r.left() > 0 {
+	if r.Bad() || r.Left() > 0 {
 		return ErrMalformed
 	}
 	return nil
@@ -51,12 +52,12 @@ func readKeys(r *reader, limits *Limits) []template {
 	const least = 3 // bytes of a key, which bounds the count by the data
 	var table []template
 	last := ""
-	for range r.count(least) {
-		shared := r.number()
-		own := r.chunk(r.number())
-		hole := r.number()
-		if r.bad || shared > uint64(len(last)) || int(shared)+len(own) > limits.Key || hole > uint64(int(shared)+len(own)+1) {
-			r.fail()
+	for range r.Count(least) {
+		shared := r.Number()
+		own := r.Chunk(r.Number())
+		hole := r.Number()
+		if r.Bad() || shared > uint64(len(last)) || int(shared)+len(own) > limits.Key || hole > uint64(int(shared)+len(own)+1) {
+			r.Fail()
 			return nil
 		}
 		last = last[:shared] + own
@@ -68,17 +69,17 @@ func readKeys(r *reader, limits *Limits) []template {
 func readSets(r *reader, table []template, limits *Limits, each func(int, string, string) error) error {
 	const least = 2 // bytes of a set, and of a pair
 	next := uint64(0)
-	for range r.count(least) {
-		rank := r.number()
-		if r.bad || rank >= uint64(limits.Ranks) || next+rank >= uint64(limits.Ranks) {
+	for range r.Count(least) {
+		rank := r.Number()
+		if r.Bad() || rank >= uint64(limits.Ranks) || next+rank >= uint64(limits.Ranks) {
 			return ErrMalformed
 		}
 		rank += next
 		next = rank + 1
-		for range r.count(least) {
-			index := r.number()
+		for range r.Count(least) {
+			index := r.Number()
 			value := r.value(uint64(limits.Value))
-			if r.bad || index >= uint64(len(table)) {
+			if r.Bad() || index >= uint64(len(table)) {
 				return ErrMalformed
 			}
 			key := table[index].fill(int(rank))
@@ -93,75 +94,30 @@ func readSets(r *reader, table []template, limits *Limits, each func(int, string
 	return nil
 }
 
-// reader takes numbers and pieces off a text. After the first mistake bad is
-// set and it gives zeros, so one check after several reads is enough.
-type reader struct {
-	text string
-	bad  bool
-}
+// reader reads packed cards.
+type reader struct{ leb128.Reader }
 
-func (r *reader) left() int { return len(r.text) }
-
-func (r *reader) fail() uint64 {
-	r.bad, r.text = true, ""
-	return 0
-}
-
-// number reads an unsigned LEB128 number.
-func (r *reader) number() uint64 {
-	var n uint64
-	for i := range min(len(r.text), binary.MaxVarintLen64) {
-		c := r.text[i]
-		if i == binary.MaxVarintLen64-1 && c > 1 {
-			break
-		}
-		n |= uint64(c&0x7f) << (7 * i)
-		if c < 0x80 {
-			r.text = r.text[i+1:]
-			return n
-		}
-	}
-	return r.fail()
-}
-
-// count reads how many things follow that take at least size bytes each.
-func (r *reader) count(size int) int {
-	n := r.number()
-	if n > uint64(len(r.text)/size) {
-		return int(r.fail())
-	}
-	return int(n)
-}
-
-func (r *reader) chunk(n uint64) string {
-	if n > uint64(len(r.text)) {
-		r.fail()
-		return ""
-	}
-	piece := r.text[:n]
-	r.text = r.text[n:]
-	return piece
-}
+func newReader(text string) *reader { return &reader{leb128.NewReader(text)} }
 
 // value reads what appendValue wrote.
 func (r *reader) value(most uint64) string {
-	head := r.number()
+	head := r.Number()
 	size, form := head/valueForms, head%valueForms
 	if size > most {
-		r.fail()
+		r.Fail()
 		return ""
 	}
 	digits := "0123456789ABCDEF"
 	switch {
 	case form == valueRaw:
-		return r.chunk(size)
+		return r.Chunk(size)
 	case form > valueLower || size%2 != 0:
-		r.fail()
+		r.Fail()
 		return ""
 	case form == valueLower:
 		digits = "0123456789abcdef"
 	}
-	packed := r.chunk(size / 2)
+	packed := r.Chunk(size / 2)
 	var text strings.Builder
 	text.Grow(len(packed) * 2)
 	for i := range len(packed) {

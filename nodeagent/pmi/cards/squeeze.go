@@ -93,17 +93,17 @@ func spread(r *reader, size int) (text string, ok bool) {
 	out = append(out, dictionary...)
 	end := len(dictionary) + size
 	for len(out) < end {
-		out = append(out, r.chunk(r.number())...)
-		length := r.number()
-		if r.bad || len(out) > end {
+		out = append(out, r.Chunk(r.Number())...)
+		length := r.Number()
+		if r.Bad() || len(out) > end {
 			return "", false
 		}
 		if length == 0 {
 			continue
 		}
 		length += shortest - 1
-		back := r.number()
-		if r.bad || length > longest || back == 0 || back > uint64(len(out)) || len(out)+int(length) > end {
+		back := r.Number()
+		if r.Bad() || length > longest || back == 0 || back > uint64(len(out)) || len(out)+int(length) > end {
 			return "", false
 		}
 		from := len(out) - int(back)
@@ -111,5 +111,5 @@ func spread(r *reader, size int) (text string, ok bool) {
 			out = append(out, out[from+i]) // what is copied may just have been written
 		}
 	}
-	return string(out[len(dictionary):]), r.left() == 0
+	return string(out[len(dictionary):]), r.Left() == 0
 }

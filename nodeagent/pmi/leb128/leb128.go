@@ -1,0 +1,70 @@
+// Package leb128 takes numbers, and pieces that such numbers measure, off a text that is not trusted:
+// what the nodes of a job send each other. The numbers are unsigned LEB128, as encoding/binary appends them.
+package leb128
+
+import "encoding/binary"
+
+// Reader takes numbers and pieces off a text. After the first mistake Bad is true and it gives zeros,
+// so one check after several reads is enough.
+type Reader struct {
+	text string
+	bad  bool
+}
+
+// NewReader reads text, of which its chunks are substrings.
+func NewReader(text string) Reader { return Reader{text: text} }
+
+// Left is how many bytes have not been read.
+func (r *Reader) Left() int { return len(r.text) }
+
+// Bad tells whether there was a mistake.
+func (r *Reader) Bad() bool { return r.bad }
+
+// Fail says that there was one: the text says what cannot be. It gives 0.
+func (r *Reader) Fail() uint64 {
+	r.bad, r.text = true, ""
+	return 0
+}
+
+// Number reads a number.
+func (r *Reader) Number() uint64 {
+	var n uint64
+	for i := range min(len(r.text), binary.MaxVarintLen64) {
+		c := r.text[i]
+		if i == binary.MaxVarintLen64-1 && c > 1 {
+			break // more than 64 bits
+		}
+		n |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			r.text = r.text[i+1:]
+			return n
+		}
+	}
+	return r.Fail()
+}
+
+// Signed reads a number that was zigzag encoded.
+func (r *Reader) Signed() int64 {
+	n := r.Number()
+	return int64(n>>1) ^ -int64(n&1)
+}
+
+// Count reads how many things follow that take at least size bytes each.
+func (r *Reader) Count(size int) int {
+	n := r.Number()
+	if n > uint64(len(r.text)/size) {
+		return int(r.Fail())
+	}
+	return int(n)
+}
+
+// Chunk takes n bytes.
+func (r *Reader) Chunk(n uint64) string {
+	if n > uint64(len(r.text)) {
+		r.Fail()
+		return ""
+	}
+	piece := r.text[:n]
+	r.text = r.text[n:]
+	return piece
+}

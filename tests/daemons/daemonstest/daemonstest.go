@@ -1,0 +1,82 @@
+// Package daemonstest gives tests programs built from this tree, and clusters of them
+// that are stopped, and looked after, when the test ends.
+package daemonstest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+
+	"score/tests/daemons"
+)
+
+// Run builds scored, scrun and what daemons.Build builds besides into a directory, whose name bin is
+// set to, and runs the tests; TestMain exits with the code that it gives.
+func Run(m *testing.M, bin *string) (code int) {
+	dir, err := os.MkdirTemp("", "score-test-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = daemons.Build(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	*bin = dir
+	return m.Run()
+}
+
+// Start starts a cluster in a new directory, which other users may enter, and stops it when the test ends.
+// Whatever it leaves behind then is an error. Unless o says otherwise, what its daemons complain of is
+// shown with -v only: most tests want them to.
+func Start(t *testing.T, o daemons.Options) *daemons.Cluster {
+	t.Helper()
+	NeedRoot(t)
+	o.Dir = Dir(t)
+	if o.Errors == nil {
+		o.Errors = io.Discard
+		if testing.Verbose() {
+			o.Errors = os.Stderr
+		}
+	}
+	c, err := daemons.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+		if err := c.AwaitGone(context.WithoutCancel(t.Context())); err != nil {
+			t.Error("after the end of the cluster: ", err)
+		}
+	})
+	return c
+}
+
+// NeedRoot skips a test of clusters where none can be.
+func NeedRoot(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("clusters of real daemons; run without -short")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("several nodes on a machine need control groups, and other users' jobs, both of which need root")
+	}
+}
+
+// Dir makes a directory that other users may enter, with a name that is short enough for a socket's.
+func Dir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "st")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // other users must reach the socket
+		t.Fatal(err)
+	}
+	return dir
+}
