@@ -194,6 +194,9 @@ func (j *job) exitVerdict() *scorev1.Verdict {
 	if j.code != 0 {
 		v.Rank, v.Node = j.codeRank, j.codeNode
 	}
+	if c := j.childVerdict; c.GetReason() == exited && c.GetExitCode() > v.GetExitCode() {
+		return c
+	}
 	return v
 }
 
@@ -272,7 +275,10 @@ func (b *brain) stop(j *job, v *scorev1.Verdict) {
 func (b *brain) endParent(j *job) {
 	v := j.verdict
 	switch {
-	case j.parent == nil || v.GetReason() == exited:
+	case j.parent == nil:
+		return
+	case v.GetReason() == exited:
+		j.tellSpawners()
 		return
 	case j.parent.again != "": // it is to be begun anew, and waits for this
 		b.settleParts(j.parent)
@@ -286,7 +292,7 @@ func (b *brain) endParent(j *job) {
 			b.step(spawner, evStop{v})
 			return
 		}
-		if spawner.childVerdict == nil {
+		if c := spawner.childVerdict; c == nil || c.GetReason() == exited {
 			spawner.childVerdict = v
 		}
 	}

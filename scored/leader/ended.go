@@ -41,6 +41,11 @@ func (b *brain) reunite() {
 			parent.children = append(parent.children, j)
 		}
 	}
+	for _, j := range b.sortedJobs() {
+		if j.state == done && j.verdict.GetReason() == exited {
+			j.tellSpawners()
+		}
+	}
 }
 
 // unheard tells whether a node has yet to say if it keeps output of the job.

@@ -116,7 +116,7 @@ type job struct {
 	notes         []string
 	staged        []string            // nodes that were told to fetch its files and keep them, the seed first
 	children      []*job              // spawned by it, not forgotten
-	childVerdict  *scorev1.Verdict    // of the first of them that ended badly after it had ended; nil: none
+	childVerdict  *scorev1.Verdict    // of the first of them that failed after it had ended, or else left with the highest code; nil: none
 	names         int                 // that it has published
 	spawned       map[spawnKey]uint64 // children by the request that made them
 	// outputRead: a client has fetched all its output.

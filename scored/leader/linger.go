@@ -17,12 +17,31 @@ func (j *job) over() bool {
 	return true
 }
 
-// lastVerdict is the end of the job and of all it spawned, which are one program.
+// lastVerdict is the end of the job and of all it spawned, which are one program: its own failure, then that of
+// what it spawned, then the highest exit code of all ranks.
 func (j *job) lastVerdict() *scorev1.Verdict {
-	if j.verdict.GetReason() == exited && j.verdict.GetExitCode() == 0 && j.childVerdict != nil {
-		return j.childVerdict
+	c := j.childVerdict
+	if c == nil || j.verdict.GetReason() != exited {
+		return j.verdict
+	}
+	if c.GetReason() == exited && c.GetExitCode() > j.verdict.GetExitCode() || c.GetReason() != exited && j.verdict.GetExitCode() == 0 {
+		return c
 	}
 	return j.verdict
+}
+
+// tellSpawners has the exit code of a job that ended by itself count for those that spawned it, too.
+func (j *job) tellSpawners() {
+	code := j.verdict.GetExitCode()
+	if code == 0 {
+		return
+	}
+	v := verdict(exited, code, "job %d, which the job spawned, left with exit code %d", j.id, code)
+	for spawner := j.parent; spawner != nil; spawner = spawner.parent {
+		if c := spawner.childVerdict; c == nil || c.GetReason() == exited && code > c.GetExitCode() {
+			spawner.childVerdict = v
+		}
+	}
 }
 
 // settleEnd does what follows once a job is done: its attachments learn the
