@@ -42,12 +42,11 @@ func (c *cluster) runJobs(ctx context.Context, p program, names []string) ([]res
 
 // newestJob finds the finished job of a name.
 func (c *cluster) newestJob(ctx context.Context, name string) (*scorev1.Job, error) {
-	reply, err := c.Jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{All: true}))
-	if err != nil {
-		return nil, err
-	}
 	var newest *scorev1.Job
-	for _, j := range reply.Msg.GetJobs() {
+	for j, err := range c.ListJobs(ctx, &scorev1.ListJobsRequest{All: true}) {
+		if err != nil {
+			return nil, err
+		}
 		if j.GetSpec().GetName() == name && j.GetId() >= newest.GetId() {
 			newest = j
 		}

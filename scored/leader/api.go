@@ -117,40 +117,6 @@ func (b *brain) signal(j *job, signal int32) error {
 // enders are the signals by which users and systems ask a program to end.
 var enders = []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGKILL}
 
-// Jobs lists the jobs by id as the caller may see them, with the finished ones
-// if all is set, and only those of one user unless user is empty.
-func (l *Leader) Jobs(ctx context.Context, all bool, user string, caller Caller) ([]*scorev1.Job, error) {
-	jobs, err := consult(ctx, l, func(b *brain, answer func([]*scorev1.Job, error)) {
-		views := b.jobViews()
-		b.call(func(err error) { answer(views, err) })
-	})
-	if err != nil {
-		return nil, err
-	}
-	jobs = slices.DeleteFunc(jobs, func(j *scorev1.Job) bool { return j.GetState() == done })
-	if all {
-		l.options.Replica.Read(func(s *state.State) {
-			for _, record := range s.Jobs() {
-				if record.Phase == state.Done {
-					jobs = append(jobs, JobOf(record))
-				}
-			}
-		})
-	}
-	slices.SortStableFunc(jobs, func(x, y *scorev1.Job) int { return cmp.Compare(x.GetId(), y.GetId()) })
-	// A job that ended between the two looks is in both; its end counts.
-	latest := jobs[:0]
-	for i, j := range jobs {
-		if i+1 < len(jobs) && jobs[i+1].GetId() == j.GetId() {
-			continue
-		}
-		if user == "" || j.GetUser().GetUser() == user {
-			latest = append(latest, seen(j, caller))
-		}
-	}
-	return latest, nil
-}
-
 // Job is one job, and what its nodes have told of it while it runs; its owner sees the environment too.
 func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.GetJobResponse, error) {
 	view, err := consult(ctx, l, func(b *brain, answer func(*scorev1.GetJobResponse, error)) {

@@ -31,7 +31,7 @@ func TestListsHideEnvironments(t *testing.T) {
 		tell(t, l, "n1", link, nodeDone(over))
 		time.Sleep(time.Second)
 
-		jobs, err := l.Jobs(t.Context(), true, "", owner)
+		jobs, err := listJobs(t.Context(), l, true, "", owner)
 		if err != nil || len(jobs) != 2 {
 			t.Fatalf("jobs %v, %v", jobs, err)
 		}
@@ -43,10 +43,10 @@ func TestListsHideEnvironments(t *testing.T) {
 		if jobs[0].GetState() != scorev1.JobState_JOB_STATE_RUNNING || jobs[1].GetVerdict() == nil || jobs[1].GetUsage().GetRunNanos() != 5 {
 			t.Errorf("jobs %v", jobs)
 		}
-		if only, _ := l.Jobs(t.Context(), false, "", owner); len(only) != 1 || only[0].GetId() != running {
+		if only, _ := listJobs(t.Context(), l, false, "", owner); len(only) != 1 || only[0].GetId() != running {
 			t.Errorf("unfinished jobs %v", only)
 		}
-		if none, _ := l.Jobs(t.Context(), true, "bob", owner); len(none) != 0 {
+		if none, _ := listJobs(t.Context(), l, true, "bob", owner); len(none) != 0 {
 			t.Errorf("jobs of bob: %v", none)
 		}
 		mine, err := l.Job(t.Context(), running, owner)
@@ -318,7 +318,7 @@ func TestViews(t *testing.T) {
 		if err != nil || nodes[0].GetJobs() != 3 || !nodes[0].GetUp() {
 			t.Errorf("nodes %v, %v", nodes, err)
 		}
-		jobs, _ := l.Jobs(t.Context(), false, "", owner)
+		jobs, _ := listJobs(t.Context(), l, false, "", owner)
 		if jobs[3].GetWaitingFor() == "" || jobs[3].GetRow() != -1 {
 			t.Errorf("waiting job %v", jobs[3])
 		}

@@ -167,26 +167,3 @@ func (l *Leader) User(ctx context.Context, caller Caller, uid uint32, name strin
 		b.call(func(err error) { answer(view, err) })
 	})
 }
-
-// History lists finished jobs, the latest last: the caller's own, or, to an
-// operator, everybody's.
-func (l *Leader) History(ctx context.Context, r *scorev1.GetHistoryRequest, caller Caller) ([]*scorev1.Job, error) {
-	// Only what is committed has ended, but the answer waits for what was decided before.
-	if _, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) {
-		b.call(func(err error) { answer(struct{}{}, err) })
-	}); err != nil {
-		return nil, err
-	}
-	var jobs []*scorev1.Job
-	l.options.Replica.Read(func(s *state.State) {
-		for _, record := range s.Finished() {
-			if record.Ended >= r.GetSinceNanos() && caller.controls(record.User) && (r.GetUser() == "" || r.GetUser() == record.User.GetUser()) {
-				jobs = append(jobs, JobOf(record))
-			}
-		}
-	})
-	if most := int(r.GetLimit()); most > 0 && len(jobs) > most {
-		jobs = jobs[len(jobs)-most:]
-	}
-	return jobs, nil
-}

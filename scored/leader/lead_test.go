@@ -31,7 +31,7 @@ func TestAnotherLeads(t *testing.T) {
 		answer := make(chan error, 1)
 		r.follow("") // nobody leads for a while
 		go func() {
-			_, err := l.Jobs(t.Context(), false, "", owner)
+			_, err := listJobs(t.Context(), l, false, "", owner)
 			answer <- err
 		}()
 		synctest.Wait()

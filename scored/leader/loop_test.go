@@ -325,12 +325,12 @@ func TestCallersWaitWhileNobodyLeads(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := l.Jobs(ctx, false, "", owner); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := listJobs(ctx, l, false, "", owner); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Jobs without a leader: %v", err)
 		}
 		r.leadership <- replica.Leadership{Leader: true, Term: 2}
 		synctest.Wait()
-		if _, err := l.Jobs(t.Context(), false, "", owner); err != nil {
+		if _, err := listJobs(t.Context(), l, false, "", owner); err != nil {
 			t.Errorf("Jobs with a leader: %v", err)
 		}
 		if _, term := l.Now(); term != 2 {
@@ -354,7 +354,7 @@ func TestCallersDoNotWaitForEver(t *testing.T) {
 		}
 		r.leadership <- replica.Leadership{Leader: true, Term: 2}
 		synctest.Wait()
-		jobs, err := l.Jobs(t.Context(), true, "", owner)
+		jobs, err := listJobs(t.Context(), l, true, "", owner)
 		if err != nil || len(jobs) != 0 {
 			t.Errorf("jobs %v, %v", jobs, err)
 		}
@@ -368,7 +368,7 @@ func TestStaleEntryWaitsForTheNextTerm(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if _, err := l.Jobs(t.Context(), false, "", owner); err != nil {
+		if _, err := listJobs(t.Context(), l, false, "", owner); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -444,7 +444,7 @@ func TestManyJobsInManyEntries(t *testing.T) {
 				t.Errorf("an entry of %d commands", n)
 			}
 		}
-		jobs, err := l.Jobs(t.Context(), false, "", owner)
+		jobs, err := listJobs(t.Context(), l, false, "", owner)
 		if err != nil || len(jobs) != maxEntry+100 {
 			t.Errorf("%d jobs, %v", len(jobs), err)
 		}
@@ -463,7 +463,7 @@ func BenchmarkList1000(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if views := w.b.jobViews(); len(views) < 1000 {
+		if views := w.b.listed(&listing{request: &scorev1.ListJobsRequest{}, last: 1000}); len(views) < 1000 {
 			b.Fatal(len(views))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -32,7 +33,7 @@ func TestWhatOthersSee(t *testing.T) {
 		operator := Caller{UID: 8, Role: scorev1.Role_ROLE_OPERATOR}
 		look := func(caller Caller) string {
 			var all strings.Builder
-			jobs, err := l.Jobs(t.Context(), true, "", caller)
+			jobs, err := listJobs(t.Context(), l, true, "", caller)
 			one, oneErr := l.Job(t.Context(), id, caller)
 			why, whyErr := l.Explain(t.Context(), id, caller)
 			matrix, matrixErr := l.Matrix(t.Context())
@@ -79,9 +80,9 @@ func TestWhatOthersSee(t *testing.T) {
 		tell(t, l, "n1", link, nodeDone(id))
 		check("when it is done")
 		for caller, want := range map[Caller]int{stranger: 0, owner: 1, operator: 1} {
-			jobs, err := l.History(t.Context(), &scorev1.GetHistoryRequest{}, caller)
-			if err != nil || len(jobs) != want {
-				t.Errorf("%v sees %d jobs of history, %v", caller, len(jobs), err)
+			reply, err := l.History(t.Context(), &scorev1.GetHistoryRequest{}, caller)
+			if err != nil || len(reply.GetJobs()) != want {
+				t.Errorf("%v sees %d jobs of history, %v", caller, len(reply.GetJobs()), err)
 			}
 		}
 	})
@@ -110,15 +111,18 @@ func TestHistory(t *testing.T) {
 		}{
 			{&scorev1.GetHistoryRequest{}, []uint64{1, 2, 3}},
 			{&scorev1.GetHistoryRequest{User: "ada"}, []uint64{1, 3}},
+			{&scorev1.GetHistoryRequest{User: "8"}, []uint64{2}},
+			{&scorev1.GetHistoryRequest{Reasons: []scorev1.EndReason{cancelled}}, []uint64{1, 2, 3}},
+			{&scorev1.GetHistoryRequest{Reasons: []scorev1.EndReason{exited, aborted}}, nil},
 			{&scorev1.GetHistoryRequest{Limit: 1}, []uint64{3}},
 			{&scorev1.GetHistoryRequest{SinceNanos: ends[1]}, []uint64{2, 3}},
 		} {
-			jobs, err := l.History(t.Context(), c.request, operator)
+			reply, err := l.History(t.Context(), c.request, operator)
 			var got []uint64
-			for _, j := range jobs {
+			for _, j := range reply.GetJobs() {
 				got = append(got, j.GetId())
 			}
-			if err != nil || len(got) != len(c.want) || got[0] != c.want[0] {
+			if err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("%v: %v, %v", c.request, got, err)
 			}
 		}

@@ -56,27 +56,6 @@ func JobOf(record *state.Job) *scorev1.Job {
 	return view
 }
 
-// jobViews are all jobs that the brain knows, by id, with the rows in which
-// gangs are guests.
-func (b *brain) jobViews() []*scorev1.Job {
-	guests := b.guestRows()
-	views := make([]*scorev1.Job, 0, len(b.jobs))
-	explained := 0
-	for _, j := range b.sortedJobs() {
-		why := ""
-		if j.state == queued {
-			why = gang.ForTurn.String()
-			if explained++; explained <= maxExplained {
-				why = b.waitingFor(j)
-			}
-		}
-		view := b.jobView(j, why)
-		view.AlsoRows = guests[j.id]
-		views = append(views, view)
-	}
-	return views
-}
-
 // guestRows are the rows beside its own in which each job runs.
 func (b *brain) guestRows() map[uint64][]uint32 {
 	guests := make(map[uint64][]uint32)

@@ -99,11 +99,11 @@ func (u users) Submit(ctx context.Context, r *connect.Request[scorev1.SubmitRequ
 
 // ListJobs implements JobServiceHandler.
 func (u users) ListJobs(ctx context.Context, r *connect.Request[scorev1.ListJobsRequest]) (*connect.Response[scorev1.ListJobsResponse], error) {
-	jobs, err := u.Leader.Jobs(ctx, r.Msg.GetAll(), r.Msg.GetUser(), callerOf(ctx))
+	list, err := u.Leader.Jobs(ctx, r.Msg, callerOf(ctx))
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&scorev1.ListJobsResponse{Jobs: jobs}), nil
+	return connect.NewResponse(list), nil
 }
 
 // GetJob implements JobServiceHandler.

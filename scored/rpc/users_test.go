@@ -208,11 +208,11 @@ func TestOthersMayLookButNotTouch(t *testing.T) {
 	c.submit(spec)
 	a.launch()
 	c.asNobody(t, "TestAsNobody")
-	jobs, err := c.leader.Jobs(t.Context(), false, "", leader.Caller{Role: scorev1.Role_ROLE_ADMIN})
-	if err != nil || len(jobs) != 2 {
-		t.Fatalf("jobs %v, %v", jobs, err)
+	list, err := c.leader.Jobs(t.Context(), &scorev1.ListJobsRequest{}, leader.Caller{Role: scorev1.Role_ROLE_ADMIN})
+	if err != nil || len(list.GetJobs()) != 2 {
+		t.Fatalf("jobs %v, %v", list, err)
 	}
-	theirs := jobs[1].GetUser()
+	theirs := list.GetJobs()[1].GetUser()
 	if theirs.GetUid() != 65534 || fmt.Sprint(theirs.GetGroups()) != "[7 8]" {
 		t.Errorf("the other's job belongs to %v", theirs)
 	}

@@ -76,9 +76,9 @@ func (u users) SetUser(ctx context.Context, r *connect.Request[scorev1.SetUserRe
 
 // GetHistory implements JobServiceHandler.
 func (u users) GetHistory(ctx context.Context, r *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error) {
-	jobs, err := u.Leader.History(ctx, r.Msg, callerOf(ctx))
+	list, err := u.Leader.History(ctx, r.Msg, callerOf(ctx))
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&scorev1.GetHistoryResponse{Jobs: jobs}), nil
+	return connect.NewResponse(list), nil
 }

@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"connectrpc.com/connect"
-
 	"score/scored/api/scorev1"
 )
 
@@ -105,11 +103,10 @@ func (c *cluster) jobRuns(ctx context.Context, id uint64) bool {
 }
 
 func (c *cluster) running(ctx context.Context) (ids []uint64, ok bool) {
-	reply, err := c.Jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{}))
-	if err != nil {
-		return nil, false
-	}
-	for _, j := range reply.Msg.GetJobs() {
+	for j, err := range c.ListJobs(ctx, &scorev1.ListJobsRequest{}) {
+		if err != nil {
+			return nil, false
+		}
 		if j.GetState() == scorev1.JobState_JOB_STATE_RUNNING {
 			ids = append(ids, j.GetId())
 		}

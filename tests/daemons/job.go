@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"connectrpc.com/connect"
-
 	"score/scored/api/scorev1"
 )
 
@@ -182,11 +180,10 @@ func (j *Job) ID(ctx context.Context) (uint64, error) {
 
 // find finds the last job of that name, ended ones too; nil: there is none.
 func (c *Cluster) find(ctx context.Context, name string) (found *scorev1.Job) {
-	reply, err := c.Jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{All: true}))
-	if err != nil {
-		return nil
-	}
-	for _, job := range reply.Msg.GetJobs() {
+	for job, err := range c.ListJobs(ctx, &scorev1.ListJobsRequest{All: true}) {
+		if err != nil {
+			return nil
+		}
 		if job.GetSpec().GetName() == name {
 			found = job
 		}
@@ -196,12 +193,11 @@ func (c *Cluster) find(ctx context.Context, name string) (found *scorev1.Job) {
 
 // Living are the numbers of the jobs that have not ended.
 func (c *Cluster) Living(ctx context.Context) (map[uint64]bool, error) {
-	reply, err := c.Jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{}))
-	if err != nil {
-		return nil, err
-	}
 	living := make(map[uint64]bool)
-	for _, job := range reply.Msg.GetJobs() {
+	for job, err := range c.ListJobs(ctx, &scorev1.ListJobsRequest{}) {
+		if err != nil {
+			return nil, err
+		}
 		if job.GetVerdict() == nil {
 			living[job.GetId()] = true
 		}

@@ -270,11 +270,13 @@ func (s *scene) awaitEnds() {
 	s.t.Helper()
 	var left []*scorev1.Job
 	err := daemons.Await(s.ctx, "all jobs that run have ended", func() bool {
-		reply, err := s.Jobs.ListJobs(s.ctx, connect.NewRequest(&scorev1.ListJobsRequest{}))
-		if err != nil {
-			return false
+		left = nil
+		for job, err := range s.ListJobs(s.ctx, &scorev1.ListJobsRequest{}) {
+			if err != nil {
+				return false
+			}
+			left = append(left, job)
 		}
-		left = reply.Msg.GetJobs()
 		return len(left) == len(waitingOf(left))+1 // and the holder
 	})
 	if err != nil {
@@ -285,9 +287,12 @@ func (s *scene) awaitEnds() {
 // jobs are all that the cluster remembers.
 func (s *scene) jobs() []*scorev1.Job {
 	s.t.Helper()
-	reply, err := s.Jobs.ListJobs(s.ctx, connect.NewRequest(&scorev1.ListJobsRequest{All: true}))
-	s.check(err)
-	return reply.Msg.GetJobs()
+	var all []*scorev1.Job
+	for job, err := range s.ListJobs(s.ctx, &scorev1.ListJobsRequest{All: true}) {
+		s.check(err)
+		all = append(all, job)
+	}
+	return all
 }
 
 // nextJob is the number of the next job.

@@ -213,9 +213,11 @@ func (s *scene) burst(t *testing.T) {
 // cancelAll ends what is left of the burst, and waits until the agent has forgotten it.
 func (s *scene) cancelAll() {
 	s.t.Helper()
-	reply, err := s.Jobs.ListJobs(s.ctx, connect.NewRequest(&scorev1.ListJobsRequest{}))
-	s.check(err)
-	jobs := reply.Msg.GetJobs()
+	var jobs []*scorev1.Job
+	for job, err := range s.ListJobs(s.ctx, &scorev1.ListJobsRequest{}) {
+		s.check(err)
+		jobs = append(jobs, job)
+	}
 	slices.Reverse(jobs) // those that wait first, so that none of them begins meanwhile
 	var group errgroup.Group
 	group.SetLimit(burstClients)
@@ -238,9 +240,8 @@ func (s *scene) cancelAll() {
 // waiting counts the jobs that wait.
 func (s *scene) waiting() (n int) {
 	s.t.Helper()
-	reply, err := s.Jobs.ListJobs(s.ctx, connect.NewRequest(&scorev1.ListJobsRequest{}))
-	s.check(err)
-	for _, job := range reply.Msg.GetJobs() {
+	for job, err := range s.ListJobs(s.ctx, &scorev1.ListJobsRequest{}) {
+		s.check(err)
 		if job.GetState() == scorev1.JobState_JOB_STATE_QUEUED {
 			n++
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,10 +117,18 @@ func example(t *testing.T) clienttest.Daemon {
 			reply := &scorev1.ListJobsResponse{}
 			for _, job := range exampleJobs() {
 				done := job.GetState() == scorev1.JobState_JOB_STATE_DONE
-				if (r.GetAll() || !done) && (r.GetUser() == "" || r.GetUser() == job.GetUser().GetUser()) {
+				if (r.GetAll() || !done) && (r.GetUser() == "" || r.GetUser() == job.GetUser().GetUser()) &&
+					(len(r.GetStates()) == 0 || slices.Contains(r.GetStates(), job.GetState())) {
 					reply.Jobs = append(reply.Jobs, job)
 				}
 			}
+			// One job for each answer; After counts those before.
+			after := r.GetPage().GetAfter()
+			if rest := uint64(len(reply.GetJobs())) - after; rest > 1 {
+				reply.Next = &scorev1.JobPage{After: after + 1}
+				reply.Jobs = reply.GetJobs()[:after+1]
+			}
+			reply.Jobs = reply.GetJobs()[after:]
 			return reply, nil
 		},
 		GetJob: func(id uint64) (*scorev1.GetJobResponse, error) {
@@ -242,7 +251,7 @@ func TestOutput(t *testing.T) {
 		"metrics", "metrics --json", "metrics switch", "metrics switch --job 3 --node n1 --json",
 		"config list", "config list --json", "config get slice", "config get --json", "config set slice 10ms --json",
 		"user list", "user list --json", "user show ann", "user show bob --json",
-		"history", "history --user ann -n 3 --since 2026-09-21", "history --json",
+		"history", "history --user ann -n 3 --since 2026-09-21", "history --json", "history --state cancelled", "job list --state done", "job list --json -n 2",
 		"version", "version --json",
 	} {
 		code, out, errs := scored(socket, strings.Fields(line)...)
@@ -346,6 +355,9 @@ func TestActions(t *testing.T) {
 		"user set ann jobs=x":           {1, "scored: jobs \"x\": write a number above 0, or none\n"},
 		"user set ann time=9":           {1, "scored: time \"9\": write a time with its unit, as in 90m or 12h, or none\n"},
 		"user show":                     {1, "scored: name one user\n"},
+		"history --state canceled":      {1, "scored: --state \"canceled\": it is exited, rank-failed, aborted, cancelled, time-limit, memory-limit, cannot-start, node-lost, cluster, deadlock; did you mean cancelled?\n"},
+		"job list --state waiting":      {1, "scored: --state \"waiting\": it is queued, starting, running, ending, done\n"},
+		"job list --since tomorrow":     {1, "scored: --since \"tomorrow\": write a time ago as in 90m, a day as in 2026-01-31, or 2026-01-31T12:00:00\n"},
 		"history --since tomorrow":      {1, "scored: --since \"tomorrow\": write a time ago as in 90m, a day as in 2026-01-31, or 2026-01-31T12:00:00\n"},
 		"config set fair_share x":       {1, "scored: fair_share \"x\": write a number, 0 to 100000, or default\n"},
 		"config set usage_half_life 9":  {1, "scored: usage_half_life \"9\": write a time with its unit, 1m to 8784h, or default\n"},

@@ -15,6 +15,9 @@ import (
 // daemon there is none, and nobody wants to be told so between two keys.
 const completeTimeout = 500 * time.Millisecond
 
+// maxCompleted is how many jobs are offered, the latest: more than anybody reads.
+const maxCompleted = 500
+
 // completeJobs offers the numbers of jobs, of which most can be given, from the
 // argument number from on; 0: any number. Jobs that have ended are offered where
 // ended is true.
@@ -37,7 +40,7 @@ func (c *caller) completeJobs(from, most int, ended bool) cobra.CompletionFunc {
 	}
 }
 
-// jobsInTime asks for the jobs; whatever goes wrong, there are none.
+// jobsInTime asks for the jobs; when something goes wrong, those that came are all.
 func (c *caller) jobsInTime(command *cobra.Command, ended bool) []*scorev1.Job {
 	ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
 	defer cancel()
@@ -47,11 +50,14 @@ func (c *caller) jobsInTime(command *cobra.Command, ended bool) []*scorev1.Job {
 		return nil
 	}
 	defer daemon.Close()
-	reply, err := daemon.Jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{All: ended}))
-	if err != nil {
-		return nil
+	var jobs []*scorev1.Job
+	for job, err := range daemon.ListJobs(ctx, &scorev1.ListJobsRequest{All: ended, Limit: maxCompleted}) {
+		if err != nil {
+			return jobs
+		}
+		jobs = append(jobs, job)
 	}
-	return reply.Msg.GetJobs()
+	return jobs
 }
 
 func completionOf(job *scorev1.Job) string {
@@ -126,21 +132,5 @@ func (c *caller) completeUsers(command *cobra.Command, arguments []string, _ str
 		}
 		return fields, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
-	defer cancel()
-	command.SetContext(ctx)
-	daemon, err := c.dial(command)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer daemon.Close()
-	users, err := listUsers(command, daemon, "")
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names := make([]cobra.Completion, 0, len(users))
-	for _, u := range users {
-		names = append(names, u.GetName())
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return c.userNames(command), cobra.ShellCompDirectiveNoFileComp
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -49,27 +50,27 @@ func needs(most int, what string) cobra.PositionalArgs {
 }
 
 func jobListCommand(c *caller) *cobra.Command {
-	var request scorev1.ListJobsRequest
-	var asJSON bool
+	var given listFlags
+	var all bool
 	command := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "list the jobs that wait or run",
 		Args:    cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
-			reply, err := daemon.Jobs.ListJobs(command.Context(), connect.NewRequest(&request))
+			request, err := given.listRequest(all, time.Now())
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJobsJSON(command.OutOrStdout(), reply.Msg.GetJobs())
+			jobs := daemon.ListJobs(command.Context(), request)
+			if given.asJSON {
+				return printJobsJSON(command.OutOrStdout(), jobs)
 			}
-			return printJobs(command.OutOrStdout(), reply.Msg.GetJobs())
+			return printJobs(command.OutOrStdout(), jobs)
 		}),
 	}
-	command.Flags().BoolVarP(&request.All, "all", "a", false, "finished jobs too, as far as they are kept")
-	command.Flags().StringVarP(&request.User, "user", "u", "", "jobs of this `user` only")
-	addJSON(command, &asJSON)
+	command.Flags().BoolVarP(&all, "all", "a", false, "finished jobs too, as far as they are kept")
+	given.add(c, command, "jobs submitted", "jobs in these states only", jobStates)
 	return command
 }
 
@@ -77,20 +78,26 @@ func addJSON(command *cobra.Command, asJSON *bool) {
 	command.Flags().BoolVar(asJSON, "json", false, "print one JSON object for programs")
 }
 
-func printJobsJSON(out io.Writer, jobs []*scorev1.Job) error {
-	list := make([]jobData, 0, len(jobs))
-	for _, job := range jobs {
-		list = append(list, newJobData(job))
+// printJobsJSON prints the jobs as they come.
+func printJobsJSON(out io.Writer, jobs iter.Seq2[*scorev1.Job, error]) error {
+	list := newJSONList(out, "jobs")
+	for job, err := range jobs {
+		if err != nil {
+			return err
+		}
+		if err := list.add(newJobData(job)); err != nil {
+			return err
+		}
 	}
-	return printJSON(out, struct {
-		Schema int       `json:"schema"`
-		Jobs   []jobData `json:"jobs"`
-	}{schema, list})
+	return list.close()
 }
 
-func printJobs(out io.Writer, jobs []*scorev1.Job) error {
+func printJobs(out io.Writer, jobs iter.Seq2[*scorev1.Job, error]) error {
 	t := newTable(out, "ID", "NAME", "USER", "STATE", "RANKS", "ROW", "RUN TIME", "SLICES", "WHERE")
-	for _, job := range jobs {
+	for job, err := range jobs {
+		if err != nil {
+			return err
+		}
 		usage := job.GetUsage()
 		t.row(strconv.FormatUint(job.GetId(), 10), printable(job.GetSpec().GetName()), userName(job),
 			jobStateWord(job), strconv.FormatUint(uint64(job.GetSpec().GetTasks()), 10), rowWord(job),

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,4 +40,43 @@ func printJSON(out io.Writer, value any) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
+}
+
+// jsonList prints an object with one list, as printJSON would, element by element: the whole need not be in memory.
+type jsonList struct {
+	out   io.Writer
+	name  string
+	begun bool
+}
+
+func newJSONList(out io.Writer, name string) *jsonList { return &jsonList{out: out, name: name} }
+
+// add prints one element. Nothing is printed before the first, so that a failure until then leaves no half object.
+func (l *jsonList) add(element any) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("    ", "  ")
+	if err := encoder.Encode(element); err != nil {
+		return err
+	}
+	head := ","
+	if !l.begun {
+		head = l.head()
+	}
+	l.begun = true
+	_, err := fmt.Fprintf(l.out, "%s\n    %s", head, bytes.TrimRight(text.Bytes(), "\n"))
+	return err
+}
+
+func (l *jsonList) head() string { return fmt.Sprintf("{\n  \"schema\": %d,\n  %q: [", schema, l.name) }
+
+// close ends the object.
+func (l *jsonList) close() error {
+	end := "\n  ]\n}"
+	if !l.begun {
+		end = l.head() + "]\n}"
+	}
+	_, err := fmt.Fprintln(l.out, end)
+	return err
 }

@@ -1202,8 +1202,12 @@ func (x *RankState) GetCpuNanos() int64 {
 
 type ListJobsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	All           bool                   `protobuf:"varint,1,opt,name=all,proto3" json:"all,omitempty"`  // finished ones too, as far as they are kept
-	User          string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"` // empty: everybody's
+	All           bool                   `protobuf:"varint,1,opt,name=all,proto3" json:"all,omitempty"`                                     // finished ones too, as far as they are kept
+	User          string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`                                    // empty: everybody's
+	States        []JobState             `protobuf:"varint,3,rep,packed,name=states,proto3,enum=score.v1.JobState" json:"states,omitempty"` // empty: any; done is only of use with all
+	SinceNanos    int64                  `protobuf:"varint,4,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"`     // only jobs submitted at that instant or later
+	Limit         uint32                 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`                                 // the latest so many; 0: no limit
+	Page          *JobPage               `protobuf:"bytes,6,opt,name=page,proto3" json:"page,omitempty"`                                    // from the answer before, with all else as it was
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1252,9 +1256,38 @@ func (x *ListJobsRequest) GetUser() string {
 	return ""
 }
 
+func (x *ListJobsRequest) GetStates() []JobState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *ListJobsRequest) GetSinceNanos() int64 {
+	if x != nil {
+		return x.SinceNanos
+	}
+	return 0
+}
+
+func (x *ListJobsRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListJobsRequest) GetPage() *JobPage {
+	if x != nil {
+		return x.Page
+	}
+	return nil
+}
+
 type ListJobsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Jobs          []*Job                 `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	Jobs          []*Job                 `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"` // by id; never more than some MiB
+	Next          *JobPage               `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"` // not set: these were the last
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1296,6 +1329,82 @@ func (x *ListJobsResponse) GetJobs() []*Job {
 	return nil
 }
 
+func (x *ListJobsResponse) GetNext() *JobPage {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+// JobPage is where a list of jobs goes on: after one job, up to the one that was the last when the list began.
+type JobPage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	After         uint64                 `protobuf:"varint,1,opt,name=after,proto3" json:"after,omitempty"` // a job's id
+	Last          uint64                 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	AfterNanos    int64                  `protobuf:"varint,3,opt,name=after_nanos,json=afterNanos,proto3" json:"after_nanos,omitempty"` // in a history: when these ended
+	LastNanos     int64                  `protobuf:"varint,4,opt,name=last_nanos,json=lastNanos,proto3" json:"last_nanos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobPage) Reset() {
+	*x = JobPage{}
+	mi := &file_score_v1_user_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobPage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobPage) ProtoMessage() {}
+
+func (x *JobPage) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobPage.ProtoReflect.Descriptor instead.
+func (*JobPage) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *JobPage) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *JobPage) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *JobPage) GetAfterNanos() int64 {
+	if x != nil {
+		return x.AfterNanos
+	}
+	return 0
+}
+
+func (x *JobPage) GetLastNanos() int64 {
+	if x != nil {
+		return x.LastNanos
+	}
+	return 0
+}
+
 type GetJobRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -1305,7 +1414,7 @@ type GetJobRequest struct {
 
 func (x *GetJobRequest) Reset() {
 	*x = GetJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1426,7 @@ func (x *GetJobRequest) String() string {
 func (*GetJobRequest) ProtoMessage() {}
 
 func (x *GetJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1439,7 @@ func (x *GetJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobRequest.ProtoReflect.Descriptor instead.
 func (*GetJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetJobRequest) GetJobId() uint64 {
@@ -1352,7 +1461,7 @@ type GetJobResponse struct {
 
 func (x *GetJobResponse) Reset() {
 	*x = GetJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1473,7 @@ func (x *GetJobResponse) String() string {
 func (*GetJobResponse) ProtoMessage() {}
 
 func (x *GetJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1486,7 @@ func (x *GetJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobResponse.ProtoReflect.Descriptor instead.
 func (*GetJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetJobResponse) GetJob() *Job {
@@ -1422,7 +1531,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1434,7 +1543,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1447,7 +1556,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *NodeShare) GetNode() string {
@@ -1494,7 +1603,7 @@ type ExplainJobRequest struct {
 
 func (x *ExplainJobRequest) Reset() {
 	*x = ExplainJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1615,7 @@ func (x *ExplainJobRequest) String() string {
 func (*ExplainJobRequest) ProtoMessage() {}
 
 func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1628,7 @@ func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobRequest.ProtoReflect.Descriptor instead.
 func (*ExplainJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExplainJobRequest) GetJobId() uint64 {
@@ -1541,7 +1650,7 @@ type ExplainJobResponse struct {
 
 func (x *ExplainJobResponse) Reset() {
 	*x = ExplainJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1662,7 @@ func (x *ExplainJobResponse) String() string {
 func (*ExplainJobResponse) ProtoMessage() {}
 
 func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +1675,7 @@ func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobResponse.ProtoReflect.Descriptor instead.
 func (*ExplainJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExplainJobResponse) GetLines() []string {
@@ -1606,7 +1715,7 @@ type CancelJobRequest struct {
 
 func (x *CancelJobRequest) Reset() {
 	*x = CancelJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +1727,7 @@ func (x *CancelJobRequest) String() string {
 func (*CancelJobRequest) ProtoMessage() {}
 
 func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +1740,7 @@ func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobRequest.ProtoReflect.Descriptor instead.
 func (*CancelJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CancelJobRequest) GetJobId() uint64 {
@@ -1649,7 +1758,7 @@ type CancelJobResponse struct {
 
 func (x *CancelJobResponse) Reset() {
 	*x = CancelJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +1770,7 @@ func (x *CancelJobResponse) String() string {
 func (*CancelJobResponse) ProtoMessage() {}
 
 func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +1783,7 @@ func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobResponse.ProtoReflect.Descriptor instead.
 func (*CancelJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
 }
 
 type SignalJobRequest struct {
@@ -1687,7 +1796,7 @@ type SignalJobRequest struct {
 
 func (x *SignalJobRequest) Reset() {
 	*x = SignalJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1699,7 +1808,7 @@ func (x *SignalJobRequest) String() string {
 func (*SignalJobRequest) ProtoMessage() {}
 
 func (x *SignalJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1712,7 +1821,7 @@ func (x *SignalJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalJobRequest.ProtoReflect.Descriptor instead.
 func (*SignalJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SignalJobRequest) GetJobId() uint64 {
@@ -1737,7 +1846,7 @@ type SignalJobResponse struct {
 
 func (x *SignalJobResponse) Reset() {
 	*x = SignalJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1749,7 +1858,7 @@ func (x *SignalJobResponse) String() string {
 func (*SignalJobResponse) ProtoMessage() {}
 
 func (x *SignalJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1762,7 +1871,7 @@ func (x *SignalJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalJobResponse.ProtoReflect.Descriptor instead.
 func (*SignalJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
 }
 
 type WaitJobRequest struct {
@@ -1774,7 +1883,7 @@ type WaitJobRequest struct {
 
 func (x *WaitJobRequest) Reset() {
 	*x = WaitJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1895,7 @@ func (x *WaitJobRequest) String() string {
 func (*WaitJobRequest) ProtoMessage() {}
 
 func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1908,7 @@ func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobRequest.ProtoReflect.Descriptor instead.
 func (*WaitJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WaitJobRequest) GetJobId() uint64 {
@@ -1818,7 +1927,7 @@ type WaitJobResponse struct {
 
 func (x *WaitJobResponse) Reset() {
 	*x = WaitJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1830,7 +1939,7 @@ func (x *WaitJobResponse) String() string {
 func (*WaitJobResponse) ProtoMessage() {}
 
 func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1843,7 +1952,7 @@ func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobResponse.ProtoReflect.Descriptor instead.
 func (*WaitJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WaitJobResponse) GetJob() *Job {
@@ -1876,7 +1985,7 @@ type ChannelState struct {
 
 func (x *ChannelState) Reset() {
 	*x = ChannelState{}
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1888,7 +1997,7 @@ func (x *ChannelState) String() string {
 func (*ChannelState) ProtoMessage() {}
 
 func (x *ChannelState) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1901,7 +2010,7 @@ func (x *ChannelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelState.ProtoReflect.Descriptor instead.
 func (*ChannelState) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ChannelState) GetJobId() uint64 {
@@ -2020,7 +2129,7 @@ type PortCounts struct {
 
 func (x *PortCounts) Reset() {
 	*x = PortCounts{}
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2141,7 @@ func (x *PortCounts) String() string {
 func (*PortCounts) ProtoMessage() {}
 
 func (x *PortCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2154,7 @@ func (x *PortCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortCounts.ProtoReflect.Descriptor instead.
 func (*PortCounts) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PortCounts) GetSent() uint64 {
@@ -2132,7 +2241,7 @@ type ChannelPeer struct {
 
 func (x *ChannelPeer) Reset() {
 	*x = ChannelPeer{}
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2253,7 @@ func (x *ChannelPeer) String() string {
 func (*ChannelPeer) ProtoMessage() {}
 
 func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2266,7 @@ func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelPeer.ProtoReflect.Descriptor instead.
 func (*ChannelPeer) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ChannelPeer) GetRank() uint32 {
@@ -2249,7 +2358,7 @@ type ListChannelsRequest struct {
 
 func (x *ListChannelsRequest) Reset() {
 	*x = ListChannelsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2370,7 @@ func (x *ListChannelsRequest) String() string {
 func (*ListChannelsRequest) ProtoMessage() {}
 
 func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2383,7 @@ func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsRequest.ProtoReflect.Descriptor instead.
 func (*ListChannelsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListChannelsRequest) GetJobId() uint64 {
@@ -2315,7 +2424,7 @@ type ListChannelsResponse struct {
 
 func (x *ListChannelsResponse) Reset() {
 	*x = ListChannelsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2327,7 +2436,7 @@ func (x *ListChannelsResponse) String() string {
 func (*ListChannelsResponse) ProtoMessage() {}
 
 func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2340,7 +2449,7 @@ func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsResponse.ProtoReflect.Descriptor instead.
 func (*ListChannelsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListChannelsResponse) GetChannels() []*ChannelState {
@@ -2368,7 +2477,7 @@ type DumpJobRequest struct {
 
 func (x *DumpJobRequest) Reset() {
 	*x = DumpJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2489,7 @@ func (x *DumpJobRequest) String() string {
 func (*DumpJobRequest) ProtoMessage() {}
 
 func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2393,7 +2502,7 @@ func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpJobRequest.ProtoReflect.Descriptor instead.
 func (*DumpJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DumpJobRequest) GetJobId() uint64 {
@@ -2433,7 +2542,7 @@ type DumpPart struct {
 
 func (x *DumpPart) Reset() {
 	*x = DumpPart{}
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2445,7 +2554,7 @@ func (x *DumpPart) String() string {
 func (*DumpPart) ProtoMessage() {}
 
 func (x *DumpPart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2458,7 +2567,7 @@ func (x *DumpPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpPart.ProtoReflect.Descriptor instead.
 func (*DumpPart) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DumpPart) GetPart() isDumpPart_Part {
@@ -2530,7 +2639,7 @@ type DumpHead struct {
 
 func (x *DumpHead) Reset() {
 	*x = DumpHead{}
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2651,7 @@ func (x *DumpHead) String() string {
 func (*DumpHead) ProtoMessage() {}
 
 func (x *DumpHead) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2555,7 +2664,7 @@ func (x *DumpHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpHead.ProtoReflect.Descriptor instead.
 func (*DumpHead) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DumpHead) GetRank() uint32 {
@@ -2627,7 +2736,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +2748,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +2761,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Node) GetName() string {
@@ -2848,7 +2957,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2860,7 +2969,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2873,7 +2982,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DrainNodeRequest) GetNode() string {
@@ -2906,7 +3015,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2918,7 +3027,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2931,7 +3040,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DrainNodeResponse) GetNode() *Node {
@@ -2950,7 +3059,7 @@ type ResumeNodeRequest struct {
 
 func (x *ResumeNodeRequest) Reset() {
 	*x = ResumeNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3071,7 @@ func (x *ResumeNodeRequest) String() string {
 func (*ResumeNodeRequest) ProtoMessage() {}
 
 func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3084,7 @@ func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ResumeNodeRequest) GetNode() string {
@@ -2994,7 +3103,7 @@ type ResumeNodeResponse struct {
 
 func (x *ResumeNodeResponse) Reset() {
 	*x = ResumeNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3006,7 +3115,7 @@ func (x *ResumeNodeResponse) String() string {
 func (*ResumeNodeResponse) ProtoMessage() {}
 
 func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3019,7 +3128,7 @@ func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ResumeNodeResponse) GetNode() *Node {
@@ -3038,7 +3147,7 @@ type RemoveNodeRequest struct {
 
 func (x *RemoveNodeRequest) Reset() {
 	*x = RemoveNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3159,7 @@ func (x *RemoveNodeRequest) String() string {
 func (*RemoveNodeRequest) ProtoMessage() {}
 
 func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3063,7 +3172,7 @@ func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*RemoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RemoveNodeRequest) GetNode() string {
@@ -3082,7 +3191,7 @@ type RemoveNodeResponse struct {
 
 func (x *RemoveNodeResponse) Reset() {
 	*x = RemoveNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3094,7 +3203,7 @@ func (x *RemoveNodeResponse) String() string {
 func (*RemoveNodeResponse) ProtoMessage() {}
 
 func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3107,7 +3216,7 @@ func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RemoveNodeResponse) GetRevoked() uint32 {
@@ -3125,7 +3234,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3137,7 +3246,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3150,7 +3259,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
 }
 
 type ListNodesResponse struct {
@@ -3163,7 +3272,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3175,7 +3284,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3188,7 +3297,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -3221,7 +3330,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3233,7 +3342,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3246,7 +3355,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Settings) GetSliceNanos() int64 {
@@ -3313,7 +3422,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3325,7 +3434,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3338,7 +3447,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
 }
 
 type GetSettingsResponse struct {
@@ -3350,7 +3459,7 @@ type GetSettingsResponse struct {
 
 func (x *GetSettingsResponse) Reset() {
 	*x = GetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3362,7 +3471,7 @@ func (x *GetSettingsResponse) String() string {
 func (*GetSettingsResponse) ProtoMessage() {}
 
 func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3375,7 +3484,7 @@ func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *GetSettingsResponse) GetSettings() *Settings {
@@ -3395,7 +3504,7 @@ type SetSettingsRequest struct {
 
 func (x *SetSettingsRequest) Reset() {
 	*x = SetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3407,7 +3516,7 @@ func (x *SetSettingsRequest) String() string {
 func (*SetSettingsRequest) ProtoMessage() {}
 
 func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3420,7 +3529,7 @@ func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*SetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SetSettingsRequest) GetSettings() *Settings {
@@ -3446,7 +3555,7 @@ type SetSettingsResponse struct {
 
 func (x *SetSettingsResponse) Reset() {
 	*x = SetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3458,7 +3567,7 @@ func (x *SetSettingsResponse) String() string {
 func (*SetSettingsResponse) ProtoMessage() {}
 
 func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3471,7 +3580,7 @@ func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*SetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SetSettingsResponse) GetSettings() *Settings {
@@ -3497,7 +3606,7 @@ type StepTimes struct {
 
 func (x *StepTimes) Reset() {
 	*x = StepTimes{}
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3509,7 +3618,7 @@ func (x *StepTimes) String() string {
 func (*StepTimes) ProtoMessage() {}
 
 func (x *StepTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3522,7 +3631,7 @@ func (x *StepTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTimes.ProtoReflect.Descriptor instead.
 func (*StepTimes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *StepTimes) GetStep() string {
@@ -3586,7 +3695,7 @@ type Flushes struct {
 
 func (x *Flushes) Reset() {
 	*x = Flushes{}
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3598,7 +3707,7 @@ func (x *Flushes) String() string {
 func (*Flushes) ProtoMessage() {}
 
 func (x *Flushes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3611,7 +3720,7 @@ func (x *Flushes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flushes.ProtoReflect.Descriptor instead.
 func (*Flushes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Flushes) GetClean() uint64 {
@@ -3646,7 +3755,7 @@ type SwitchMetricsRequest struct {
 
 func (x *SwitchMetricsRequest) Reset() {
 	*x = SwitchMetricsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3658,7 +3767,7 @@ func (x *SwitchMetricsRequest) String() string {
 func (*SwitchMetricsRequest) ProtoMessage() {}
 
 func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3671,7 +3780,7 @@ func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsRequest.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SwitchMetricsRequest) GetJobId() uint64 {
@@ -3709,7 +3818,7 @@ type SwitchMetricsResponse struct {
 
 func (x *SwitchMetricsResponse) Reset() {
 	*x = SwitchMetricsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3721,7 +3830,7 @@ func (x *SwitchMetricsResponse) String() string {
 func (*SwitchMetricsResponse) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3734,7 +3843,7 @@ func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SwitchMetricsResponse) GetGroups() []*SwitchMetricsResponse_Group {
@@ -3790,7 +3899,7 @@ type MatrixRow struct {
 
 func (x *MatrixRow) Reset() {
 	*x = MatrixRow{}
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3802,7 +3911,7 @@ func (x *MatrixRow) String() string {
 func (*MatrixRow) ProtoMessage() {}
 
 func (x *MatrixRow) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3815,7 +3924,7 @@ func (x *MatrixRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow.ProtoReflect.Descriptor instead.
 func (*MatrixRow) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *MatrixRow) GetIndex() uint32 {
@@ -3847,7 +3956,7 @@ type GetMatrixRequest struct {
 
 func (x *GetMatrixRequest) Reset() {
 	*x = GetMatrixRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3859,7 +3968,7 @@ func (x *GetMatrixRequest) String() string {
 func (*GetMatrixRequest) ProtoMessage() {}
 
 func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3872,7 +3981,7 @@ func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixRequest.ProtoReflect.Descriptor instead.
 func (*GetMatrixRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
 }
 
 type GetMatrixResponse struct {
@@ -3887,7 +3996,7 @@ type GetMatrixResponse struct {
 
 func (x *GetMatrixResponse) Reset() {
 	*x = GetMatrixResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3899,7 +4008,7 @@ func (x *GetMatrixResponse) String() string {
 func (*GetMatrixResponse) ProtoMessage() {}
 
 func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3912,7 +4021,7 @@ func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixResponse.ProtoReflect.Descriptor instead.
 func (*GetMatrixResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *GetMatrixResponse) GetPlanVersion() uint64 {
@@ -3951,7 +4060,7 @@ type GetTopRequest struct {
 
 func (x *GetTopRequest) Reset() {
 	*x = GetTopRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3963,7 +4072,7 @@ func (x *GetTopRequest) String() string {
 func (*GetTopRequest) ProtoMessage() {}
 
 func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3976,7 +4085,7 @@ func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopRequest.ProtoReflect.Descriptor instead.
 func (*GetTopRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
 }
 
 type GetTopResponse struct {
@@ -3997,7 +4106,7 @@ type GetTopResponse struct {
 
 func (x *GetTopResponse) Reset() {
 	*x = GetTopResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4009,7 +4118,7 @@ func (x *GetTopResponse) String() string {
 func (*GetTopResponse) ProtoMessage() {}
 
 func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4022,7 +4131,7 @@ func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopResponse.ProtoReflect.Descriptor instead.
 func (*GetTopResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *GetTopResponse) GetNowNanos() int64 {
@@ -4119,7 +4228,7 @@ type TopJob struct {
 
 func (x *TopJob) Reset() {
 	*x = TopJob{}
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4131,7 +4240,7 @@ func (x *TopJob) String() string {
 func (*TopJob) ProtoMessage() {}
 
 func (x *TopJob) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4144,7 +4253,7 @@ func (x *TopJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopJob.ProtoReflect.Descriptor instead.
 func (*TopJob) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *TopJob) GetJobId() uint64 {
@@ -4260,7 +4369,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4272,7 +4381,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4285,7 +4394,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
 }
 
 type GetVersionResponse struct {
@@ -4300,7 +4409,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4312,7 +4421,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4325,7 +4434,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *GetVersionResponse) GetVersion() string {
@@ -4366,7 +4475,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4378,7 +4487,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4391,7 +4500,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -4418,7 +4527,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4430,7 +4539,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4443,7 +4552,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CreateTokenResponse) GetToken() string {
@@ -4472,7 +4581,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4484,7 +4593,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4497,7 +4606,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *JoinToken) GetId() string {
@@ -4536,7 +4645,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4548,7 +4657,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4561,7 +4670,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
 }
 
 type ListTokensResponse struct {
@@ -4573,7 +4682,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4585,7 +4694,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4598,7 +4707,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ListTokensResponse) GetTokens() []*JoinToken {
@@ -4617,7 +4726,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4629,7 +4738,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4642,7 +4751,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -4660,7 +4769,7 @@ type RemoveTokenResponse struct {
 
 func (x *RemoveTokenResponse) Reset() {
 	*x = RemoveTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4672,7 +4781,7 @@ func (x *RemoveTokenResponse) String() string {
 func (*RemoveTokenResponse) ProtoMessage() {}
 
 func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4685,7 +4794,7 @@ func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenResponse.ProtoReflect.Descriptor instead.
 func (*RemoveTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
 }
 
 type DaemonCertificate struct {
@@ -4701,7 +4810,7 @@ type DaemonCertificate struct {
 
 func (x *DaemonCertificate) Reset() {
 	*x = DaemonCertificate{}
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4713,7 +4822,7 @@ func (x *DaemonCertificate) String() string {
 func (*DaemonCertificate) ProtoMessage() {}
 
 func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4726,7 +4835,7 @@ func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaemonCertificate.ProtoReflect.Descriptor instead.
 func (*DaemonCertificate) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *DaemonCertificate) GetSerial() []byte {
@@ -4772,7 +4881,7 @@ type ListCertificatesRequest struct {
 
 func (x *ListCertificatesRequest) Reset() {
 	*x = ListCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4784,7 +4893,7 @@ func (x *ListCertificatesRequest) String() string {
 func (*ListCertificatesRequest) ProtoMessage() {}
 
 func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4797,7 +4906,7 @@ func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*ListCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
 }
 
 type ListCertificatesResponse struct {
@@ -4809,7 +4918,7 @@ type ListCertificatesResponse struct {
 
 func (x *ListCertificatesResponse) Reset() {
 	*x = ListCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4821,7 +4930,7 @@ func (x *ListCertificatesResponse) String() string {
 func (*ListCertificatesResponse) ProtoMessage() {}
 
 func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4834,7 +4943,7 @@ func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*ListCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ListCertificatesResponse) GetCertificates() []*DaemonCertificate {
@@ -4854,7 +4963,7 @@ type RevokeCertificatesRequest struct {
 
 func (x *RevokeCertificatesRequest) Reset() {
 	*x = RevokeCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4866,7 +4975,7 @@ func (x *RevokeCertificatesRequest) String() string {
 func (*RevokeCertificatesRequest) ProtoMessage() {}
 
 func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4879,7 +4988,7 @@ func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *RevokeCertificatesRequest) GetRole() string {
@@ -4905,7 +5014,7 @@ type RevokeCertificatesResponse struct {
 
 func (x *RevokeCertificatesResponse) Reset() {
 	*x = RevokeCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4917,7 +5026,7 @@ func (x *RevokeCertificatesResponse) String() string {
 func (*RevokeCertificatesResponse) ProtoMessage() {}
 
 func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4930,7 +5039,7 @@ func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *RevokeCertificatesResponse) GetRevoked() uint32 {
@@ -4955,7 +5064,7 @@ type UserLimits struct {
 
 func (x *UserLimits) Reset() {
 	*x = UserLimits{}
-	mi := &file_score_v1_user_proto_msgTypes[76]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4967,7 +5076,7 @@ func (x *UserLimits) String() string {
 func (*UserLimits) ProtoMessage() {}
 
 func (x *UserLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[76]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4980,7 +5089,7 @@ func (x *UserLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserLimits.ProtoReflect.Descriptor instead.
 func (*UserLimits) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *UserLimits) GetJobs() uint32 {
@@ -5047,7 +5156,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5059,7 +5168,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5072,7 +5181,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *User) GetUid() uint32 {
@@ -5175,7 +5284,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5187,7 +5296,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5200,7 +5309,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ListUsersRequest) GetUser() string {
@@ -5219,7 +5328,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5231,7 +5340,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5244,7 +5353,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -5265,7 +5374,7 @@ type SetUserRequest struct {
 
 func (x *SetUserRequest) Reset() {
 	*x = SetUserRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5277,7 +5386,7 @@ func (x *SetUserRequest) String() string {
 func (*SetUserRequest) ProtoMessage() {}
 
 func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5290,7 +5399,7 @@ func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserRequest.ProtoReflect.Descriptor instead.
 func (*SetUserRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *SetUserRequest) GetUser() string {
@@ -5323,7 +5432,7 @@ type SetUserResponse struct {
 
 func (x *SetUserResponse) Reset() {
 	*x = SetUserResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5335,7 +5444,7 @@ func (x *SetUserResponse) String() string {
 func (*SetUserResponse) ProtoMessage() {}
 
 func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5348,7 +5457,7 @@ func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserResponse.ProtoReflect.Descriptor instead.
 func (*SetUserResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *SetUserResponse) GetUser() *User {
@@ -5360,16 +5469,18 @@ func (x *SetUserResponse) GetUser() *User {
 
 type GetHistoryRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`                                // empty: everybody whose jobs the caller may see
-	SinceNanos    int64                  `protobuf:"varint,2,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"` // only jobs that ended at that instant or later
-	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`                             // the latest so many; 0: all that are kept
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`                                       // empty: everybody whose jobs the caller may see
+	SinceNanos    int64                  `protobuf:"varint,2,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"`        // only jobs that ended at that instant or later
+	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`                                    // the latest so many; 0: all that are kept
+	Reasons       []EndReason            `protobuf:"varint,4,rep,packed,name=reasons,proto3,enum=score.v1.EndReason" json:"reasons,omitempty"` // of their ends; empty: any
+	Page          *JobPage               `protobuf:"bytes,5,opt,name=page,proto3" json:"page,omitempty"`                                       // from the answer before, with all else as it was
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetHistoryRequest) Reset() {
 	*x = GetHistoryRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[82]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5381,7 +5492,7 @@ func (x *GetHistoryRequest) String() string {
 func (*GetHistoryRequest) ProtoMessage() {}
 
 func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[82]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5394,7 +5505,7 @@ func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *GetHistoryRequest) GetUser() string {
@@ -5418,16 +5529,31 @@ func (x *GetHistoryRequest) GetLimit() uint32 {
 	return 0
 }
 
+func (x *GetHistoryRequest) GetReasons() []EndReason {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *GetHistoryRequest) GetPage() *JobPage {
+	if x != nil {
+		return x.Page
+	}
+	return nil
+}
+
 type GetHistoryResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Jobs          []*Job                 `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"` // by their ends, the latest last
+	Jobs          []*Job                 `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"` // by their ends, the latest last; never more than some MiB
+	Next          *JobPage               `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"` // not set: these were the last
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetHistoryResponse) Reset() {
 	*x = GetHistoryResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5439,7 +5565,7 @@ func (x *GetHistoryResponse) String() string {
 func (*GetHistoryResponse) ProtoMessage() {}
 
 func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5452,12 +5578,19 @@ func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *GetHistoryResponse) GetJobs() []*Job {
 	if x != nil {
 		return x.Jobs
+	}
+	return nil
+}
+
+func (x *GetHistoryResponse) GetNext() *JobPage {
+	if x != nil {
+		return x.Next
 	}
 	return nil
 }
@@ -5475,7 +5608,7 @@ type StageRequest struct {
 
 func (x *StageRequest) Reset() {
 	*x = StageRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5487,7 +5620,7 @@ func (x *StageRequest) String() string {
 func (*StageRequest) ProtoMessage() {}
 
 func (x *StageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5500,7 +5633,7 @@ func (x *StageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRequest.ProtoReflect.Descriptor instead.
 func (*StageRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *StageRequest) GetPart() isStageRequest_Part {
@@ -5555,7 +5688,7 @@ type StageFiles struct {
 
 func (x *StageFiles) Reset() {
 	*x = StageFiles{}
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5567,7 +5700,7 @@ func (x *StageFiles) String() string {
 func (*StageFiles) ProtoMessage() {}
 
 func (x *StageFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5580,7 +5713,7 @@ func (x *StageFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageFiles.ProtoReflect.Descriptor instead.
 func (*StageFiles) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{85}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *StageFiles) GetFiles() []*StagedFile {
@@ -5615,7 +5748,7 @@ type StageReply struct {
 
 func (x *StageReply) Reset() {
 	*x = StageReply{}
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5627,7 +5760,7 @@ func (x *StageReply) String() string {
 func (*StageReply) ProtoMessage() {}
 
 func (x *StageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5640,7 +5773,7 @@ func (x *StageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageReply.ProtoReflect.Descriptor instead.
 func (*StageReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{86}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *StageReply) GetMissing() []uint32 {
@@ -5676,7 +5809,7 @@ type ListStagedRequest struct {
 
 func (x *ListStagedRequest) Reset() {
 	*x = ListStagedRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5688,7 +5821,7 @@ func (x *ListStagedRequest) String() string {
 func (*ListStagedRequest) ProtoMessage() {}
 
 func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5701,7 +5834,7 @@ func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStagedRequest.ProtoReflect.Descriptor instead.
 func (*ListStagedRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{87}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ListStagedRequest) GetClear() bool {
@@ -5742,7 +5875,7 @@ type ListStagedResponse struct {
 
 func (x *ListStagedResponse) Reset() {
 	*x = ListStagedResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5754,7 +5887,7 @@ func (x *ListStagedResponse) String() string {
 func (*ListStagedResponse) ProtoMessage() {}
 
 func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5767,7 +5900,7 @@ func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStagedResponse.ProtoReflect.Descriptor instead.
 func (*ListStagedResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{88}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ListStagedResponse) GetStaged() []*Staged {
@@ -5799,7 +5932,7 @@ type Staged struct {
 
 func (x *Staged) Reset() {
 	*x = Staged{}
-	mi := &file_score_v1_user_proto_msgTypes[89]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5811,7 +5944,7 @@ func (x *Staged) String() string {
 func (*Staged) ProtoMessage() {}
 
 func (x *Staged) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[89]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5824,7 +5957,7 @@ func (x *Staged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Staged.ProtoReflect.Descriptor instead.
 func (*Staged) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{89}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Staged) GetNode() string {
@@ -5877,7 +6010,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[90]
+	mi := &file_score_v1_user_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5889,7 +6022,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[90]
+	mi := &file_score_v1_user_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5902,7 +6035,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{90}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{91}
 }
 
 type SaveSnapshotResponse struct {
@@ -5914,7 +6047,7 @@ type SaveSnapshotResponse struct {
 
 func (x *SaveSnapshotResponse) Reset() {
 	*x = SaveSnapshotResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[91]
+	mi := &file_score_v1_user_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5926,7 +6059,7 @@ func (x *SaveSnapshotResponse) String() string {
 func (*SaveSnapshotResponse) ProtoMessage() {}
 
 func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[91]
+	mi := &file_score_v1_user_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5939,7 +6072,7 @@ func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{91}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *SaveSnapshotResponse) GetData() []byte {
@@ -5962,7 +6095,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[92]
+	mi := &file_score_v1_user_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5974,7 +6107,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[92]
+	mi := &file_score_v1_user_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6037,7 +6170,7 @@ type AttachEvent_Restarted struct {
 
 func (x *AttachEvent_Restarted) Reset() {
 	*x = AttachEvent_Restarted{}
-	mi := &file_score_v1_user_proto_msgTypes[93]
+	mi := &file_score_v1_user_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6049,7 +6182,7 @@ func (x *AttachEvent_Restarted) String() string {
 func (*AttachEvent_Restarted) ProtoMessage() {}
 
 func (x *AttachEvent_Restarted) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[93]
+	mi := &file_score_v1_user_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6097,7 +6230,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[94]
+	mi := &file_score_v1_user_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6109,7 +6242,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[94]
+	mi := &file_score_v1_user_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6156,7 +6289,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[95]
+	mi := &file_score_v1_user_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6168,7 +6301,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[95]
+	mi := &file_score_v1_user_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6210,7 +6343,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[96]
+	mi := &file_score_v1_user_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6222,7 +6355,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[96]
+	mi := &file_score_v1_user_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6235,7 +6368,7 @@ func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse_Group.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse_Group) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{55, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{56, 0}
 }
 
 func (x *SwitchMetricsResponse_Group) GetNode() string {
@@ -6278,7 +6411,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[97]
+	mi := &file_score_v1_user_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6290,7 +6423,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[97]
+	mi := &file_score_v1_user_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6303,7 +6436,7 @@ func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow_Cell.ProtoReflect.Descriptor instead.
 func (*MatrixRow_Cell) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{56, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{57, 0}
 }
 
 func (x *MatrixRow_Cell) GetNode() string {
@@ -6421,12 +6554,25 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x05state\x18\x04 \x01(\tR\x05state\x12\x1b\n" +
 	"\texit_code\x18\x05 \x01(\x05R\bexitCode\x12\x16\n" +
 	"\x06signal\x18\x06 \x01(\x05R\x06signal\x12\x1b\n" +
-	"\tcpu_nanos\x18\a \x01(\x03R\bcpuNanos\"7\n" +
+	"\tcpu_nanos\x18\a \x01(\x03R\bcpuNanos\"\xc1\x01\n" +
 	"\x0fListJobsRequest\x12\x10\n" +
 	"\x03all\x18\x01 \x01(\bR\x03all\x12\x12\n" +
-	"\x04user\x18\x02 \x01(\tR\x04user\"5\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12*\n" +
+	"\x06states\x18\x03 \x03(\x0e2\x12.score.v1.JobStateR\x06states\x12\x1f\n" +
+	"\vsince_nanos\x18\x04 \x01(\x03R\n" +
+	"sinceNanos\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\x12%\n" +
+	"\x04page\x18\x06 \x01(\v2\x11.score.v1.JobPageR\x04page\"\\\n" +
 	"\x10ListJobsResponse\x12!\n" +
-	"\x04jobs\x18\x01 \x03(\v2\r.score.v1.JobR\x04jobs\"&\n" +
+	"\x04jobs\x18\x01 \x03(\v2\r.score.v1.JobR\x04jobs\x12%\n" +
+	"\x04next\x18\x02 \x01(\v2\x11.score.v1.JobPageR\x04next\"s\n" +
+	"\aJobPage\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\x04R\x05after\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x1f\n" +
+	"\vafter_nanos\x18\x03 \x01(\x03R\n" +
+	"afterNanos\x12\x1d\n" +
+	"\n" +
+	"last_nanos\x18\x04 \x01(\x03R\tlastNanos\"&\n" +
 	"\rGetJobRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xb9\x01\n" +
 	"\x0eGetJobResponse\x12\x1f\n" +
@@ -6753,14 +6899,17 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x06values\x18\x02 \x01(\v2\x0e.score.v1.UserR\x06values\x12\x16\n" +
 	"\x06fields\x18\x03 \x03(\tR\x06fields\"5\n" +
 	"\x0fSetUserResponse\x12\"\n" +
-	"\x04user\x18\x01 \x01(\v2\x0e.score.v1.UserR\x04user\"^\n" +
+	"\x04user\x18\x01 \x01(\v2\x0e.score.v1.UserR\x04user\"\xb4\x01\n" +
 	"\x11GetHistoryRequest\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x1f\n" +
 	"\vsince_nanos\x18\x02 \x01(\x03R\n" +
 	"sinceNanos\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\rR\x05limit\"7\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\x12-\n" +
+	"\areasons\x18\x04 \x03(\x0e2\x13.score.v1.EndReasonR\areasons\x12%\n" +
+	"\x04page\x18\x05 \x01(\v2\x11.score.v1.JobPageR\x04page\"^\n" +
 	"\x12GetHistoryResponse\x12!\n" +
-	"\x04jobs\x18\x01 \x03(\v2\r.score.v1.JobR\x04jobs\"Z\n" +
+	"\x04jobs\x18\x01 \x03(\v2\r.score.v1.JobR\x04jobs\x12%\n" +
+	"\x04next\x18\x02 \x01(\v2\x11.score.v1.JobPageR\x04next\"Z\n" +
 	"\fStageRequest\x12,\n" +
 	"\x05files\x18\x01 \x01(\v2\x14.score.v1.StageFilesH\x00R\x05files\x12\x14\n" +
 	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\x06\n" +
@@ -6865,7 +7014,7 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_user_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 98)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 99)
 var file_score_v1_user_proto_goTypes = []any{
 	(NodeState)(0),                      // 0: score.v1.NodeState
 	(Role)(0),                           // 1: score.v1.Role
@@ -6888,233 +7037,241 @@ var file_score_v1_user_proto_goTypes = []any{
 	(*RankState)(nil),                   // 18: score.v1.RankState
 	(*ListJobsRequest)(nil),             // 19: score.v1.ListJobsRequest
 	(*ListJobsResponse)(nil),            // 20: score.v1.ListJobsResponse
-	(*GetJobRequest)(nil),               // 21: score.v1.GetJobRequest
-	(*GetJobResponse)(nil),              // 22: score.v1.GetJobResponse
-	(*NodeShare)(nil),                   // 23: score.v1.NodeShare
-	(*ExplainJobRequest)(nil),           // 24: score.v1.ExplainJobRequest
-	(*ExplainJobResponse)(nil),          // 25: score.v1.ExplainJobResponse
-	(*CancelJobRequest)(nil),            // 26: score.v1.CancelJobRequest
-	(*CancelJobResponse)(nil),           // 27: score.v1.CancelJobResponse
-	(*SignalJobRequest)(nil),            // 28: score.v1.SignalJobRequest
-	(*SignalJobResponse)(nil),           // 29: score.v1.SignalJobResponse
-	(*WaitJobRequest)(nil),              // 30: score.v1.WaitJobRequest
-	(*WaitJobResponse)(nil),             // 31: score.v1.WaitJobResponse
-	(*ChannelState)(nil),                // 32: score.v1.ChannelState
-	(*PortCounts)(nil),                  // 33: score.v1.PortCounts
-	(*ChannelPeer)(nil),                 // 34: score.v1.ChannelPeer
-	(*ListChannelsRequest)(nil),         // 35: score.v1.ListChannelsRequest
-	(*ListChannelsResponse)(nil),        // 36: score.v1.ListChannelsResponse
-	(*DumpJobRequest)(nil),              // 37: score.v1.DumpJobRequest
-	(*DumpPart)(nil),                    // 38: score.v1.DumpPart
-	(*DumpHead)(nil),                    // 39: score.v1.DumpHead
-	(*Node)(nil),                        // 40: score.v1.Node
-	(*DrainNodeRequest)(nil),            // 41: score.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),           // 42: score.v1.DrainNodeResponse
-	(*ResumeNodeRequest)(nil),           // 43: score.v1.ResumeNodeRequest
-	(*ResumeNodeResponse)(nil),          // 44: score.v1.ResumeNodeResponse
-	(*RemoveNodeRequest)(nil),           // 45: score.v1.RemoveNodeRequest
-	(*RemoveNodeResponse)(nil),          // 46: score.v1.RemoveNodeResponse
-	(*ListNodesRequest)(nil),            // 47: score.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),           // 48: score.v1.ListNodesResponse
-	(*Settings)(nil),                    // 49: score.v1.Settings
-	(*GetSettingsRequest)(nil),          // 50: score.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),         // 51: score.v1.GetSettingsResponse
-	(*SetSettingsRequest)(nil),          // 52: score.v1.SetSettingsRequest
-	(*SetSettingsResponse)(nil),         // 53: score.v1.SetSettingsResponse
-	(*StepTimes)(nil),                   // 54: score.v1.StepTimes
-	(*Flushes)(nil),                     // 55: score.v1.Flushes
-	(*SwitchMetricsRequest)(nil),        // 56: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 57: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 58: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 59: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 60: score.v1.GetMatrixResponse
-	(*GetTopRequest)(nil),               // 61: score.v1.GetTopRequest
-	(*GetTopResponse)(nil),              // 62: score.v1.GetTopResponse
-	(*TopJob)(nil),                      // 63: score.v1.TopJob
-	(*GetVersionRequest)(nil),           // 64: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 65: score.v1.GetVersionResponse
-	(*CreateTokenRequest)(nil),          // 66: score.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),         // 67: score.v1.CreateTokenResponse
-	(*JoinToken)(nil),                   // 68: score.v1.JoinToken
-	(*ListTokensRequest)(nil),           // 69: score.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 70: score.v1.ListTokensResponse
-	(*RemoveTokenRequest)(nil),          // 71: score.v1.RemoveTokenRequest
-	(*RemoveTokenResponse)(nil),         // 72: score.v1.RemoveTokenResponse
-	(*DaemonCertificate)(nil),           // 73: score.v1.DaemonCertificate
-	(*ListCertificatesRequest)(nil),     // 74: score.v1.ListCertificatesRequest
-	(*ListCertificatesResponse)(nil),    // 75: score.v1.ListCertificatesResponse
-	(*RevokeCertificatesRequest)(nil),   // 76: score.v1.RevokeCertificatesRequest
-	(*RevokeCertificatesResponse)(nil),  // 77: score.v1.RevokeCertificatesResponse
-	(*UserLimits)(nil),                  // 78: score.v1.UserLimits
-	(*User)(nil),                        // 79: score.v1.User
-	(*ListUsersRequest)(nil),            // 80: score.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),           // 81: score.v1.ListUsersResponse
-	(*SetUserRequest)(nil),              // 82: score.v1.SetUserRequest
-	(*SetUserResponse)(nil),             // 83: score.v1.SetUserResponse
-	(*GetHistoryRequest)(nil),           // 84: score.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil),          // 85: score.v1.GetHistoryResponse
-	(*StageRequest)(nil),                // 86: score.v1.StageRequest
-	(*StageFiles)(nil),                  // 87: score.v1.StageFiles
-	(*StageReply)(nil),                  // 88: score.v1.StageReply
-	(*ListStagedRequest)(nil),           // 89: score.v1.ListStagedRequest
-	(*ListStagedResponse)(nil),          // 90: score.v1.ListStagedResponse
-	(*Staged)(nil),                      // 91: score.v1.Staged
-	(*SaveSnapshotRequest)(nil),         // 92: score.v1.SaveSnapshotRequest
-	(*SaveSnapshotResponse)(nil),        // 93: score.v1.SaveSnapshotResponse
-	(*AttachRequest_Open)(nil),          // 94: score.v1.AttachRequest.Open
-	(*AttachEvent_Restarted)(nil),       // 95: score.v1.AttachEvent.Restarted
-	(*AttachEvent_StateChange)(nil),     // 96: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 97: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 98: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 99: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 100: score.v1.JobSpec
-	(*Verdict)(nil),                     // 101: score.v1.Verdict
-	(*Job)(nil),                         // 102: score.v1.Job
-	(*Usage)(nil),                       // 103: score.v1.Usage
-	(JobState)(0),                       // 104: score.v1.JobState
-	(*StagedFile)(nil),                  // 105: score.v1.StagedFile
-	(*Identity)(nil),                    // 106: score.v1.Identity
-	(*NodePlace)(nil),                   // 107: score.v1.NodePlace
+	(*JobPage)(nil),                     // 21: score.v1.JobPage
+	(*GetJobRequest)(nil),               // 22: score.v1.GetJobRequest
+	(*GetJobResponse)(nil),              // 23: score.v1.GetJobResponse
+	(*NodeShare)(nil),                   // 24: score.v1.NodeShare
+	(*ExplainJobRequest)(nil),           // 25: score.v1.ExplainJobRequest
+	(*ExplainJobResponse)(nil),          // 26: score.v1.ExplainJobResponse
+	(*CancelJobRequest)(nil),            // 27: score.v1.CancelJobRequest
+	(*CancelJobResponse)(nil),           // 28: score.v1.CancelJobResponse
+	(*SignalJobRequest)(nil),            // 29: score.v1.SignalJobRequest
+	(*SignalJobResponse)(nil),           // 30: score.v1.SignalJobResponse
+	(*WaitJobRequest)(nil),              // 31: score.v1.WaitJobRequest
+	(*WaitJobResponse)(nil),             // 32: score.v1.WaitJobResponse
+	(*ChannelState)(nil),                // 33: score.v1.ChannelState
+	(*PortCounts)(nil),                  // 34: score.v1.PortCounts
+	(*ChannelPeer)(nil),                 // 35: score.v1.ChannelPeer
+	(*ListChannelsRequest)(nil),         // 36: score.v1.ListChannelsRequest
+	(*ListChannelsResponse)(nil),        // 37: score.v1.ListChannelsResponse
+	(*DumpJobRequest)(nil),              // 38: score.v1.DumpJobRequest
+	(*DumpPart)(nil),                    // 39: score.v1.DumpPart
+	(*DumpHead)(nil),                    // 40: score.v1.DumpHead
+	(*Node)(nil),                        // 41: score.v1.Node
+	(*DrainNodeRequest)(nil),            // 42: score.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),           // 43: score.v1.DrainNodeResponse
+	(*ResumeNodeRequest)(nil),           // 44: score.v1.ResumeNodeRequest
+	(*ResumeNodeResponse)(nil),          // 45: score.v1.ResumeNodeResponse
+	(*RemoveNodeRequest)(nil),           // 46: score.v1.RemoveNodeRequest
+	(*RemoveNodeResponse)(nil),          // 47: score.v1.RemoveNodeResponse
+	(*ListNodesRequest)(nil),            // 48: score.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),           // 49: score.v1.ListNodesResponse
+	(*Settings)(nil),                    // 50: score.v1.Settings
+	(*GetSettingsRequest)(nil),          // 51: score.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),         // 52: score.v1.GetSettingsResponse
+	(*SetSettingsRequest)(nil),          // 53: score.v1.SetSettingsRequest
+	(*SetSettingsResponse)(nil),         // 54: score.v1.SetSettingsResponse
+	(*StepTimes)(nil),                   // 55: score.v1.StepTimes
+	(*Flushes)(nil),                     // 56: score.v1.Flushes
+	(*SwitchMetricsRequest)(nil),        // 57: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 58: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 59: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 60: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 61: score.v1.GetMatrixResponse
+	(*GetTopRequest)(nil),               // 62: score.v1.GetTopRequest
+	(*GetTopResponse)(nil),              // 63: score.v1.GetTopResponse
+	(*TopJob)(nil),                      // 64: score.v1.TopJob
+	(*GetVersionRequest)(nil),           // 65: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 66: score.v1.GetVersionResponse
+	(*CreateTokenRequest)(nil),          // 67: score.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),         // 68: score.v1.CreateTokenResponse
+	(*JoinToken)(nil),                   // 69: score.v1.JoinToken
+	(*ListTokensRequest)(nil),           // 70: score.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 71: score.v1.ListTokensResponse
+	(*RemoveTokenRequest)(nil),          // 72: score.v1.RemoveTokenRequest
+	(*RemoveTokenResponse)(nil),         // 73: score.v1.RemoveTokenResponse
+	(*DaemonCertificate)(nil),           // 74: score.v1.DaemonCertificate
+	(*ListCertificatesRequest)(nil),     // 75: score.v1.ListCertificatesRequest
+	(*ListCertificatesResponse)(nil),    // 76: score.v1.ListCertificatesResponse
+	(*RevokeCertificatesRequest)(nil),   // 77: score.v1.RevokeCertificatesRequest
+	(*RevokeCertificatesResponse)(nil),  // 78: score.v1.RevokeCertificatesResponse
+	(*UserLimits)(nil),                  // 79: score.v1.UserLimits
+	(*User)(nil),                        // 80: score.v1.User
+	(*ListUsersRequest)(nil),            // 81: score.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),           // 82: score.v1.ListUsersResponse
+	(*SetUserRequest)(nil),              // 83: score.v1.SetUserRequest
+	(*SetUserResponse)(nil),             // 84: score.v1.SetUserResponse
+	(*GetHistoryRequest)(nil),           // 85: score.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),          // 86: score.v1.GetHistoryResponse
+	(*StageRequest)(nil),                // 87: score.v1.StageRequest
+	(*StageFiles)(nil),                  // 88: score.v1.StageFiles
+	(*StageReply)(nil),                  // 89: score.v1.StageReply
+	(*ListStagedRequest)(nil),           // 90: score.v1.ListStagedRequest
+	(*ListStagedResponse)(nil),          // 91: score.v1.ListStagedResponse
+	(*Staged)(nil),                      // 92: score.v1.Staged
+	(*SaveSnapshotRequest)(nil),         // 93: score.v1.SaveSnapshotRequest
+	(*SaveSnapshotResponse)(nil),        // 94: score.v1.SaveSnapshotResponse
+	(*AttachRequest_Open)(nil),          // 95: score.v1.AttachRequest.Open
+	(*AttachEvent_Restarted)(nil),       // 96: score.v1.AttachEvent.Restarted
+	(*AttachEvent_StateChange)(nil),     // 97: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 98: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 99: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 100: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 101: score.v1.JobSpec
+	(*Verdict)(nil),                     // 102: score.v1.Verdict
+	(JobState)(0),                       // 103: score.v1.JobState
+	(*Job)(nil),                         // 104: score.v1.Job
+	(*Usage)(nil),                       // 105: score.v1.Usage
+	(EndReason)(0),                      // 106: score.v1.EndReason
+	(*StagedFile)(nil),                  // 107: score.v1.StagedFile
+	(*Identity)(nil),                    // 108: score.v1.Identity
+	(*NodePlace)(nil),                   // 109: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
 	2,   // 0: score.v1.ListServersResponse.servers:type_name -> score.v1.Server
-	100, // 1: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	94,  // 2: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	101, // 1: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	95,  // 2: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
 	15,  // 3: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
 	14,  // 4: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	96,  // 5: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	97,  // 5: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
 	17,  // 6: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	97,  // 7: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	101, // 8: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	95,  // 9: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
+	98,  // 7: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	102, // 8: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	96,  // 9: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
 	14,  // 10: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	102, // 11: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	102, // 12: score.v1.GetJobResponse.job:type_name -> score.v1.Job
-	18,  // 13: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	23,  // 14: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	103, // 15: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	54,  // 16: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	54,  // 17: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	55,  // 18: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	102, // 19: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	33,  // 20: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	34,  // 21: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	32,  // 22: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	39,  // 23: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
-	0,   // 24: score.v1.Node.state:type_name -> score.v1.NodeState
-	40,  // 25: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
-	40,  // 26: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
-	40,  // 27: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	49,  // 28: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	49,  // 29: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	49,  // 30: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	98,  // 31: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	54,  // 32: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	54,  // 33: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	99,  // 34: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	58,  // 35: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	60,  // 36: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	63,  // 37: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	54,  // 38: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	54,  // 39: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	104, // 40: score.v1.TopJob.state:type_name -> score.v1.JobState
-	103, // 41: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	54,  // 42: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	54,  // 43: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	68,  // 44: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	68,  // 45: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	73,  // 46: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
-	1,   // 47: score.v1.User.role:type_name -> score.v1.Role
-	78,  // 48: score.v1.User.limits:type_name -> score.v1.UserLimits
-	79,  // 49: score.v1.ListUsersResponse.users:type_name -> score.v1.User
-	79,  // 50: score.v1.SetUserRequest.values:type_name -> score.v1.User
-	79,  // 51: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	102, // 52: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
-	87,  // 53: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
-	105, // 54: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
-	106, // 55: score.v1.StageFiles.user:type_name -> score.v1.Identity
-	91,  // 56: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
-	14,  // 57: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	104, // 58: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	107, // 59: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	18,  // 60: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	54,  // 61: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	55,  // 62: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	9,   // 63: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	11,  // 64: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	12,  // 65: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	19,  // 66: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	21,  // 67: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	24,  // 68: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	26,  // 69: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	28,  // 70: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	30,  // 71: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	35,  // 72: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	37,  // 73: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	86,  // 74: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
-	89,  // 75: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
-	84,  // 76: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	47,  // 77: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	41,  // 78: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
-	43,  // 79: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
-	45,  // 80: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
-	50,  // 81: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	52,  // 82: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	56,  // 83: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	59,  // 84: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	61,  // 85: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	64,  // 86: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	66,  // 87: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	69,  // 88: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	71,  // 89: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	74,  // 90: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	76,  // 91: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	80,  // 92: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	82,  // 93: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	92,  // 94: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
-	3,   // 95: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
-	5,   // 96: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
-	7,   // 97: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
-	10,  // 98: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	16,  // 99: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	13,  // 100: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	20,  // 101: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	22,  // 102: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	25,  // 103: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	27,  // 104: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	29,  // 105: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	31,  // 106: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	36,  // 107: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	38,  // 108: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	88,  // 109: score.v1.JobService.Stage:output_type -> score.v1.StageReply
-	90,  // 110: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
-	85,  // 111: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	48,  // 112: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	42,  // 113: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
-	44,  // 114: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
-	46,  // 115: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
-	51,  // 116: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	53,  // 117: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	57,  // 118: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	60,  // 119: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	62,  // 120: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	65,  // 121: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	67,  // 122: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	70,  // 123: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	72,  // 124: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	75,  // 125: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	77,  // 126: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	81,  // 127: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	83,  // 128: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	93,  // 129: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
-	4,   // 130: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
-	6,   // 131: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
-	8,   // 132: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
-	98,  // [98:133] is the sub-list for method output_type
-	63,  // [63:98] is the sub-list for method input_type
-	63,  // [63:63] is the sub-list for extension type_name
-	63,  // [63:63] is the sub-list for extension extendee
-	0,   // [0:63] is the sub-list for field type_name
+	103, // 11: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
+	21,  // 12: score.v1.ListJobsRequest.page:type_name -> score.v1.JobPage
+	104, // 13: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	21,  // 14: score.v1.ListJobsResponse.next:type_name -> score.v1.JobPage
+	104, // 15: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	18,  // 16: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
+	24,  // 17: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
+	105, // 18: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	55,  // 19: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	55,  // 20: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	56,  // 21: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	104, // 22: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	34,  // 23: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	35,  // 24: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	33,  // 25: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	40,  // 26: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	0,   // 27: score.v1.Node.state:type_name -> score.v1.NodeState
+	41,  // 28: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
+	41,  // 29: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
+	41,  // 30: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	50,  // 31: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	50,  // 32: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	50,  // 33: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	99,  // 34: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	55,  // 35: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	55,  // 36: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	100, // 37: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	59,  // 38: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	61,  // 39: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	64,  // 40: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	55,  // 41: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	55,  // 42: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	103, // 43: score.v1.TopJob.state:type_name -> score.v1.JobState
+	105, // 44: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	55,  // 45: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	55,  // 46: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	69,  // 47: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	69,  // 48: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	74,  // 49: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	1,   // 50: score.v1.User.role:type_name -> score.v1.Role
+	79,  // 51: score.v1.User.limits:type_name -> score.v1.UserLimits
+	80,  // 52: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	80,  // 53: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	80,  // 54: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	106, // 55: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
+	21,  // 56: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
+	104, // 57: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	21,  // 58: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
+	88,  // 59: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
+	107, // 60: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
+	108, // 61: score.v1.StageFiles.user:type_name -> score.v1.Identity
+	92,  // 62: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
+	14,  // 63: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	103, // 64: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	109, // 65: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	18,  // 66: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	55,  // 67: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	56,  // 68: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	9,   // 69: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	11,  // 70: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	12,  // 71: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	19,  // 72: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	22,  // 73: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	25,  // 74: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	27,  // 75: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	29,  // 76: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	31,  // 77: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	36,  // 78: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	38,  // 79: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	87,  // 80: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
+	90,  // 81: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
+	85,  // 82: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	48,  // 83: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	42,  // 84: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	44,  // 85: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	46,  // 86: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	51,  // 87: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	53,  // 88: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	57,  // 89: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	60,  // 90: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	62,  // 91: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	65,  // 92: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	67,  // 93: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	70,  // 94: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	72,  // 95: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	75,  // 96: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	77,  // 97: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	81,  // 98: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	83,  // 99: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	93,  // 100: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
+	3,   // 101: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
+	5,   // 102: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
+	7,   // 103: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
+	10,  // 104: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	16,  // 105: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	13,  // 106: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	20,  // 107: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	23,  // 108: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	26,  // 109: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	28,  // 110: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	30,  // 111: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	32,  // 112: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	37,  // 113: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	39,  // 114: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	89,  // 115: score.v1.JobService.Stage:output_type -> score.v1.StageReply
+	91,  // 116: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
+	86,  // 117: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	49,  // 118: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	43,  // 119: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	45,  // 120: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	47,  // 121: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	52,  // 122: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	54,  // 123: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	58,  // 124: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	61,  // 125: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	63,  // 126: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	66,  // 127: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	68,  // 128: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	71,  // 129: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	73,  // 130: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	76,  // 131: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	78,  // 132: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	82,  // 133: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	84,  // 134: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	94,  // 135: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
+	4,   // 136: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
+	6,   // 137: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
+	8,   // 138: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
+	104, // [104:139] is the sub-list for method output_type
+	69,  // [69:104] is the sub-list for method input_type
+	69,  // [69:69] is the sub-list for extension type_name
+	69,  // [69:69] is the sub-list for extension extendee
+	0,   // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -7138,14 +7295,14 @@ func file_score_v1_user_proto_init() {
 		(*AttachEvent_Ended)(nil),
 		(*AttachEvent_Restarted_)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[36].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[37].OneofWrappers = []any{
 		(*DumpPart_Head)(nil),
 		(*DumpPart_Data)(nil),
 		(*DumpPart_Trouble)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[47].OneofWrappers = []any{}
-	file_score_v1_user_proto_msgTypes[76].OneofWrappers = []any{}
-	file_score_v1_user_proto_msgTypes[84].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[48].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[77].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[85].OneofWrappers = []any{
 		(*StageRequest_Files)(nil),
 		(*StageRequest_Data)(nil),
 	}
@@ -7155,7 +7312,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   98,
+			NumMessages:   99,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
