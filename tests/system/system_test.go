@@ -124,7 +124,12 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("PATH", binaries+":"+os.Getenv("PATH"))
 	env.Setenv("EXAMPLES", examples)
+	killAgents, err := filepath.Abs("kill-agents.sh")
+	if err != nil {
+		return err
+	}
 	env.Setenv("PMIX", oracle)
+	env.Setenv("KILL_AGENTS", killAgents)
 	env.Setenv("PM", filepath.Join(binaries, pmExamples))
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("TMPDIR", os.TempDir())
