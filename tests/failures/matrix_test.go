@@ -157,10 +157,15 @@ func nodeGone(s *scene) {
 func (s *scene) replaceAgent() {
 	s.t.Helper()
 	s.check(s.Agent(victim).Start())
-	s.check(daemons.Await(s.ctx, "the new agent is connected", func() bool {
-		connected, err := s.Agent(victim).Metric("score_agent_connected")
+	s.check(awaitConnected(s.ctx, s.Agent(victim)))
+}
+
+// awaitConnected waits until an agent that was started has found the server.
+func awaitConnected(ctx context.Context, agent *daemons.Daemon) error {
+	return daemons.Await(ctx, "the new agent is connected", func() bool {
+		connected, err := agent.Metric("score_agent_connected")
 		return err == nil && connected == 1
-	}))
+	})
 }
 
 func rankKilled(s *scene) {

@@ -9,10 +9,6 @@ import (
 	"score/tests/daemons"
 )
 
-// heardWithin is within what time the other nodes must have heard of a failure,
-// from the kill on: 100 ms, and what finding it, looking for it here and a busy machine add.
-const heardWithin = 3 * time.Second
-
 // While no leader can tell anybody, a steward dies: the other three nodes of the job
 // hear of it from each other.
 func TestNewsGetRoundWithoutALeader(t *testing.T) {
@@ -39,11 +35,7 @@ func TestNewsGetRoundWithoutALeader(t *testing.T) {
 	if err := daemons.Await(t.Context(), "all have heard", func() bool { return heard("n1") && heard("n2") && heard("n4") }); err != nil {
 		t.Fatal(err)
 	}
-	took := time.Since(began)
-	t.Logf("heard by all after %v", took.Round(time.Millisecond))
-	if took > heardWithin {
-		t.Errorf("the news took %v", took)
-	}
+	t.Logf("heard by all after %v", time.Since(began).Round(time.Millisecond)) // nodeagent/news has how soon it must be, in virtual time
 	c.Server.Continue()
 	gang.ends(125, "the steward of job 1 on node n3")
 }

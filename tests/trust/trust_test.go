@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -30,6 +29,7 @@ import (
 	"score/scored/api/pki/pkitest"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"score/tests/ports"
 )
 
 // binaries is the directory of the programs, built from this tree.
@@ -95,15 +95,13 @@ func start(t *testing.T, log *journal, arguments ...string) {
 	})
 }
 
-// freeAddress is one on loopback that nobody had a moment ago.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := ports.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return address
 }
 
 // newSite makes the cluster as an administrator does.

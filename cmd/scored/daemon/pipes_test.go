@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"score/cmd/scored/config"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+	"score/tests/ports"
 )
 
 // unreadPatience bounds the start and the end of a daemon on a busy machine.
@@ -142,15 +142,13 @@ func TestDaemonsOutliveTheirReaders(t *testing.T) {
 	}
 }
 
-// freeAddress is a port that the kernel gives to nobody else for a while.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := ports.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return address
 }
 
 // awaitUp waits until the server answers and so many nodes are up.
