@@ -17,9 +17,11 @@ func init() {
 // doze bounces a message between ranks that fall asleep at once, after pauses of about
 // the time that this takes, so that messages meet them in every step of it.
 func doze(ch *pm.Channel) error {
-	const rounds, late = 5000, 900 * time.Millisecond
+	// Whose wake-up is lost sleeps for a second. A busy machine may keep somebody waiting for so long, but not thrice.
+	const rounds, late, excused = 5000, 900 * time.Millisecond, 2
 	other := 1 - ch.Rank()
 	random := rand.New(rand.NewPCG(uint64(ch.Rank()), 1))
+	times := 0
 	for i := range rounds {
 		for end := time.Now().Add(time.Duration(random.IntN(20)) * time.Microsecond); time.Now().Before(end); {
 		}
@@ -34,7 +36,10 @@ func doze(ch *pm.Channel) error {
 			return err
 		}
 		if took := time.Since(start); took > late {
-			return fmt.Errorf("round %d: the message came after %v: a wake-up was lost", i, took)
+			times++
+		}
+		if times > excused {
+			return fmt.Errorf("by round %d, %d messages came after more than %v: wake-ups are lost", i, times, late)
 		}
 		if err := ch.ReleaseReceiveBuffer(m); err != nil {
 			return err

@@ -255,18 +255,20 @@ func TestHeldAgainAndAgain(t *testing.T) {
 		eventually(t, "the lock", r.driver.Enter)
 		stubborn = append(stubborn, r)
 	}
+	shortest := most
 	for i := range residence.StrikesMost + 2 {
 		revoked := s[0].step(t, StepRevoke, most)
 		least := most >> min(i, residence.StrikesMost) / 2 // the loop may begin late
 		if revoked.Held != MaxChannels || revoked.Took < least {
 			t.Errorf("switch %d: %+v, after less than %v", i, revoked, least)
 		}
-		if i > 3 && revoked.Took > most/2 {
-			t.Errorf("switch %d waited %v", i, revoked.Took)
-		}
+		shortest = min(shortest, revoked.Took) // what a busy machine adds it does not add each time
 		s[0].step(t, StepFlush, time.Millisecond)
 		s[0].step(t, StepSave, time.Second)
 		s[0].back(t)
+	}
+	if shortest > most/2 {
+		t.Errorf("each switch waited %v and more", shortest)
 	}
 	for _, r := range stubborn {
 		r.driver.Leave()
