@@ -65,9 +65,12 @@ func (s *servers) redirect(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if isAddress(address) {
-		s.to = s.scheme + "://" + address
+		s.to = s.url(address)
 	}
 }
+
+// url is that of an address, host:port.
+func (s *servers) url(address string) string { return s.scheme + "://" + address }
 
 // learn takes the addresses of all servers; false: they are known.
 func (s *servers) learn(addresses []string) bool {
@@ -76,7 +79,7 @@ func (s *servers) learn(addresses []string) bool {
 	var learnt []string
 	for _, address := range addresses {
 		if isAddress(address) && len(learnt) < maxServers {
-			learnt = append(learnt, s.scheme+"://"+address)
+			learnt = append(learnt, s.url(address))
 		}
 	}
 	if len(learnt) == 0 || slices.Equal(learnt, s.learnt) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +38,7 @@ var (
 	errUnasked  = errors.New("the server spoke out of order")
 	errOld      = errors.New("the server led once, and does not know of its successor")
 	errOther    = errors.New("another server leads")
+	errLater    = errors.New("the leader fell silent, and another server leads")
 )
 
 // Handler is told what comes from the leader, one call at a time.
@@ -82,9 +84,9 @@ type Link struct {
 	options Options
 	servers *servers
 	queue   queue
-	term    uint64 // the highest of a leader; Run's
-	told    string // about certificates, last; Run's
-	// heard is when the last Pong came, by Options.Now.
+	term    atomic.Uint64 // the highest of a leader; Run alone changes it
+	told    string        // about certificates, last; Run's
+	// heard is when the present server last said something that shows it to be alive, or was first asked, by Options.Now.
 	heard atomic.Int64
 }
 
@@ -112,7 +114,7 @@ func (l *Link) Run(ctx context.Context) error {
 	var pause backoff
 	for {
 		server, sent := l.servers.next()
-		welcome, err := l.session(ctx, scorev1connect.NewAgentServiceClient(l.options.Client, server, l.options.ClientOptions...))
+		welcome, err := l.session(ctx, server)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -122,8 +124,12 @@ func (l *Link) Run(ctx context.Context) error {
 		if welcome {
 			pause = backoff{}
 		}
-		if errors.Is(err, errOther) && !sent {
-			continue // who was sent on by one that was sent on waits a little
+		if errors.Is(err, errSilent) || errors.Is(err, errLate) || errors.Is(err, errLater) {
+			// What was sent by such a connection may be on its way for as long again when the server is back.
+			l.options.Client.CloseIdleConnections()
+		}
+		if errors.Is(err, errLater) || errors.Is(err, errOther) && !sent {
+			continue // who was sent on by one to which it was sent waits a little
 		}
 		wait := pause.next()
 		l.tell(server, err, wait)
@@ -174,13 +180,18 @@ func refusalOf(err error) error {
 
 // session is one stream from beginning to end. It tells whether the leader
 // welcomed the node.
-func (l *Link) session(ctx context.Context, client scorev1connect.AgentServiceClient) (bool, error) {
+func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(welcomeTimeout, func() { cancel(errLate) })
 	defer late.Stop()
+	l.heard.Store(l.options.Now())
+	seek := seeker{link: l, from: server, found: func() { cancel(errLater) }}
+	var seeking sync.WaitGroup
+	seeking.Go(func() { seek.run(ctx) })
+	defer func() { cancel(nil); seeking.Wait() }()
 
-	stream := client.Connect(ctx)
+	stream := scorev1connect.NewAgentServiceClient(l.options.Client, server, l.options.ClientOptions...).Connect(ctx)
 	closed := closeWith(ctx, stream)
 	defer func() { cancel(nil); <-closed }()
 	hello := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: l.options.Hello()}}
@@ -201,10 +212,11 @@ func (l *Link) session(ctx context.Context, client scorev1connect.AgentServiceCl
 	if first.GetWelcome() == nil {
 		return false, errUnasked
 	}
-	if first.GetWelcome().GetTerm() < l.term {
+	if first.GetWelcome().GetTerm() < l.term.Load() {
 		return false, errOld
 	}
-	l.term = first.GetWelcome().GetTerm()
+	l.term.Store(first.GetWelcome().GetTerm())
+	seek.welcomed.Store(true)
 	l.learn(first.GetWelcome().GetServers())
 	l.options.Logger.Debug("welcomed by the leader", zap.Uint64("term", first.GetWelcome().GetTerm()))
 	l.heard.Store(l.options.Now())

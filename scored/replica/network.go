@@ -63,6 +63,8 @@ type peers struct {
 
 	mu    sync.Mutex
 	heard map[raft.ServerID]time.Time // when the last call that was answered as to a leader was made
+
+	contacts contacts
 }
 
 var (
@@ -130,6 +132,9 @@ func (p *peers) AppendEntries(id raft.ServerID, target raft.ServerAddress, args 
 		p.mu.Lock()
 		p.heard[id] = called
 		p.mu.Unlock()
+		if len(args.Entries) == 0 {
+			p.contacts.note(id, args.Term, resp.LastLog, time.Since(called))
+		}
 	}
 	return err
 }
@@ -144,6 +149,10 @@ func (p *peers) followed(voters []Server, since time.Time) (count int) {
 		}
 	}
 	return count
+}
+
+func (p *peers) contact(name string, term uint64) (contact, bool) {
+	return p.contacts.of(raft.ServerID(name), term)
 }
 
 // RequestVote implements raft.Transport.

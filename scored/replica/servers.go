@@ -35,6 +35,10 @@ type Server struct {
 	Leader  bool
 	// Silent is since when it has not answered the leader; zero: it answers, or this replica does not lead.
 	Silent time.Time
+	// Behind is how many entries it lacked when it last answered this replica, and RoundTrip how long its answers
+	// take on average. Both are 0 where this replica does not lead.
+	Behind    uint64
+	RoundTrip time.Duration
 }
 
 // news is what Raft tells of the other replicas.
@@ -114,6 +118,18 @@ func (r *Replica) Leader() (name, address string) {
 	return string(id), string(at)
 }
 
+// LeaderOf is the term that this replica is in and where its leader is to be reached; "": there is none yet.
+func (r *Replica) LeaderOf() (term uint64, address string) {
+	for {
+		term = r.raft.CurrentTerm()
+		_, address = r.Leader()
+		// Raft forgets the leader before the term changes.
+		if r.raft.CurrentTerm() == term {
+			return term, address
+		}
+	}
+}
+
 // LeaderChanged is closed when Leader gives another answer than when it was called, or soon after.
 func (r *Replica) LeaderChanged() <-chan struct{} { return r.news.next() }
 
@@ -130,12 +146,17 @@ func (r *Replica) Servers() ([]Server, error) {
 		return nil, err
 	}
 	leader, _ := r.Leader()
+	term, last := r.raft.CurrentTerm(), r.raft.LastIndex()
 	var list []Server
 	for _, s := range future.Configuration().Servers {
-		list = append(list, Server{
+		next := Server{
 			Name: string(s.ID), Address: string(s.Address), Voter: s.Suffrage == raft.Voter,
 			Leader: string(s.ID) == leader, Silent: r.news.silentSince(string(s.ID)),
-		})
+		}
+		if c, known := r.transport.contact(next.Name, term); known && leader == r.name {
+			next.Behind, next.RoundTrip = last-min(c.last, last), c.roundTrip
+		}
+		list = append(list, next)
 	}
 	slices.SortFunc(list, func(x, y Server) int { return cmp.Compare(x.Name, y.Name) })
 	return list, nil

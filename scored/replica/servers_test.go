@@ -239,16 +239,29 @@ func (s *several) leads(name string) <-chan struct{} {
 func TestFollowerIsCutOff(t *testing.T) {
 	s := begin(t)
 	_, term := s.leader("a", "b", "c")
+	s.await("a has heard c", func() bool {
+		list, err := s.all["a"].Servers()
+		c, _ := find(list, "c")
+		return err == nil && c.RoundTrip > 0
+	})
 	s.wire.set("c", true)
 	s.await("c has no leader", func() bool { name, _ := s.all["c"].Leader(); return name == "" })
 	s.commit("a", 1, "n1")
 	s.await("a says that c is silent", func() bool {
 		list, err := s.all["a"].Servers()
 		c, _ := find(list, "c")
-		return err == nil && !c.Silent.IsZero()
+		return err == nil && !c.Silent.IsZero() && c.Behind > 0
 	})
 	s.wire.set("c", false)
 	s.agree("[n1]")
+	s.await("a says that c has everything", func() bool {
+		list, err := s.all["a"].Servers()
+		c, _ := find(list, "c")
+		return err == nil && c.Silent.IsZero() && c.Behind == 0 && c.RoundTrip > 0
+	})
+	if of, address := s.all["c"].LeaderOf(); of != term || address != s.plug["a"].Addr().String() {
+		t.Errorf("c says that %s leads in term %d", address, of)
+	}
 	if name, now := s.leader("a", "b", "c"); name != "a" || now != term {
 		t.Errorf("%s leads in term %d, a led in %d", name, now, term)
 	}

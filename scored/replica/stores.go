@@ -36,8 +36,9 @@ type stores struct {
 	stable    raft.StableStore
 	first     raft.StableStore // the same, to begin a log with
 	snapshots raft.SnapshotStore
-	nameless  bool        // that of a replica without a network
-	existing  bool        // they hold a log already
+	nameless  bool // that of a replica without a network
+	existing  bool // they hold a log already
+	dir       string
 	disk      *guard.Disk // nil in memory
 	log       *guard.Log  // nil in memory
 	closers   []io.Closer
@@ -61,7 +62,7 @@ func openStores(options Options) (*stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stores{closers: []io.Closer{lock}}
+	s := &stores{dir: options.Dir, closers: []io.Closer{lock}}
 	if err := s.openFiles(options); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -16,6 +16,8 @@ type transport interface {
 	elect()
 	// followed counts those of the voters that were asked since an instant, and have answered that they follow.
 	followed(voters []Server, since time.Time) int
+	// contact is what a server has answered to this replica as to the leader of a term; false: nothing.
+	contact(name string, term uint64) (contact, bool)
 }
 
 func newTransport(options Options, config *raft.Config) transport {
@@ -38,6 +40,8 @@ func (l *lone) elect() {
 }
 
 func (l *lone) followed([]Server, time.Time) int { return 0 }
+
+func (l *lone) contact(string, uint64) (contact, bool) { return contact{}, false }
 
 func (p *peers) begin() { p.work.Go(p.pass) }
 

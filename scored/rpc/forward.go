@@ -262,6 +262,8 @@ func NewDoor(users, agents http.Handler, p *Place, revoked func(*http.Request) b
 	daemons := http.NewServeMux()
 	daemons.Handle("/", onward)
 	daemons.Handle(scorev1connect.AgentServiceConnectProcedure, agents) // agents are sent on instead
+	daemons.Handle(scorev1connect.AgentServiceFindLeaderProcedure, agents)
+	daemons.Handle(scorev1connect.ServerServiceGetDiskProcedure, agents)
 	return withDaemon(&trusting{daemons: daemons, passed: agents, users: users, here: p.here, revoked: revoked})
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"connectrpc.com/connect"
+
 	"score/scored/api/scorev1"
 )
 
@@ -67,4 +69,30 @@ func (l *agentLink) complete(message *scorev1.ServerMessage) []*scorev1.ServerMe
 		return messages
 	}
 	return append(messages, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Servers{Servers: servers}})
+}
+
+// FindLeader implements AgentServiceHandler. It says what this server has heard, and nobody acts on it but by asking the
+// leader that it names.
+func (a agents) FindLeader(ctx context.Context, r *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error) {
+	if err := a.checkKey(r.Header()); err != nil {
+		return nil, err
+	}
+	if a.Servers == nil {
+		return nil, errAlone
+	}
+	limit := time.NewTimer(electionPatience)
+	defer limit.Stop()
+	for {
+		changed := a.Servers.LeaderChanged()
+		if term, address := a.Servers.LeaderOf(); address != "" && term > r.Msg.GetAfterTerm() {
+			return connect.NewResponse(&scorev1.FindLeaderResponse{Term: term, Address: address}), nil
+		}
+		select {
+		case <-changed:
+		case <-limit.C:
+			return connect.NewResponse(new(scorev1.FindLeaderResponse)), nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }

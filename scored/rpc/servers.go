@@ -20,19 +20,21 @@ import (
 type Servers interface {
 	Name() string
 	Leader() (name, address string)
+	LeaderOf() (term uint64, address string)
 	LeaderChanged() <-chan struct{}
 	Servers() ([]replica.Server, error)
 	Enrol(name, address string, last uint64) (voter bool, err error)
 	MayRemove(name string) error
 	Remove(name string) error
 	StepDown() error
+	Disk() (replica.Disk, error)
 }
 
 // errAlone is a cluster that can have no other server.
 var errAlone = fmt.Errorf("%w: this server can have no others", admission.ErrNoAuthority)
 
 // ListServers implements ClusterServiceHandler.
-func (u users) ListServers(context.Context, *connect.Request[scorev1.ListServersRequest]) (*connect.Response[scorev1.ListServersResponse], error) {
+func (u users) ListServers(ctx context.Context, _ *connect.Request[scorev1.ListServersRequest]) (*connect.Response[scorev1.ListServersResponse], error) {
 	if u.Servers == nil {
 		return nil, errAlone
 	}
@@ -42,12 +44,16 @@ func (u users) ListServers(context.Context, *connect.Request[scorev1.ListServers
 	}
 	response := new(scorev1.ListServersResponse)
 	for _, s := range list {
-		view := &scorev1.Server{Name: s.Name, Address: s.Address, Voter: s.Voter, Leader: s.Leader}
+		view := &scorev1.Server{
+			Name: s.Name, Address: s.Address, Voter: s.Voter, Leader: s.Leader,
+			BehindEntries: s.Behind, RoundTripNanos: s.RoundTrip.Nanoseconds(),
+		}
 		if !s.Silent.IsZero() {
 			view.SilentNanos = max(1, time.Since(s.Silent).Nanoseconds())
 		}
 		response.Servers = append(response.Servers, view)
 	}
+	u.askDisks(ctx, response.GetServers())
 	return connect.NewResponse(response), nil
 }
 

@@ -39,6 +39,8 @@ type UserOptions struct {
 	Office *admission.Office
 	// Servers are the cluster's; nil: there can be but one.
 	Servers Servers
+	// Colleague reaches another server by its name; needed with Servers.
+	Colleague func(name string) scorev1connect.ServerServiceClient
 	// CountError counts refusals and failures by method and code.
 	CountError func(procedure, code string)
 	Logger     *zap.Logger

@@ -78,6 +78,11 @@ func (s *Server) names() []string {
 	return names
 }
 
+// colleagueNamed is another server for what only servers ask each other.
+func (s *Server) colleagueNamed(name string) scorev1connect.ServerServiceClient {
+	return scorev1connect.NewServerServiceClient(&http.Client{Transport: s.others}, "https://"+name)
+}
+
 // colleague is the office of the server that leads, nil while it is this one.
 func (s *Server) colleague() admission.Colleague {
 	name, _ := s.replica.Leader()

@@ -89,7 +89,7 @@ func (s *Server) compose() {
 	users := rpc.NewUsers(rpc.UserOptions{
 		Leader: s.leader, Switches: switches,
 		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, AgentScheme: s.scheme(), ClusterKey: s.options.ClusterKey,
-		Office: s.office, Servers: s.servers(),
+		Office: s.office, Servers: s.servers(), Colleague: s.colleagueNamed,
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
 	agents := rpc.NewAgents(rpc.AgentOptions{

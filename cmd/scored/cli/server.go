@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -17,21 +16,24 @@ func ServerCommands() []*cobra.Command {
 	return []*cobra.Command{serverListCommand(c), serverRemoveCommand(c), serverStepDownCommand(c)}
 }
 
-// serverData is a server as --json shows it.
-type serverData struct {
-	Name        string `json:"name"`
-	Address     string `json:"address"`
-	Leader      bool   `json:"leader"`
-	Voter       bool   `json:"voter"`
-	SilentNanos int64  `json:"silent_nanos"`
-}
-
 func serverListCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "list the servers of the cluster",
-		Args:  cobra.NoArgs,
+		Long: `Lists the servers of the cluster. Their health is as the leader sees it:
+
+  healthy               nothing is wrong
+  unreachable for 12s   it does not answer the leader
+  no answer about its disk
+                        it answers the leader's heartbeats, and no questions: it hangs
+  slow, answers take 150ms
+                        to heartbeats, on average; elections are near
+  behind 1200           it lacks so many entries of the leader's log
+  disk slow, 1.2s       the longest write of the log in the last minute or two
+  disk nearly full, 80M free
+                        a server that can write no more ends`,
+		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Cluster.ListServers(command.Context(), connect.NewRequest(&scorev1.ListServersRequest{}))
 			if err != nil {
@@ -40,16 +42,16 @@ func serverListCommand(c *caller) *cobra.Command {
 			if asJSON {
 				list := make([]serverData, 0, len(reply.Msg.GetServers()))
 				for _, s := range reply.Msg.GetServers() {
-					list = append(list, serverData{s.GetName(), s.GetAddress(), s.GetLeader(), s.GetVoter(), s.GetSilentNanos()})
+					list = append(list, serverDataOf(s))
 				}
 				return printJSON(command.OutOrStdout(), struct {
 					Schema  int          `json:"schema"`
 					Servers []serverData `json:"servers"`
 				}{schema, list})
 			}
-			t := newTable(command.OutOrStdout(), "SERVER", "ADDRESS", "ROLE", "STATE")
+			t := newTable(command.OutOrStdout(), "SERVER", "ADDRESS", "ROLE", "HEALTH")
 			for _, s := range reply.Msg.GetServers() {
-				t.row(s.GetName(), s.GetAddress(), serverRole(s), serverState(s))
+				t.row(s.GetName(), s.GetAddress(), serverRole(s), serverHealth(s))
 			}
 			return t.flush()
 		}),
@@ -67,13 +69,6 @@ func serverRole(s *scorev1.Server) string {
 	default:
 		return "newcomer" // it gets the log, and a vote when it has it
 	}
-}
-
-func serverState(s *scorev1.Server) string {
-	if s.GetSilentNanos() == 0 {
-		return "up"
-	}
-	return "silent for " + time.Duration(s.GetSilentNanos()).Round(time.Second).String()
 }
 
 func serverRemoveCommand(c *caller) *cobra.Command {

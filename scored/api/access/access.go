@@ -19,9 +19,11 @@ var daemons = map[string][]pki.Role{
 	// Of servers. An agent speaks for the node in its certificate alone, which the methods compare.
 	scorev1connect.AgentServiceConnectProcedure:          {pki.Agent},
 	scorev1connect.AgentServiceRenewCertificateProcedure: {pki.Agent, pki.Server},
+	scorev1connect.AgentServiceFindLeaderProcedure:       {pki.Agent},
 	// Of servers, for each other.
-	scorev1connect.ServerServiceEnrolProcedure: {pki.Server},
-	scorev1connect.ServerServiceAdmitProcedure: {pki.Server},
+	scorev1connect.ServerServiceEnrolProcedure:   {pki.Server},
+	scorev1connect.ServerServiceAdmitProcedure:   {pki.Server},
+	scorev1connect.ServerServiceGetDiskProcedure: {pki.Server},
 	// Of agents, to servers: they have compared whose job it is.
 	scorev1connect.PeerServiceStdioProcedure:         {pki.Server},
 	scorev1connect.PeerServiceConfirmOutputProcedure: {pki.Server},

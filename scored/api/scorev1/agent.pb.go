@@ -130,6 +130,102 @@ func (NameOp) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{1}
 }
 
+type FindLeaderRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AfterTerm     uint64                 `protobuf:"varint,1,opt,name=after_term,json=afterTerm,proto3" json:"after_term,omitempty"` // leaders of this term and before the node knows
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindLeaderRequest) Reset() {
+	*x = FindLeaderRequest{}
+	mi := &file_score_v1_agent_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindLeaderRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindLeaderRequest) ProtoMessage() {}
+
+func (x *FindLeaderRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindLeaderRequest.ProtoReflect.Descriptor instead.
+func (*FindLeaderRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *FindLeaderRequest) GetAfterTerm() uint64 {
+	if x != nil {
+		return x.AfterTerm
+	}
+	return 0
+}
+
+type FindLeaderResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`      // 0: no later leader is known
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // of the leader, host:port
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindLeaderResponse) Reset() {
+	*x = FindLeaderResponse{}
+	mi := &file_score_v1_agent_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindLeaderResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindLeaderResponse) ProtoMessage() {}
+
+func (x *FindLeaderResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindLeaderResponse.ProtoReflect.Descriptor instead.
+func (*FindLeaderResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *FindLeaderResponse) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *FindLeaderResponse) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 type RenewCertificateRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       []byte                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10
@@ -139,7 +235,7 @@ type RenewCertificateRequest struct {
 
 func (x *RenewCertificateRequest) Reset() {
 	*x = RenewCertificateRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[0]
+	mi := &file_score_v1_agent_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -151,7 +247,7 @@ func (x *RenewCertificateRequest) String() string {
 func (*RenewCertificateRequest) ProtoMessage() {}
 
 func (x *RenewCertificateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[0]
+	mi := &file_score_v1_agent_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -164,7 +260,7 @@ func (x *RenewCertificateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewCertificateRequest.ProtoReflect.Descriptor instead.
 func (*RenewCertificateRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *RenewCertificateRequest) GetRequest() []byte {
@@ -183,7 +279,7 @@ type RenewCertificateResponse struct {
 
 func (x *RenewCertificateResponse) Reset() {
 	*x = RenewCertificateResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[1]
+	mi := &file_score_v1_agent_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -195,7 +291,7 @@ func (x *RenewCertificateResponse) String() string {
 func (*RenewCertificateResponse) ProtoMessage() {}
 
 func (x *RenewCertificateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[1]
+	mi := &file_score_v1_agent_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -208,7 +304,7 @@ func (x *RenewCertificateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewCertificateResponse.ProtoReflect.Descriptor instead.
 func (*RenewCertificateResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RenewCertificateResponse) GetCertificate() []byte {
@@ -233,7 +329,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[2]
+	mi := &file_score_v1_agent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -245,7 +341,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[2]
+	mi := &file_score_v1_agent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -258,7 +354,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *JoinRequest) GetTokenId() string {
@@ -309,7 +405,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[3]
+	mi := &file_score_v1_agent_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -321,7 +417,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[3]
+	mi := &file_score_v1_agent_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -334,7 +430,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{3}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *JoinResponse) GetRefused() string {
@@ -372,6 +468,86 @@ func (x *JoinResponse) GetAuthorityKey() []byte {
 	return nil
 }
 
+type GetDiskRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDiskRequest) Reset() {
+	*x = GetDiskRequest{}
+	mi := &file_score_v1_agent_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDiskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDiskRequest) ProtoMessage() {}
+
+func (x *GetDiskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDiskRequest.ProtoReflect.Descriptor instead.
+func (*GetDiskRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{6}
+}
+
+type GetDiskResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Disk          *Disk                  `protobuf:"bytes,1,opt,name=disk,proto3" json:"disk,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDiskResponse) Reset() {
+	*x = GetDiskResponse{}
+	mi := &file_score_v1_agent_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDiskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDiskResponse) ProtoMessage() {}
+
+func (x *GetDiskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDiskResponse.ProtoReflect.Descriptor instead.
+func (*GetDiskResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *GetDiskResponse) GetDisk() *Disk {
+	if x != nil {
+		return x.Disk
+	}
+	return nil
+}
+
 type EnrolRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // where the others reach it, host:port
@@ -382,7 +558,7 @@ type EnrolRequest struct {
 
 func (x *EnrolRequest) Reset() {
 	*x = EnrolRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[4]
+	mi := &file_score_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +570,7 @@ func (x *EnrolRequest) String() string {
 func (*EnrolRequest) ProtoMessage() {}
 
 func (x *EnrolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[4]
+	mi := &file_score_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +583,7 @@ func (x *EnrolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrolRequest.ProtoReflect.Descriptor instead.
 func (*EnrolRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EnrolRequest) GetAddress() string {
@@ -433,7 +609,7 @@ type EnrolResponse struct {
 
 func (x *EnrolResponse) Reset() {
 	*x = EnrolResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[5]
+	mi := &file_score_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +621,7 @@ func (x *EnrolResponse) String() string {
 func (*EnrolResponse) ProtoMessage() {}
 
 func (x *EnrolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[5]
+	mi := &file_score_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +634,7 @@ func (x *EnrolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrolResponse.ProtoReflect.Descriptor instead.
 func (*EnrolResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EnrolResponse) GetVoter() bool {
@@ -481,7 +657,7 @@ type StdioUp struct {
 
 func (x *StdioUp) Reset() {
 	*x = StdioUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[6]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +669,7 @@ func (x *StdioUp) String() string {
 func (*StdioUp) ProtoMessage() {}
 
 func (x *StdioUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[6]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +682,7 @@ func (x *StdioUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioUp.ProtoReflect.Descriptor instead.
 func (*StdioUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StdioUp) GetMessage() isStdioUp_Message {
@@ -561,7 +737,7 @@ type StdioOpen struct {
 
 func (x *StdioOpen) Reset() {
 	*x = StdioOpen{}
-	mi := &file_score_v1_agent_proto_msgTypes[7]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +749,7 @@ func (x *StdioOpen) String() string {
 func (*StdioOpen) ProtoMessage() {}
 
 func (x *StdioOpen) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[7]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +762,7 @@ func (x *StdioOpen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioOpen.ProtoReflect.Descriptor instead.
 func (*StdioOpen) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StdioOpen) GetJobId() uint64 {
@@ -623,7 +799,7 @@ type StdioDown struct {
 
 func (x *StdioDown) Reset() {
 	*x = StdioDown{}
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -635,7 +811,7 @@ func (x *StdioDown) String() string {
 func (*StdioDown) ProtoMessage() {}
 
 func (x *StdioDown) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -648,7 +824,7 @@ func (x *StdioDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioDown.ProtoReflect.Descriptor instead.
 func (*StdioDown) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StdioDown) GetMessage() isStdioDown_Message {
@@ -703,7 +879,7 @@ type FetchStagedRequest struct {
 
 func (x *FetchStagedRequest) Reset() {
 	*x = FetchStagedRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -715,7 +891,7 @@ func (x *FetchStagedRequest) String() string {
 func (*FetchStagedRequest) ProtoMessage() {}
 
 func (x *FetchStagedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -728,7 +904,7 @@ func (x *FetchStagedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchStagedRequest.ProtoReflect.Descriptor instead.
 func (*FetchStagedRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FetchStagedRequest) GetUser() *Identity {
@@ -761,7 +937,7 @@ type StagedData struct {
 
 func (x *StagedData) Reset() {
 	*x = StagedData{}
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +949,7 @@ func (x *StagedData) String() string {
 func (*StagedData) ProtoMessage() {}
 
 func (x *StagedData) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +962,7 @@ func (x *StagedData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedData.ProtoReflect.Descriptor instead.
 func (*StagedData) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StagedData) GetData() []byte {
@@ -812,7 +988,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +1000,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -837,7 +1013,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CollectRequest) GetJobId() uint64 {
@@ -904,7 +1080,7 @@ type CollectResponse struct {
 
 func (x *CollectResponse) Reset() {
 	*x = CollectResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -916,7 +1092,7 @@ func (x *CollectResponse) String() string {
 func (*CollectResponse) ProtoMessage() {}
 
 func (x *CollectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -929,7 +1105,7 @@ func (x *CollectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectResponse.ProtoReflect.Descriptor instead.
 func (*CollectResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 type RelayRequest struct {
@@ -945,7 +1121,7 @@ type RelayRequest struct {
 
 func (x *RelayRequest) Reset() {
 	*x = RelayRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1133,7 @@ func (x *RelayRequest) String() string {
 func (*RelayRequest) ProtoMessage() {}
 
 func (x *RelayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1146,7 @@ func (x *RelayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayRequest.ProtoReflect.Descriptor instead.
 func (*RelayRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RelayRequest) GetJobId() uint64 {
@@ -1016,7 +1192,7 @@ type RelayResponse struct {
 
 func (x *RelayResponse) Reset() {
 	*x = RelayResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1204,7 @@ func (x *RelayResponse) String() string {
 func (*RelayResponse) ProtoMessage() {}
 
 func (x *RelayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1217,7 @@ func (x *RelayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayResponse.ProtoReflect.Descriptor instead.
 func (*RelayResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 // Envelope has messages between stewards arrive once, whatever agent dies with them.
@@ -1058,7 +1234,7 @@ type Envelope struct {
 
 func (x *Envelope) Reset() {
 	*x = Envelope{}
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1070,7 +1246,7 @@ func (x *Envelope) String() string {
 func (*Envelope) ProtoMessage() {}
 
 func (x *Envelope) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1083,7 +1259,7 @@ func (x *Envelope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Envelope.ProtoReflect.Descriptor instead.
 func (*Envelope) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Envelope) GetStream() uint64 {
@@ -1136,7 +1312,7 @@ type NewsRequest struct {
 
 func (x *NewsRequest) Reset() {
 	*x = NewsRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1324,7 @@ func (x *NewsRequest) String() string {
 func (*NewsRequest) ProtoMessage() {}
 
 func (x *NewsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1337,7 @@ func (x *NewsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewsRequest.ProtoReflect.Descriptor instead.
 func (*NewsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NewsRequest) GetJobId() uint64 {
@@ -1221,7 +1397,7 @@ type NewsResponse struct {
 
 func (x *NewsResponse) Reset() {
 	*x = NewsResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1409,7 @@ func (x *NewsResponse) String() string {
 func (*NewsResponse) ProtoMessage() {}
 
 func (x *NewsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1422,7 @@ func (x *NewsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewsResponse.ProtoReflect.Descriptor instead.
 func (*NewsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 type ProbeRequest struct {
@@ -1258,7 +1434,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1446,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +1459,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ProbeRequest) GetNode() string {
@@ -1301,7 +1477,7 @@ type ProbeResponse struct {
 
 func (x *ProbeResponse) Reset() {
 	*x = ProbeResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1489,7 @@ func (x *ProbeResponse) String() string {
 func (*ProbeResponse) ProtoMessage() {}
 
 func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1502,7 @@ func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeResponse.ProtoReflect.Descriptor instead.
 func (*ProbeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 type AgentMessage struct {
@@ -1358,7 +1534,7 @@ type AgentMessage struct {
 
 func (x *AgentMessage) Reset() {
 	*x = AgentMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1546,7 @@ func (x *AgentMessage) String() string {
 func (*AgentMessage) ProtoMessage() {}
 
 func (x *AgentMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1559,7 @@ func (x *AgentMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentMessage.ProtoReflect.Descriptor instead.
 func (*AgentMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AgentMessage) GetMessage() isAgentMessage_Message {
@@ -1686,7 +1862,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +1874,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +1887,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Hello) GetCluster() string {
@@ -1805,7 +1981,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1993,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +2006,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Ping) GetSequence() uint64 {
@@ -1888,7 +2064,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +2076,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2089,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Prepared) GetJobId() uint64 {
@@ -1963,7 +2139,7 @@ type Launched struct {
 
 func (x *Launched) Reset() {
 	*x = Launched{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1975,7 +2151,7 @@ func (x *Launched) String() string {
 func (*Launched) ProtoMessage() {}
 
 func (x *Launched) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1988,7 +2164,7 @@ func (x *Launched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launched.ProtoReflect.Descriptor instead.
 func (*Launched) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Launched) GetJobId() uint64 {
@@ -2038,7 +2214,7 @@ type RankExited struct {
 
 func (x *RankExited) Reset() {
 	*x = RankExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2226,7 @@ func (x *RankExited) String() string {
 func (*RankExited) ProtoMessage() {}
 
 func (x *RankExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2239,7 @@ func (x *RankExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankExited.ProtoReflect.Descriptor instead.
 func (*RankExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RankExited) GetJobId() uint64 {
@@ -2152,7 +2328,7 @@ type RanksExited struct {
 
 func (x *RanksExited) Reset() {
 	*x = RanksExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2340,7 @@ func (x *RanksExited) String() string {
 func (*RanksExited) ProtoMessage() {}
 
 func (x *RanksExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2353,7 @@ func (x *RanksExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RanksExited.ProtoReflect.Descriptor instead.
 func (*RanksExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RanksExited) GetExits() []*RankExited {
@@ -2198,7 +2374,7 @@ type NodeDone struct {
 
 func (x *NodeDone) Reset() {
 	*x = NodeDone{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2210,7 +2386,7 @@ func (x *NodeDone) String() string {
 func (*NodeDone) ProtoMessage() {}
 
 func (x *NodeDone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2223,7 +2399,7 @@ func (x *NodeDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDone.ProtoReflect.Descriptor instead.
 func (*NodeDone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *NodeDone) GetJobId() uint64 {
@@ -2261,7 +2437,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2449,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2462,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Abort) GetJobId() uint64 {
@@ -2340,7 +2516,7 @@ type TimeUp struct {
 
 func (x *TimeUp) Reset() {
 	*x = TimeUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2352,7 +2528,7 @@ func (x *TimeUp) String() string {
 func (*TimeUp) ProtoMessage() {}
 
 func (x *TimeUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2365,7 +2541,7 @@ func (x *TimeUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeUp.ProtoReflect.Descriptor instead.
 func (*TimeUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TimeUp) GetJobId() uint64 {
@@ -2385,7 +2561,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2397,7 +2573,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2410,7 +2586,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -2440,7 +2616,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2452,7 +2628,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2465,7 +2641,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -2513,7 +2689,7 @@ type ChannelsReply struct {
 
 func (x *ChannelsReply) Reset() {
 	*x = ChannelsReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2525,7 +2701,7 @@ func (x *ChannelsReply) String() string {
 func (*ChannelsReply) ProtoMessage() {}
 
 func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2538,7 +2714,7 @@ func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
 func (*ChannelsReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ChannelsReply) GetRequest() uint64 {
@@ -2566,7 +2742,7 @@ type Suspicion struct {
 
 func (x *Suspicion) Reset() {
 	*x = Suspicion{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2578,7 +2754,7 @@ func (x *Suspicion) String() string {
 func (*Suspicion) ProtoMessage() {}
 
 func (x *Suspicion) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2591,7 +2767,7 @@ func (x *Suspicion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspicion.ProtoReflect.Descriptor instead.
 func (*Suspicion) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Suspicion) GetNode() string {
@@ -2618,7 +2794,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2630,7 +2806,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2643,7 +2819,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Watch) GetNeighbours() []*Watch_Neighbour {
@@ -2676,7 +2852,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2688,7 +2864,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +2877,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Cut) GetJobId() uint64 {
@@ -2810,7 +2986,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +2998,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +3011,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -2900,7 +3076,7 @@ type PlacesRequest struct {
 
 func (x *PlacesRequest) Reset() {
 	*x = PlacesRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2912,7 +3088,7 @@ func (x *PlacesRequest) String() string {
 func (*PlacesRequest) ProtoMessage() {}
 
 func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2925,7 +3101,7 @@ func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesRequest.ProtoReflect.Descriptor instead.
 func (*PlacesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PlacesRequest) GetJobId() uint64 {
@@ -2961,7 +3137,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2973,7 +3149,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2986,7 +3162,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -3032,7 +3208,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3044,7 +3220,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3057,7 +3233,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -3123,7 +3299,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3135,7 +3311,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3148,7 +3324,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -3216,7 +3392,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3228,7 +3404,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3241,7 +3417,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -3550,7 +3726,7 @@ type Redirect struct {
 
 func (x *Redirect) Reset() {
 	*x = Redirect{}
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3562,7 +3738,7 @@ func (x *Redirect) String() string {
 func (*Redirect) ProtoMessage() {}
 
 func (x *Redirect) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3575,7 +3751,7 @@ func (x *Redirect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redirect.ProtoReflect.Descriptor instead.
 func (*Redirect) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Redirect) GetAddress() string {
@@ -3595,7 +3771,7 @@ type Servers struct {
 
 func (x *Servers) Reset() {
 	*x = Servers{}
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3607,7 +3783,7 @@ func (x *Servers) String() string {
 func (*Servers) ProtoMessage() {}
 
 func (x *Servers) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3620,7 +3796,7 @@ func (x *Servers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Servers.ProtoReflect.Descriptor instead.
 func (*Servers) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Servers) GetAddresses() []string {
@@ -3640,7 +3816,7 @@ type Revoked struct {
 
 func (x *Revoked) Reset() {
 	*x = Revoked{}
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3652,7 +3828,7 @@ func (x *Revoked) String() string {
 func (*Revoked) ProtoMessage() {}
 
 func (x *Revoked) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3665,7 +3841,7 @@ func (x *Revoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoked.ProtoReflect.Descriptor instead.
 func (*Revoked) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Revoked) GetSerials() [][]byte {
@@ -3688,7 +3864,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3700,7 +3876,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3713,7 +3889,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -3763,7 +3939,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3775,7 +3951,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3788,7 +3964,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -3833,7 +4009,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3845,7 +4021,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3858,7 +4034,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Stage) GetJobId() uint64 {
@@ -3923,7 +4099,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3935,7 +4111,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3948,7 +4124,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -4071,7 +4247,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4083,7 +4259,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4096,7 +4272,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -4144,7 +4320,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4156,7 +4332,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4169,7 +4345,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -4196,7 +4372,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4208,7 +4384,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4221,7 +4397,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -4247,7 +4423,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4259,7 +4435,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4272,7 +4448,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -4294,7 +4470,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4306,7 +4482,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4319,7 +4495,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -4363,7 +4539,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4375,7 +4551,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4388,7 +4564,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -4438,7 +4614,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4450,7 +4626,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4463,7 +4639,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -4504,7 +4680,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4516,7 +4692,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4529,7 +4705,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -4558,7 +4734,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4570,7 +4746,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4583,7 +4759,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -4626,7 +4802,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[58]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4638,7 +4814,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[58]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4651,7 +4827,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -4685,7 +4861,7 @@ type Watch_Neighbour struct {
 
 func (x *Watch_Neighbour) Reset() {
 	*x = Watch_Neighbour{}
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4697,7 +4873,7 @@ func (x *Watch_Neighbour) String() string {
 func (*Watch_Neighbour) ProtoMessage() {}
 
 func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4710,7 +4886,7 @@ func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch_Neighbour.ProtoReflect.Descriptor instead.
 func (*Watch_Neighbour) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{34, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38, 0}
 }
 
 func (x *Watch_Neighbour) GetNode() string {
@@ -4738,7 +4914,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4750,7 +4926,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4763,7 +4939,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -4802,7 +4978,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[62]
+	mi := &file_score_v1_agent_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4814,7 +4990,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[62]
+	mi := &file_score_v1_agent_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4827,7 +5003,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -4889,7 +5065,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4901,7 +5077,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4914,7 +5090,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -4942,7 +5118,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[65]
+	mi := &file_score_v1_agent_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4954,7 +5130,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[65]
+	mi := &file_score_v1_agent_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4967,7 +5143,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{49, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{53, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -4995,7 +5171,13 @@ var File_score_v1_agent_proto protoreflect.FileDescriptor
 
 const file_score_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x14score/v1/agent.proto\x12\bscore.v1\x1a\x12score/v1/job.proto\x1a\x13score/v1/user.proto\"3\n" +
+	"\x14score/v1/agent.proto\x12\bscore.v1\x1a\x12score/v1/job.proto\x1a\x13score/v1/user.proto\"2\n" +
+	"\x11FindLeaderRequest\x12\x1d\n" +
+	"\n" +
+	"after_term\x18\x01 \x01(\x04R\tafterTerm\"B\n" +
+	"\x12FindLeaderResponse\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"3\n" +
 	"\x17RenewCertificateRequest\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\"<\n" +
 	"\x18RenewCertificateResponse\x12 \n" +
@@ -5012,7 +5194,10 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\vcertificate\x18\x03 \x01(\fR\vcertificate\x12\x1f\n" +
 	"\vcluster_key\x18\x04 \x01(\tR\n" +
 	"clusterKey\x12#\n" +
-	"\rauthority_key\x18\x05 \x01(\fR\fauthorityKey\"<\n" +
+	"\rauthority_key\x18\x05 \x01(\fR\fauthorityKey\"\x10\n" +
+	"\x0eGetDiskRequest\"5\n" +
+	"\x0fGetDiskResponse\x12\"\n" +
+	"\x04disk\x18\x01 \x01(\v2\x0e.score.v1.DiskR\x04disk\"<\n" +
 	"\fEnrolRequest\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\"%\n" +
@@ -5378,13 +5563,16 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x13NAME_OP_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fNAME_OP_PUBLISH\x10\x01\x12\x12\n" +
 	"\x0eNAME_OP_LOOKUP\x10\x02\x12\x15\n" +
-	"\x11NAME_OP_UNPUBLISH\x10\x032\xa9\x01\n" +
+	"\x11NAME_OP_UNPUBLISH\x10\x032\xf2\x01\n" +
 	"\fAgentService\x12>\n" +
 	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x01\x12Y\n" +
-	"\x10RenewCertificate\x12!.score.v1.RenewCertificateRequest\x1a\".score.v1.RenewCertificateResponse2\x81\x01\n" +
+	"\x10RenewCertificate\x12!.score.v1.RenewCertificateRequest\x1a\".score.v1.RenewCertificateResponse\x12G\n" +
+	"\n" +
+	"FindLeader\x12\x1b.score.v1.FindLeaderRequest\x1a\x1c.score.v1.FindLeaderResponse2\xc1\x01\n" +
 	"\rServerService\x128\n" +
 	"\x05Enrol\x12\x16.score.v1.EnrolRequest\x1a\x17.score.v1.EnrolResponse\x126\n" +
-	"\x05Admit\x12\x15.score.v1.JoinRequest\x1a\x16.score.v1.JoinResponse2\xfa\x04\n" +
+	"\x05Admit\x12\x15.score.v1.JoinRequest\x1a\x16.score.v1.JoinResponse\x12>\n" +
+	"\aGetDisk\x12\x18.score.v1.GetDiskRequest\x1a\x19.score.v1.GetDiskResponse2\xfa\x04\n" +
 	"\vPeerService\x123\n" +
 	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12F\n" +
 	"\rConfirmOutput\x12\x14.score.v1.OutputMark\x1a\x1f.score.v1.ConfirmOutputResponse\x12>\n" +
@@ -5411,201 +5599,211 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 var file_score_v1_agent_proto_goTypes = []any{
 	(Reachability)(0),                // 0: score.v1.Reachability
 	(NameOp)(0),                      // 1: score.v1.NameOp
-	(*RenewCertificateRequest)(nil),  // 2: score.v1.RenewCertificateRequest
-	(*RenewCertificateResponse)(nil), // 3: score.v1.RenewCertificateResponse
-	(*JoinRequest)(nil),              // 4: score.v1.JoinRequest
-	(*JoinResponse)(nil),             // 5: score.v1.JoinResponse
-	(*EnrolRequest)(nil),             // 6: score.v1.EnrolRequest
-	(*EnrolResponse)(nil),            // 7: score.v1.EnrolResponse
-	(*StdioUp)(nil),                  // 8: score.v1.StdioUp
-	(*StdioOpen)(nil),                // 9: score.v1.StdioOpen
-	(*StdioDown)(nil),                // 10: score.v1.StdioDown
-	(*FetchStagedRequest)(nil),       // 11: score.v1.FetchStagedRequest
-	(*StagedData)(nil),               // 12: score.v1.StagedData
-	(*CollectRequest)(nil),           // 13: score.v1.CollectRequest
-	(*CollectResponse)(nil),          // 14: score.v1.CollectResponse
-	(*RelayRequest)(nil),             // 15: score.v1.RelayRequest
-	(*RelayResponse)(nil),            // 16: score.v1.RelayResponse
-	(*Envelope)(nil),                 // 17: score.v1.Envelope
-	(*NewsRequest)(nil),              // 18: score.v1.NewsRequest
-	(*NewsResponse)(nil),             // 19: score.v1.NewsResponse
-	(*ProbeRequest)(nil),             // 20: score.v1.ProbeRequest
-	(*ProbeResponse)(nil),            // 21: score.v1.ProbeResponse
-	(*AgentMessage)(nil),             // 22: score.v1.AgentMessage
-	(*Hello)(nil),                    // 23: score.v1.Hello
-	(*Ping)(nil),                     // 24: score.v1.Ping
-	(*Prepared)(nil),                 // 25: score.v1.Prepared
-	(*Launched)(nil),                 // 26: score.v1.Launched
-	(*RankExited)(nil),               // 27: score.v1.RankExited
-	(*RanksExited)(nil),              // 28: score.v1.RanksExited
-	(*NodeDone)(nil),                 // 29: score.v1.NodeDone
-	(*Abort)(nil),                    // 30: score.v1.Abort
-	(*TimeUp)(nil),                   // 31: score.v1.TimeUp
-	(*JobNote)(nil),                  // 32: score.v1.JobNote
-	(*RankStatesReply)(nil),          // 33: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),            // 34: score.v1.ChannelsReply
-	(*Suspicion)(nil),                // 35: score.v1.Suspicion
-	(*Watch)(nil),                    // 36: score.v1.Watch
-	(*Cut)(nil),                      // 37: score.v1.Cut
-	(*NameRequest)(nil),              // 38: score.v1.NameRequest
-	(*PlacesRequest)(nil),            // 39: score.v1.PlacesRequest
-	(*SpawnRequest)(nil),             // 40: score.v1.SpawnRequest
-	(*SpawnApp)(nil),                 // 41: score.v1.SpawnApp
-	(*SwitchReport)(nil),             // 42: score.v1.SwitchReport
-	(*ServerMessage)(nil),            // 43: score.v1.ServerMessage
-	(*Redirect)(nil),                 // 44: score.v1.Redirect
-	(*Servers)(nil),                  // 45: score.v1.Servers
-	(*Revoked)(nil),                  // 46: score.v1.Revoked
-	(*Welcome)(nil),                  // 47: score.v1.Welcome
-	(*Pong)(nil),                     // 48: score.v1.Pong
-	(*Stage)(nil),                    // 49: score.v1.Stage
-	(*Prepare)(nil),                  // 50: score.v1.Prepare
-	(*Plan)(nil),                     // 51: score.v1.Plan
-	(*Kill)(nil),                     // 52: score.v1.Kill
-	(*SignalRanks)(nil),              // 53: score.v1.SignalRanks
-	(*Forget)(nil),                   // 54: score.v1.Forget
-	(*NameReply)(nil),                // 55: score.v1.NameReply
-	(*PlacesReply)(nil),              // 56: score.v1.PlacesReply
-	(*SpawnReply)(nil),               // 57: score.v1.SpawnReply
-	(*AskRankStates)(nil),            // 58: score.v1.AskRankStates
-	(*AskChannels)(nil),              // 59: score.v1.AskChannels
-	(*AskCut)(nil),                   // 60: score.v1.AskCut
-	(*Watch_Neighbour)(nil),          // 61: score.v1.Watch.Neighbour
-	nil,                              // 62: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),       // 63: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil),    // 64: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil),    // 65: score.v1.SwitchReport.JobUsage
-	nil,                              // 66: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),                 // 67: score.v1.Plan.Row
-	(*Stdin)(nil),                    // 68: score.v1.Stdin
-	(*Output)(nil),                   // 69: score.v1.Output
-	(*Identity)(nil),                 // 70: score.v1.Identity
-	(*StagedFile)(nil),               // 71: score.v1.StagedFile
-	(*NodeStart)(nil),                // 72: score.v1.NodeStart
-	(*Usage)(nil),                    // 73: score.v1.Usage
-	(*RankState)(nil),                // 74: score.v1.RankState
-	(*ChannelState)(nil),             // 75: score.v1.ChannelState
-	(*RankWait)(nil),                 // 76: score.v1.RankWait
-	(*JobSpec)(nil),                  // 77: score.v1.JobSpec
-	(*NodePlace)(nil),                // 78: score.v1.NodePlace
-	(*Flushes)(nil),                  // 79: score.v1.Flushes
-	(*OutputMark)(nil),               // 80: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 81: score.v1.DumpJobRequest
-	(*StageRequest)(nil),             // 82: score.v1.StageRequest
-	(*ListStagedRequest)(nil),        // 83: score.v1.ListStagedRequest
-	(*ConfirmOutputResponse)(nil),    // 84: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 85: score.v1.DumpPart
-	(*StageReply)(nil),               // 86: score.v1.StageReply
-	(*ListStagedResponse)(nil),       // 87: score.v1.ListStagedResponse
+	(*FindLeaderRequest)(nil),        // 2: score.v1.FindLeaderRequest
+	(*FindLeaderResponse)(nil),       // 3: score.v1.FindLeaderResponse
+	(*RenewCertificateRequest)(nil),  // 4: score.v1.RenewCertificateRequest
+	(*RenewCertificateResponse)(nil), // 5: score.v1.RenewCertificateResponse
+	(*JoinRequest)(nil),              // 6: score.v1.JoinRequest
+	(*JoinResponse)(nil),             // 7: score.v1.JoinResponse
+	(*GetDiskRequest)(nil),           // 8: score.v1.GetDiskRequest
+	(*GetDiskResponse)(nil),          // 9: score.v1.GetDiskResponse
+	(*EnrolRequest)(nil),             // 10: score.v1.EnrolRequest
+	(*EnrolResponse)(nil),            // 11: score.v1.EnrolResponse
+	(*StdioUp)(nil),                  // 12: score.v1.StdioUp
+	(*StdioOpen)(nil),                // 13: score.v1.StdioOpen
+	(*StdioDown)(nil),                // 14: score.v1.StdioDown
+	(*FetchStagedRequest)(nil),       // 15: score.v1.FetchStagedRequest
+	(*StagedData)(nil),               // 16: score.v1.StagedData
+	(*CollectRequest)(nil),           // 17: score.v1.CollectRequest
+	(*CollectResponse)(nil),          // 18: score.v1.CollectResponse
+	(*RelayRequest)(nil),             // 19: score.v1.RelayRequest
+	(*RelayResponse)(nil),            // 20: score.v1.RelayResponse
+	(*Envelope)(nil),                 // 21: score.v1.Envelope
+	(*NewsRequest)(nil),              // 22: score.v1.NewsRequest
+	(*NewsResponse)(nil),             // 23: score.v1.NewsResponse
+	(*ProbeRequest)(nil),             // 24: score.v1.ProbeRequest
+	(*ProbeResponse)(nil),            // 25: score.v1.ProbeResponse
+	(*AgentMessage)(nil),             // 26: score.v1.AgentMessage
+	(*Hello)(nil),                    // 27: score.v1.Hello
+	(*Ping)(nil),                     // 28: score.v1.Ping
+	(*Prepared)(nil),                 // 29: score.v1.Prepared
+	(*Launched)(nil),                 // 30: score.v1.Launched
+	(*RankExited)(nil),               // 31: score.v1.RankExited
+	(*RanksExited)(nil),              // 32: score.v1.RanksExited
+	(*NodeDone)(nil),                 // 33: score.v1.NodeDone
+	(*Abort)(nil),                    // 34: score.v1.Abort
+	(*TimeUp)(nil),                   // 35: score.v1.TimeUp
+	(*JobNote)(nil),                  // 36: score.v1.JobNote
+	(*RankStatesReply)(nil),          // 37: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),            // 38: score.v1.ChannelsReply
+	(*Suspicion)(nil),                // 39: score.v1.Suspicion
+	(*Watch)(nil),                    // 40: score.v1.Watch
+	(*Cut)(nil),                      // 41: score.v1.Cut
+	(*NameRequest)(nil),              // 42: score.v1.NameRequest
+	(*PlacesRequest)(nil),            // 43: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),             // 44: score.v1.SpawnRequest
+	(*SpawnApp)(nil),                 // 45: score.v1.SpawnApp
+	(*SwitchReport)(nil),             // 46: score.v1.SwitchReport
+	(*ServerMessage)(nil),            // 47: score.v1.ServerMessage
+	(*Redirect)(nil),                 // 48: score.v1.Redirect
+	(*Servers)(nil),                  // 49: score.v1.Servers
+	(*Revoked)(nil),                  // 50: score.v1.Revoked
+	(*Welcome)(nil),                  // 51: score.v1.Welcome
+	(*Pong)(nil),                     // 52: score.v1.Pong
+	(*Stage)(nil),                    // 53: score.v1.Stage
+	(*Prepare)(nil),                  // 54: score.v1.Prepare
+	(*Plan)(nil),                     // 55: score.v1.Plan
+	(*Kill)(nil),                     // 56: score.v1.Kill
+	(*SignalRanks)(nil),              // 57: score.v1.SignalRanks
+	(*Forget)(nil),                   // 58: score.v1.Forget
+	(*NameReply)(nil),                // 59: score.v1.NameReply
+	(*PlacesReply)(nil),              // 60: score.v1.PlacesReply
+	(*SpawnReply)(nil),               // 61: score.v1.SpawnReply
+	(*AskRankStates)(nil),            // 62: score.v1.AskRankStates
+	(*AskChannels)(nil),              // 63: score.v1.AskChannels
+	(*AskCut)(nil),                   // 64: score.v1.AskCut
+	(*Watch_Neighbour)(nil),          // 65: score.v1.Watch.Neighbour
+	nil,                              // 66: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),       // 67: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),    // 68: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),    // 69: score.v1.SwitchReport.JobUsage
+	nil,                              // 70: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                 // 71: score.v1.Plan.Row
+	(*Disk)(nil),                     // 72: score.v1.Disk
+	(*Stdin)(nil),                    // 73: score.v1.Stdin
+	(*Output)(nil),                   // 74: score.v1.Output
+	(*Identity)(nil),                 // 75: score.v1.Identity
+	(*StagedFile)(nil),               // 76: score.v1.StagedFile
+	(*NodeStart)(nil),                // 77: score.v1.NodeStart
+	(*Usage)(nil),                    // 78: score.v1.Usage
+	(*RankState)(nil),                // 79: score.v1.RankState
+	(*ChannelState)(nil),             // 80: score.v1.ChannelState
+	(*RankWait)(nil),                 // 81: score.v1.RankWait
+	(*JobSpec)(nil),                  // 82: score.v1.JobSpec
+	(*NodePlace)(nil),                // 83: score.v1.NodePlace
+	(*Flushes)(nil),                  // 84: score.v1.Flushes
+	(*OutputMark)(nil),               // 85: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 86: score.v1.DumpJobRequest
+	(*StageRequest)(nil),             // 87: score.v1.StageRequest
+	(*ListStagedRequest)(nil),        // 88: score.v1.ListStagedRequest
+	(*ConfirmOutputResponse)(nil),    // 89: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 90: score.v1.DumpPart
+	(*StageReply)(nil),               // 91: score.v1.StageReply
+	(*ListStagedResponse)(nil),       // 92: score.v1.ListStagedResponse
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	9,  // 0: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
-	68, // 1: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	69, // 2: score.v1.StdioDown.output:type_name -> score.v1.Output
-	70, // 3: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
-	71, // 4: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
-	17, // 5: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
-	23, // 6: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
-	24, // 7: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
-	25, // 8: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
-	26, // 9: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
-	27, // 10: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	29, // 11: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	30, // 12: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	42, // 13: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	38, // 14: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	40, // 15: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	32, // 16: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	33, // 17: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	31, // 18: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	28, // 19: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	34, // 20: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	37, // 21: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
-	39, // 22: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
-	35, // 23: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
-	72, // 24: score.v1.Prepared.start:type_name -> score.v1.NodeStart
-	72, // 25: score.v1.Launched.start:type_name -> score.v1.NodeStart
-	27, // 26: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	73, // 27: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	72, // 28: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
-	74, // 29: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	72, // 30: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
-	75, // 31: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
-	0,  // 32: score.v1.Suspicion.found:type_name -> score.v1.Reachability
-	61, // 33: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
-	76, // 34: score.v1.Cut.waits:type_name -> score.v1.RankWait
-	1,  // 35: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	41, // 36: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	62, // 37: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	63, // 38: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	64, // 39: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	65, // 40: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	47, // 41: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	48, // 42: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	50, // 43: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	51, // 44: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	52, // 45: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	53, // 46: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	54, // 47: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	55, // 48: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	57, // 49: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	58, // 50: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	59, // 51: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	60, // 52: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	56, // 53: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
-	36, // 54: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
-	46, // 55: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
-	49, // 56: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
-	44, // 57: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
-	45, // 58: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
-	45, // 59: score.v1.Welcome.servers:type_name -> score.v1.Servers
-	70, // 60: score.v1.Stage.user:type_name -> score.v1.Identity
-	71, // 61: score.v1.Stage.files:type_name -> score.v1.StagedFile
-	77, // 62: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	70, // 63: score.v1.Prepare.user:type_name -> score.v1.Identity
-	78, // 64: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	66, // 65: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	67, // 66: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	78, // 67: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	79, // 68: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	73, // 69: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	22, // 70: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	2,  // 71: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
-	6,  // 72: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
-	4,  // 73: score.v1.ServerService.Admit:input_type -> score.v1.JoinRequest
-	8,  // 74: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	80, // 75: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
-	13, // 76: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	15, // 77: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	18, // 78: score.v1.PeerService.News:input_type -> score.v1.NewsRequest
-	20, // 79: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
-	81, // 80: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	82, // 81: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
-	11, // 82: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
-	83, // 83: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
-	43, // 84: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	3,  // 85: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
-	7,  // 86: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
-	5,  // 87: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
-	10, // 88: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	84, // 89: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	14, // 90: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	16, // 91: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	19, // 92: score.v1.PeerService.News:output_type -> score.v1.NewsResponse
-	21, // 93: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
-	85, // 94: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	86, // 95: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
-	12, // 96: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
-	87, // 97: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
-	84, // [84:98] is the sub-list for method output_type
-	70, // [70:84] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	72, // 0: score.v1.GetDiskResponse.disk:type_name -> score.v1.Disk
+	13, // 1: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
+	73, // 2: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	74, // 3: score.v1.StdioDown.output:type_name -> score.v1.Output
+	75, // 4: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
+	76, // 5: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
+	21, // 6: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
+	27, // 7: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
+	28, // 8: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
+	29, // 9: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
+	30, // 10: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
+	31, // 11: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
+	33, // 12: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	34, // 13: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	46, // 14: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	42, // 15: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	44, // 16: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	36, // 17: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	37, // 18: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	35, // 19: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	32, // 20: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	38, // 21: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	41, // 22: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	43, // 23: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
+	39, // 24: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
+	77, // 25: score.v1.Prepared.start:type_name -> score.v1.NodeStart
+	77, // 26: score.v1.Launched.start:type_name -> score.v1.NodeStart
+	31, // 27: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	78, // 28: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	77, // 29: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
+	79, // 30: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	77, // 31: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
+	80, // 32: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	0,  // 33: score.v1.Suspicion.found:type_name -> score.v1.Reachability
+	65, // 34: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
+	81, // 35: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	1,  // 36: score.v1.NameRequest.op:type_name -> score.v1.NameOp
+	45, // 37: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	66, // 38: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	67, // 39: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	68, // 40: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	69, // 41: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	51, // 42: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	52, // 43: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	54, // 44: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	55, // 45: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	56, // 46: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	57, // 47: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	58, // 48: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	59, // 49: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	61, // 50: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	62, // 51: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	63, // 52: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	64, // 53: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	60, // 54: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	40, // 55: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
+	50, // 56: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	53, // 57: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
+	48, // 58: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
+	49, // 59: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
+	49, // 60: score.v1.Welcome.servers:type_name -> score.v1.Servers
+	75, // 61: score.v1.Stage.user:type_name -> score.v1.Identity
+	76, // 62: score.v1.Stage.files:type_name -> score.v1.StagedFile
+	82, // 63: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	75, // 64: score.v1.Prepare.user:type_name -> score.v1.Identity
+	83, // 65: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	70, // 66: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	71, // 67: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	83, // 68: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	84, // 69: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	78, // 70: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	26, // 71: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	4,  // 72: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
+	2,  // 73: score.v1.AgentService.FindLeader:input_type -> score.v1.FindLeaderRequest
+	10, // 74: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
+	6,  // 75: score.v1.ServerService.Admit:input_type -> score.v1.JoinRequest
+	8,  // 76: score.v1.ServerService.GetDisk:input_type -> score.v1.GetDiskRequest
+	12, // 77: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	85, // 78: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	17, // 79: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	19, // 80: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	22, // 81: score.v1.PeerService.News:input_type -> score.v1.NewsRequest
+	24, // 82: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
+	86, // 83: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	87, // 84: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
+	15, // 85: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
+	88, // 86: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
+	47, // 87: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	5,  // 88: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	3,  // 89: score.v1.AgentService.FindLeader:output_type -> score.v1.FindLeaderResponse
+	11, // 90: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
+	7,  // 91: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
+	9,  // 92: score.v1.ServerService.GetDisk:output_type -> score.v1.GetDiskResponse
+	14, // 93: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	89, // 94: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	18, // 95: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	20, // 96: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	23, // 97: score.v1.PeerService.News:output_type -> score.v1.NewsResponse
+	25, // 98: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
+	90, // 99: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	91, // 100: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
+	16, // 101: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
+	92, // 102: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
+	87, // [87:103] is the sub-list for method output_type
+	71, // [71:87] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -5615,15 +5813,15 @@ func file_score_v1_agent_proto_init() {
 	}
 	file_score_v1_job_proto_init()
 	file_score_v1_user_proto_init()
-	file_score_v1_agent_proto_msgTypes[6].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[10].OneofWrappers = []any{
 		(*StdioUp_Open)(nil),
 		(*StdioUp_Stdin)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[8].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[12].OneofWrappers = []any{
 		(*StdioDown_Output)(nil),
 		(*StdioDown_Drained)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[20].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[24].OneofWrappers = []any{
 		(*AgentMessage_Hello)(nil),
 		(*AgentMessage_Ping)(nil),
 		(*AgentMessage_Prepared)(nil),
@@ -5643,7 +5841,7 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_Places)(nil),
 		(*AgentMessage_Suspicion)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[41].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[45].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -5670,7 +5868,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   66,
+			NumMessages:   70,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -136,14 +136,17 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 }
 
 type Server struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	Voter         bool                   `protobuf:"varint,3,opt,name=voter,proto3" json:"voter,omitempty"` // else it is being brought up to date
-	Leader        bool                   `protobuf:"varint,4,opt,name=leader,proto3" json:"leader,omitempty"`
-	SilentNanos   int64                  `protobuf:"varint,5,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"` // for how long it has not answered the leader; 0: it answers
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Address        string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Voter          bool                   `protobuf:"varint,3,opt,name=voter,proto3" json:"voter,omitempty"` // else it is being brought up to date
+	Leader         bool                   `protobuf:"varint,4,opt,name=leader,proto3" json:"leader,omitempty"`
+	SilentNanos    int64                  `protobuf:"varint,5,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"`            // for how long it has not answered the leader; 0: it answers
+	BehindEntries  uint64                 `protobuf:"varint,6,opt,name=behind_entries,json=behindEntries,proto3" json:"behind_entries,omitempty"`      // of the leader's log, that it had not when it last answered
+	RoundTripNanos int64                  `protobuf:"varint,7,opt,name=round_trip_nanos,json=roundTripNanos,proto3" json:"round_trip_nanos,omitempty"` // of the leader's heartbeats to it, on average; 0: there were none
+	Disk           *Disk                  `protobuf:"bytes,8,opt,name=disk,proto3" json:"disk,omitempty"`                                              // absent: it did not tell in time, or is silent
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Server) Reset() {
@@ -211,6 +214,88 @@ func (x *Server) GetSilentNanos() int64 {
 	return 0
 }
 
+func (x *Server) GetBehindEntries() uint64 {
+	if x != nil {
+		return x.BehindEntries
+	}
+	return 0
+}
+
+func (x *Server) GetRoundTripNanos() int64 {
+	if x != nil {
+		return x.RoundTripNanos
+	}
+	return 0
+}
+
+func (x *Server) GetDisk() *Disk {
+	if x != nil {
+		return x.Disk
+	}
+	return nil
+}
+
+// Disk is how the disk does that a server's state is on.
+type Disk struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	SlowestWriteNanos int64                  `protobuf:"varint,1,opt,name=slowest_write_nanos,json=slowestWriteNanos,proto3" json:"slowest_write_nanos,omitempty"` // of the log, in the last minute or two
+	FreeBytes         uint64                 `protobuf:"varint,2,opt,name=free_bytes,json=freeBytes,proto3" json:"free_bytes,omitempty"`
+	SizeBytes         uint64                 `protobuf:"varint,3,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"` // 0: the state is in memory
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *Disk) Reset() {
+	*x = Disk{}
+	mi := &file_score_v1_user_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Disk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Disk) ProtoMessage() {}
+
+func (x *Disk) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Disk.ProtoReflect.Descriptor instead.
+func (*Disk) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Disk) GetSlowestWriteNanos() int64 {
+	if x != nil {
+		return x.SlowestWriteNanos
+	}
+	return 0
+}
+
+func (x *Disk) GetFreeBytes() uint64 {
+	if x != nil {
+		return x.FreeBytes
+	}
+	return 0
+}
+
+func (x *Disk) GetSizeBytes() uint64 {
+	if x != nil {
+		return x.SizeBytes
+	}
+	return 0
+}
+
 type ListServersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -219,7 +304,7 @@ type ListServersRequest struct {
 
 func (x *ListServersRequest) Reset() {
 	*x = ListServersRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[1]
+	mi := &file_score_v1_user_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -231,7 +316,7 @@ func (x *ListServersRequest) String() string {
 func (*ListServersRequest) ProtoMessage() {}
 
 func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[1]
+	mi := &file_score_v1_user_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -244,7 +329,7 @@ func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersRequest.ProtoReflect.Descriptor instead.
 func (*ListServersRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{1}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{2}
 }
 
 type ListServersResponse struct {
@@ -256,7 +341,7 @@ type ListServersResponse struct {
 
 func (x *ListServersResponse) Reset() {
 	*x = ListServersResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[2]
+	mi := &file_score_v1_user_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -268,7 +353,7 @@ func (x *ListServersResponse) String() string {
 func (*ListServersResponse) ProtoMessage() {}
 
 func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[2]
+	mi := &file_score_v1_user_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -281,7 +366,7 @@ func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersResponse.ProtoReflect.Descriptor instead.
 func (*ListServersResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{2}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ListServersResponse) GetServers() []*Server {
@@ -300,7 +385,7 @@ type RemoveServerRequest struct {
 
 func (x *RemoveServerRequest) Reset() {
 	*x = RemoveServerRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[3]
+	mi := &file_score_v1_user_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -312,7 +397,7 @@ func (x *RemoveServerRequest) String() string {
 func (*RemoveServerRequest) ProtoMessage() {}
 
 func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[3]
+	mi := &file_score_v1_user_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -325,7 +410,7 @@ func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveServerRequest.ProtoReflect.Descriptor instead.
 func (*RemoveServerRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{3}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RemoveServerRequest) GetName() string {
@@ -343,7 +428,7 @@ type RemoveServerResponse struct {
 
 func (x *RemoveServerResponse) Reset() {
 	*x = RemoveServerResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[4]
+	mi := &file_score_v1_user_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -355,7 +440,7 @@ func (x *RemoveServerResponse) String() string {
 func (*RemoveServerResponse) ProtoMessage() {}
 
 func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[4]
+	mi := &file_score_v1_user_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -368,7 +453,7 @@ func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveServerResponse.ProtoReflect.Descriptor instead.
 func (*RemoveServerResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{5}
 }
 
 type StepDownRequest struct {
@@ -379,7 +464,7 @@ type StepDownRequest struct {
 
 func (x *StepDownRequest) Reset() {
 	*x = StepDownRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[5]
+	mi := &file_score_v1_user_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -391,7 +476,7 @@ func (x *StepDownRequest) String() string {
 func (*StepDownRequest) ProtoMessage() {}
 
 func (x *StepDownRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[5]
+	mi := &file_score_v1_user_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -404,7 +489,7 @@ func (x *StepDownRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepDownRequest.ProtoReflect.Descriptor instead.
 func (*StepDownRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{6}
 }
 
 type StepDownResponse struct {
@@ -416,7 +501,7 @@ type StepDownResponse struct {
 
 func (x *StepDownResponse) Reset() {
 	*x = StepDownResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[6]
+	mi := &file_score_v1_user_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -428,7 +513,7 @@ func (x *StepDownResponse) String() string {
 func (*StepDownResponse) ProtoMessage() {}
 
 func (x *StepDownResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[6]
+	mi := &file_score_v1_user_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -441,7 +526,7 @@ func (x *StepDownResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepDownResponse.ProtoReflect.Descriptor instead.
 func (*StepDownResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StepDownResponse) GetLeader() string {
@@ -461,7 +546,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[7]
+	mi := &file_score_v1_user_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -473,7 +558,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[7]
+	mi := &file_score_v1_user_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -486,7 +571,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SubmitRequest) GetSpec() *JobSpec {
@@ -512,7 +597,7 @@ type SubmitResponse struct {
 
 func (x *SubmitResponse) Reset() {
 	*x = SubmitResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[8]
+	mi := &file_score_v1_user_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -524,7 +609,7 @@ func (x *SubmitResponse) String() string {
 func (*SubmitResponse) ProtoMessage() {}
 
 func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[8]
+	mi := &file_score_v1_user_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -537,7 +622,7 @@ func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResponse.ProtoReflect.Descriptor instead.
 func (*SubmitResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SubmitResponse) GetJobId() uint64 {
@@ -563,7 +648,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[9]
+	mi := &file_score_v1_user_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -575,7 +660,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[9]
+	mi := &file_score_v1_user_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -588,7 +673,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AttachRequest) GetRequest() isAttachRequest_Request {
@@ -687,7 +772,7 @@ type ConfirmOutputRequest struct {
 
 func (x *ConfirmOutputRequest) Reset() {
 	*x = ConfirmOutputRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[10]
+	mi := &file_score_v1_user_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +784,7 @@ func (x *ConfirmOutputRequest) String() string {
 func (*ConfirmOutputRequest) ProtoMessage() {}
 
 func (x *ConfirmOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[10]
+	mi := &file_score_v1_user_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +797,7 @@ func (x *ConfirmOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmOutputRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmOutputRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ConfirmOutputRequest) GetJobId() uint64 {
@@ -737,7 +822,7 @@ type ConfirmOutputResponse struct {
 
 func (x *ConfirmOutputResponse) Reset() {
 	*x = ConfirmOutputResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[11]
+	mi := &file_score_v1_user_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +834,7 @@ func (x *ConfirmOutputResponse) String() string {
 func (*ConfirmOutputResponse) ProtoMessage() {}
 
 func (x *ConfirmOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[11]
+	mi := &file_score_v1_user_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +847,7 @@ func (x *ConfirmOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmOutputResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmOutputResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{12}
 }
 
 // OutputMark is a place in the output of one job's ranks on one of its nodes.
@@ -778,7 +863,7 @@ type OutputMark struct {
 
 func (x *OutputMark) Reset() {
 	*x = OutputMark{}
-	mi := &file_score_v1_user_proto_msgTypes[12]
+	mi := &file_score_v1_user_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -790,7 +875,7 @@ func (x *OutputMark) String() string {
 func (*OutputMark) ProtoMessage() {}
 
 func (x *OutputMark) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[12]
+	mi := &file_score_v1_user_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -803,7 +888,7 @@ func (x *OutputMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputMark.ProtoReflect.Descriptor instead.
 func (*OutputMark) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *OutputMark) GetJobId() uint64 {
@@ -844,7 +929,7 @@ type Stdin struct {
 
 func (x *Stdin) Reset() {
 	*x = Stdin{}
-	mi := &file_score_v1_user_proto_msgTypes[13]
+	mi := &file_score_v1_user_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +941,7 @@ func (x *Stdin) String() string {
 func (*Stdin) ProtoMessage() {}
 
 func (x *Stdin) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[13]
+	mi := &file_score_v1_user_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +954,7 @@ func (x *Stdin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stdin.ProtoReflect.Descriptor instead.
 func (*Stdin) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Stdin) GetData() []byte {
@@ -903,7 +988,7 @@ type AttachEvent struct {
 
 func (x *AttachEvent) Reset() {
 	*x = AttachEvent{}
-	mi := &file_score_v1_user_proto_msgTypes[14]
+	mi := &file_score_v1_user_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +1000,7 @@ func (x *AttachEvent) String() string {
 func (*AttachEvent) ProtoMessage() {}
 
 func (x *AttachEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[14]
+	mi := &file_score_v1_user_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +1013,7 @@ func (x *AttachEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent.ProtoReflect.Descriptor instead.
 func (*AttachEvent) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AttachEvent) GetEvent() isAttachEvent_Event {
@@ -1045,7 +1130,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_score_v1_user_proto_msgTypes[15]
+	mi := &file_score_v1_user_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +1142,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[15]
+	mi := &file_score_v1_user_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +1155,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Output) GetRank() uint32 {
@@ -1123,7 +1208,7 @@ type RankState struct {
 
 func (x *RankState) Reset() {
 	*x = RankState{}
-	mi := &file_score_v1_user_proto_msgTypes[16]
+	mi := &file_score_v1_user_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1135,7 +1220,7 @@ func (x *RankState) String() string {
 func (*RankState) ProtoMessage() {}
 
 func (x *RankState) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[16]
+	mi := &file_score_v1_user_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1148,7 +1233,7 @@ func (x *RankState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankState.ProtoReflect.Descriptor instead.
 func (*RankState) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RankState) GetRank() uint32 {
@@ -1214,7 +1299,7 @@ type ListJobsRequest struct {
 
 func (x *ListJobsRequest) Reset() {
 	*x = ListJobsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[17]
+	mi := &file_score_v1_user_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1311,7 @@ func (x *ListJobsRequest) String() string {
 func (*ListJobsRequest) ProtoMessage() {}
 
 func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[17]
+	mi := &file_score_v1_user_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1324,7 @@ func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsRequest.ProtoReflect.Descriptor instead.
 func (*ListJobsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListJobsRequest) GetAll() bool {
@@ -1294,7 +1379,7 @@ type ListJobsResponse struct {
 
 func (x *ListJobsResponse) Reset() {
 	*x = ListJobsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[18]
+	mi := &file_score_v1_user_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1306,7 +1391,7 @@ func (x *ListJobsResponse) String() string {
 func (*ListJobsResponse) ProtoMessage() {}
 
 func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[18]
+	mi := &file_score_v1_user_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1319,7 +1404,7 @@ func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsResponse.ProtoReflect.Descriptor instead.
 func (*ListJobsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListJobsResponse) GetJobs() []*Job {
@@ -1349,7 +1434,7 @@ type JobPage struct {
 
 func (x *JobPage) Reset() {
 	*x = JobPage{}
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1361,7 +1446,7 @@ func (x *JobPage) String() string {
 func (*JobPage) ProtoMessage() {}
 
 func (x *JobPage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +1459,7 @@ func (x *JobPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobPage.ProtoReflect.Descriptor instead.
 func (*JobPage) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *JobPage) GetAfter() uint64 {
@@ -1414,7 +1499,7 @@ type GetJobRequest struct {
 
 func (x *GetJobRequest) Reset() {
 	*x = GetJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1511,7 @@ func (x *GetJobRequest) String() string {
 func (*GetJobRequest) ProtoMessage() {}
 
 func (x *GetJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1524,7 @@ func (x *GetJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobRequest.ProtoReflect.Descriptor instead.
 func (*GetJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetJobRequest) GetJobId() uint64 {
@@ -1461,7 +1546,7 @@ type GetJobResponse struct {
 
 func (x *GetJobResponse) Reset() {
 	*x = GetJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +1558,7 @@ func (x *GetJobResponse) String() string {
 func (*GetJobResponse) ProtoMessage() {}
 
 func (x *GetJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +1571,7 @@ func (x *GetJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobResponse.ProtoReflect.Descriptor instead.
 func (*GetJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetJobResponse) GetJob() *Job {
@@ -1531,7 +1616,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1628,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1641,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *NodeShare) GetNode() string {
@@ -1603,7 +1688,7 @@ type ExplainJobRequest struct {
 
 func (x *ExplainJobRequest) Reset() {
 	*x = ExplainJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1700,7 @@ func (x *ExplainJobRequest) String() string {
 func (*ExplainJobRequest) ProtoMessage() {}
 
 func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +1713,7 @@ func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobRequest.ProtoReflect.Descriptor instead.
 func (*ExplainJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExplainJobRequest) GetJobId() uint64 {
@@ -1650,7 +1735,7 @@ type ExplainJobResponse struct {
 
 func (x *ExplainJobResponse) Reset() {
 	*x = ExplainJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +1747,7 @@ func (x *ExplainJobResponse) String() string {
 func (*ExplainJobResponse) ProtoMessage() {}
 
 func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +1760,7 @@ func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobResponse.ProtoReflect.Descriptor instead.
 func (*ExplainJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExplainJobResponse) GetLines() []string {
@@ -1715,7 +1800,7 @@ type CancelJobRequest struct {
 
 func (x *CancelJobRequest) Reset() {
 	*x = CancelJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1812,7 @@ func (x *CancelJobRequest) String() string {
 func (*CancelJobRequest) ProtoMessage() {}
 
 func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1825,7 @@ func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobRequest.ProtoReflect.Descriptor instead.
 func (*CancelJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CancelJobRequest) GetJobId() uint64 {
@@ -1758,7 +1843,7 @@ type CancelJobResponse struct {
 
 func (x *CancelJobResponse) Reset() {
 	*x = CancelJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1770,7 +1855,7 @@ func (x *CancelJobResponse) String() string {
 func (*CancelJobResponse) ProtoMessage() {}
 
 func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1783,7 +1868,7 @@ func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobResponse.ProtoReflect.Descriptor instead.
 func (*CancelJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
 }
 
 type SignalJobRequest struct {
@@ -1796,7 +1881,7 @@ type SignalJobRequest struct {
 
 func (x *SignalJobRequest) Reset() {
 	*x = SignalJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1808,7 +1893,7 @@ func (x *SignalJobRequest) String() string {
 func (*SignalJobRequest) ProtoMessage() {}
 
 func (x *SignalJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1821,7 +1906,7 @@ func (x *SignalJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalJobRequest.ProtoReflect.Descriptor instead.
 func (*SignalJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SignalJobRequest) GetJobId() uint64 {
@@ -1846,7 +1931,7 @@ type SignalJobResponse struct {
 
 func (x *SignalJobResponse) Reset() {
 	*x = SignalJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +1943,7 @@ func (x *SignalJobResponse) String() string {
 func (*SignalJobResponse) ProtoMessage() {}
 
 func (x *SignalJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +1956,7 @@ func (x *SignalJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalJobResponse.ProtoReflect.Descriptor instead.
 func (*SignalJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
 }
 
 type WaitJobRequest struct {
@@ -1883,7 +1968,7 @@ type WaitJobRequest struct {
 
 func (x *WaitJobRequest) Reset() {
 	*x = WaitJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +1980,7 @@ func (x *WaitJobRequest) String() string {
 func (*WaitJobRequest) ProtoMessage() {}
 
 func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +1993,7 @@ func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobRequest.ProtoReflect.Descriptor instead.
 func (*WaitJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WaitJobRequest) GetJobId() uint64 {
@@ -1927,7 +2012,7 @@ type WaitJobResponse struct {
 
 func (x *WaitJobResponse) Reset() {
 	*x = WaitJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1939,7 +2024,7 @@ func (x *WaitJobResponse) String() string {
 func (*WaitJobResponse) ProtoMessage() {}
 
 func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1952,7 +2037,7 @@ func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobResponse.ProtoReflect.Descriptor instead.
 func (*WaitJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WaitJobResponse) GetJob() *Job {
@@ -1985,7 +2070,7 @@ type ChannelState struct {
 
 func (x *ChannelState) Reset() {
 	*x = ChannelState{}
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1997,7 +2082,7 @@ func (x *ChannelState) String() string {
 func (*ChannelState) ProtoMessage() {}
 
 func (x *ChannelState) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2095,7 @@ func (x *ChannelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelState.ProtoReflect.Descriptor instead.
 func (*ChannelState) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChannelState) GetJobId() uint64 {
@@ -2129,7 +2214,7 @@ type PortCounts struct {
 
 func (x *PortCounts) Reset() {
 	*x = PortCounts{}
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2141,7 +2226,7 @@ func (x *PortCounts) String() string {
 func (*PortCounts) ProtoMessage() {}
 
 func (x *PortCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2154,7 +2239,7 @@ func (x *PortCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortCounts.ProtoReflect.Descriptor instead.
 func (*PortCounts) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PortCounts) GetSent() uint64 {
@@ -2241,7 +2326,7 @@ type ChannelPeer struct {
 
 func (x *ChannelPeer) Reset() {
 	*x = ChannelPeer{}
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +2338,7 @@ func (x *ChannelPeer) String() string {
 func (*ChannelPeer) ProtoMessage() {}
 
 func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +2351,7 @@ func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelPeer.ProtoReflect.Descriptor instead.
 func (*ChannelPeer) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChannelPeer) GetRank() uint32 {
@@ -2358,7 +2443,7 @@ type ListChannelsRequest struct {
 
 func (x *ListChannelsRequest) Reset() {
 	*x = ListChannelsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2370,7 +2455,7 @@ func (x *ListChannelsRequest) String() string {
 func (*ListChannelsRequest) ProtoMessage() {}
 
 func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2383,7 +2468,7 @@ func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsRequest.ProtoReflect.Descriptor instead.
 func (*ListChannelsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListChannelsRequest) GetJobId() uint64 {
@@ -2424,7 +2509,7 @@ type ListChannelsResponse struct {
 
 func (x *ListChannelsResponse) Reset() {
 	*x = ListChannelsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2436,7 +2521,7 @@ func (x *ListChannelsResponse) String() string {
 func (*ListChannelsResponse) ProtoMessage() {}
 
 func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2449,7 +2534,7 @@ func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsResponse.ProtoReflect.Descriptor instead.
 func (*ListChannelsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListChannelsResponse) GetChannels() []*ChannelState {
@@ -2477,7 +2562,7 @@ type DumpJobRequest struct {
 
 func (x *DumpJobRequest) Reset() {
 	*x = DumpJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2489,7 +2574,7 @@ func (x *DumpJobRequest) String() string {
 func (*DumpJobRequest) ProtoMessage() {}
 
 func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2502,7 +2587,7 @@ func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpJobRequest.ProtoReflect.Descriptor instead.
 func (*DumpJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DumpJobRequest) GetJobId() uint64 {
@@ -2542,7 +2627,7 @@ type DumpPart struct {
 
 func (x *DumpPart) Reset() {
 	*x = DumpPart{}
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2554,7 +2639,7 @@ func (x *DumpPart) String() string {
 func (*DumpPart) ProtoMessage() {}
 
 func (x *DumpPart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2567,7 +2652,7 @@ func (x *DumpPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpPart.ProtoReflect.Descriptor instead.
 func (*DumpPart) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DumpPart) GetPart() isDumpPart_Part {
@@ -2639,7 +2724,7 @@ type DumpHead struct {
 
 func (x *DumpHead) Reset() {
 	*x = DumpHead{}
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2651,7 +2736,7 @@ func (x *DumpHead) String() string {
 func (*DumpHead) ProtoMessage() {}
 
 func (x *DumpHead) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2664,7 +2749,7 @@ func (x *DumpHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpHead.ProtoReflect.Descriptor instead.
 func (*DumpHead) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DumpHead) GetRank() uint32 {
@@ -2736,7 +2821,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2748,7 +2833,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2761,7 +2846,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Node) GetName() string {
@@ -2957,7 +3042,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2969,7 +3054,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2982,7 +3067,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DrainNodeRequest) GetNode() string {
@@ -3015,7 +3100,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3112,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3125,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DrainNodeResponse) GetNode() *Node {
@@ -3059,7 +3144,7 @@ type ResumeNodeRequest struct {
 
 func (x *ResumeNodeRequest) Reset() {
 	*x = ResumeNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3071,7 +3156,7 @@ func (x *ResumeNodeRequest) String() string {
 func (*ResumeNodeRequest) ProtoMessage() {}
 
 func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3084,7 +3169,7 @@ func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ResumeNodeRequest) GetNode() string {
@@ -3103,7 +3188,7 @@ type ResumeNodeResponse struct {
 
 func (x *ResumeNodeResponse) Reset() {
 	*x = ResumeNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3115,7 +3200,7 @@ func (x *ResumeNodeResponse) String() string {
 func (*ResumeNodeResponse) ProtoMessage() {}
 
 func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3128,7 +3213,7 @@ func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ResumeNodeResponse) GetNode() *Node {
@@ -3147,7 +3232,7 @@ type RemoveNodeRequest struct {
 
 func (x *RemoveNodeRequest) Reset() {
 	*x = RemoveNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3244,7 @@ func (x *RemoveNodeRequest) String() string {
 func (*RemoveNodeRequest) ProtoMessage() {}
 
 func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3257,7 @@ func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*RemoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RemoveNodeRequest) GetNode() string {
@@ -3191,7 +3276,7 @@ type RemoveNodeResponse struct {
 
 func (x *RemoveNodeResponse) Reset() {
 	*x = RemoveNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3203,7 +3288,7 @@ func (x *RemoveNodeResponse) String() string {
 func (*RemoveNodeResponse) ProtoMessage() {}
 
 func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3216,7 +3301,7 @@ func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RemoveNodeResponse) GetRevoked() uint32 {
@@ -3234,7 +3319,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3246,7 +3331,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3259,7 +3344,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
 }
 
 type ListNodesResponse struct {
@@ -3272,7 +3357,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3284,7 +3369,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3297,7 +3382,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -3330,7 +3415,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3342,7 +3427,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3355,7 +3440,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Settings) GetSliceNanos() int64 {
@@ -3422,7 +3507,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3519,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +3532,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
 }
 
 type GetSettingsResponse struct {
@@ -3459,7 +3544,7 @@ type GetSettingsResponse struct {
 
 func (x *GetSettingsResponse) Reset() {
 	*x = GetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3471,7 +3556,7 @@ func (x *GetSettingsResponse) String() string {
 func (*GetSettingsResponse) ProtoMessage() {}
 
 func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3484,7 +3569,7 @@ func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *GetSettingsResponse) GetSettings() *Settings {
@@ -3504,7 +3589,7 @@ type SetSettingsRequest struct {
 
 func (x *SetSettingsRequest) Reset() {
 	*x = SetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3516,7 +3601,7 @@ func (x *SetSettingsRequest) String() string {
 func (*SetSettingsRequest) ProtoMessage() {}
 
 func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3529,7 +3614,7 @@ func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*SetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SetSettingsRequest) GetSettings() *Settings {
@@ -3555,7 +3640,7 @@ type SetSettingsResponse struct {
 
 func (x *SetSettingsResponse) Reset() {
 	*x = SetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3567,7 +3652,7 @@ func (x *SetSettingsResponse) String() string {
 func (*SetSettingsResponse) ProtoMessage() {}
 
 func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3580,7 +3665,7 @@ func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*SetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SetSettingsResponse) GetSettings() *Settings {
@@ -3606,7 +3691,7 @@ type StepTimes struct {
 
 func (x *StepTimes) Reset() {
 	*x = StepTimes{}
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3618,7 +3703,7 @@ func (x *StepTimes) String() string {
 func (*StepTimes) ProtoMessage() {}
 
 func (x *StepTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3631,7 +3716,7 @@ func (x *StepTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTimes.ProtoReflect.Descriptor instead.
 func (*StepTimes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *StepTimes) GetStep() string {
@@ -3695,7 +3780,7 @@ type Flushes struct {
 
 func (x *Flushes) Reset() {
 	*x = Flushes{}
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3707,7 +3792,7 @@ func (x *Flushes) String() string {
 func (*Flushes) ProtoMessage() {}
 
 func (x *Flushes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3720,7 +3805,7 @@ func (x *Flushes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flushes.ProtoReflect.Descriptor instead.
 func (*Flushes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Flushes) GetClean() uint64 {
@@ -3755,7 +3840,7 @@ type SwitchMetricsRequest struct {
 
 func (x *SwitchMetricsRequest) Reset() {
 	*x = SwitchMetricsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3767,7 +3852,7 @@ func (x *SwitchMetricsRequest) String() string {
 func (*SwitchMetricsRequest) ProtoMessage() {}
 
 func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3780,7 +3865,7 @@ func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsRequest.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SwitchMetricsRequest) GetJobId() uint64 {
@@ -3818,7 +3903,7 @@ type SwitchMetricsResponse struct {
 
 func (x *SwitchMetricsResponse) Reset() {
 	*x = SwitchMetricsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3830,7 +3915,7 @@ func (x *SwitchMetricsResponse) String() string {
 func (*SwitchMetricsResponse) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3843,7 +3928,7 @@ func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SwitchMetricsResponse) GetGroups() []*SwitchMetricsResponse_Group {
@@ -3899,7 +3984,7 @@ type MatrixRow struct {
 
 func (x *MatrixRow) Reset() {
 	*x = MatrixRow{}
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +3996,7 @@ func (x *MatrixRow) String() string {
 func (*MatrixRow) ProtoMessage() {}
 
 func (x *MatrixRow) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3924,7 +4009,7 @@ func (x *MatrixRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow.ProtoReflect.Descriptor instead.
 func (*MatrixRow) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *MatrixRow) GetIndex() uint32 {
@@ -3956,7 +4041,7 @@ type GetMatrixRequest struct {
 
 func (x *GetMatrixRequest) Reset() {
 	*x = GetMatrixRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3968,7 +4053,7 @@ func (x *GetMatrixRequest) String() string {
 func (*GetMatrixRequest) ProtoMessage() {}
 
 func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3981,7 +4066,7 @@ func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixRequest.ProtoReflect.Descriptor instead.
 func (*GetMatrixRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
 }
 
 type GetMatrixResponse struct {
@@ -3996,7 +4081,7 @@ type GetMatrixResponse struct {
 
 func (x *GetMatrixResponse) Reset() {
 	*x = GetMatrixResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4008,7 +4093,7 @@ func (x *GetMatrixResponse) String() string {
 func (*GetMatrixResponse) ProtoMessage() {}
 
 func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,7 +4106,7 @@ func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixResponse.ProtoReflect.Descriptor instead.
 func (*GetMatrixResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GetMatrixResponse) GetPlanVersion() uint64 {
@@ -4060,7 +4145,7 @@ type GetTopRequest struct {
 
 func (x *GetTopRequest) Reset() {
 	*x = GetTopRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4072,7 +4157,7 @@ func (x *GetTopRequest) String() string {
 func (*GetTopRequest) ProtoMessage() {}
 
 func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4085,7 +4170,7 @@ func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopRequest.ProtoReflect.Descriptor instead.
 func (*GetTopRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
 }
 
 type GetTopResponse struct {
@@ -4106,7 +4191,7 @@ type GetTopResponse struct {
 
 func (x *GetTopResponse) Reset() {
 	*x = GetTopResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4118,7 +4203,7 @@ func (x *GetTopResponse) String() string {
 func (*GetTopResponse) ProtoMessage() {}
 
 func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4131,7 +4216,7 @@ func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopResponse.ProtoReflect.Descriptor instead.
 func (*GetTopResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *GetTopResponse) GetNowNanos() int64 {
@@ -4228,7 +4313,7 @@ type TopJob struct {
 
 func (x *TopJob) Reset() {
 	*x = TopJob{}
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4240,7 +4325,7 @@ func (x *TopJob) String() string {
 func (*TopJob) ProtoMessage() {}
 
 func (x *TopJob) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4253,7 +4338,7 @@ func (x *TopJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopJob.ProtoReflect.Descriptor instead.
 func (*TopJob) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *TopJob) GetJobId() uint64 {
@@ -4369,7 +4454,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4381,7 +4466,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4394,7 +4479,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
 }
 
 type GetVersionResponse struct {
@@ -4409,7 +4494,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4421,7 +4506,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4434,7 +4519,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *GetVersionResponse) GetVersion() string {
@@ -4475,7 +4560,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4487,7 +4572,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4500,7 +4585,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -4527,7 +4612,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4539,7 +4624,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4552,7 +4637,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CreateTokenResponse) GetToken() string {
@@ -4581,7 +4666,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4593,7 +4678,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4606,7 +4691,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *JoinToken) GetId() string {
@@ -4645,7 +4730,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4657,7 +4742,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4670,7 +4755,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
 }
 
 type ListTokensResponse struct {
@@ -4682,7 +4767,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4694,7 +4779,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4707,7 +4792,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ListTokensResponse) GetTokens() []*JoinToken {
@@ -4726,7 +4811,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4738,7 +4823,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4751,7 +4836,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -4769,7 +4854,7 @@ type RemoveTokenResponse struct {
 
 func (x *RemoveTokenResponse) Reset() {
 	*x = RemoveTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4781,7 +4866,7 @@ func (x *RemoveTokenResponse) String() string {
 func (*RemoveTokenResponse) ProtoMessage() {}
 
 func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4794,7 +4879,7 @@ func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenResponse.ProtoReflect.Descriptor instead.
 func (*RemoveTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
 }
 
 type DaemonCertificate struct {
@@ -4810,7 +4895,7 @@ type DaemonCertificate struct {
 
 func (x *DaemonCertificate) Reset() {
 	*x = DaemonCertificate{}
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4822,7 +4907,7 @@ func (x *DaemonCertificate) String() string {
 func (*DaemonCertificate) ProtoMessage() {}
 
 func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4835,7 +4920,7 @@ func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaemonCertificate.ProtoReflect.Descriptor instead.
 func (*DaemonCertificate) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *DaemonCertificate) GetSerial() []byte {
@@ -4881,7 +4966,7 @@ type ListCertificatesRequest struct {
 
 func (x *ListCertificatesRequest) Reset() {
 	*x = ListCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4893,7 +4978,7 @@ func (x *ListCertificatesRequest) String() string {
 func (*ListCertificatesRequest) ProtoMessage() {}
 
 func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4906,7 +4991,7 @@ func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*ListCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
 }
 
 type ListCertificatesResponse struct {
@@ -4918,7 +5003,7 @@ type ListCertificatesResponse struct {
 
 func (x *ListCertificatesResponse) Reset() {
 	*x = ListCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4930,7 +5015,7 @@ func (x *ListCertificatesResponse) String() string {
 func (*ListCertificatesResponse) ProtoMessage() {}
 
 func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4943,7 +5028,7 @@ func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*ListCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ListCertificatesResponse) GetCertificates() []*DaemonCertificate {
@@ -4963,7 +5048,7 @@ type RevokeCertificatesRequest struct {
 
 func (x *RevokeCertificatesRequest) Reset() {
 	*x = RevokeCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4975,7 +5060,7 @@ func (x *RevokeCertificatesRequest) String() string {
 func (*RevokeCertificatesRequest) ProtoMessage() {}
 
 func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4988,7 +5073,7 @@ func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *RevokeCertificatesRequest) GetRole() string {
@@ -5014,7 +5099,7 @@ type RevokeCertificatesResponse struct {
 
 func (x *RevokeCertificatesResponse) Reset() {
 	*x = RevokeCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[76]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5026,7 +5111,7 @@ func (x *RevokeCertificatesResponse) String() string {
 func (*RevokeCertificatesResponse) ProtoMessage() {}
 
 func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[76]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5039,7 +5124,7 @@ func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *RevokeCertificatesResponse) GetRevoked() uint32 {
@@ -5064,7 +5149,7 @@ type UserLimits struct {
 
 func (x *UserLimits) Reset() {
 	*x = UserLimits{}
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5076,7 +5161,7 @@ func (x *UserLimits) String() string {
 func (*UserLimits) ProtoMessage() {}
 
 func (x *UserLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5089,7 +5174,7 @@ func (x *UserLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserLimits.ProtoReflect.Descriptor instead.
 func (*UserLimits) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *UserLimits) GetJobs() uint32 {
@@ -5156,7 +5241,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5168,7 +5253,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5181,7 +5266,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *User) GetUid() uint32 {
@@ -5284,7 +5369,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5296,7 +5381,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5309,7 +5394,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ListUsersRequest) GetUser() string {
@@ -5328,7 +5413,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5340,7 +5425,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5353,7 +5438,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -5374,7 +5459,7 @@ type SetUserRequest struct {
 
 func (x *SetUserRequest) Reset() {
 	*x = SetUserRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5386,7 +5471,7 @@ func (x *SetUserRequest) String() string {
 func (*SetUserRequest) ProtoMessage() {}
 
 func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5399,7 +5484,7 @@ func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserRequest.ProtoReflect.Descriptor instead.
 func (*SetUserRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *SetUserRequest) GetUser() string {
@@ -5432,7 +5517,7 @@ type SetUserResponse struct {
 
 func (x *SetUserResponse) Reset() {
 	*x = SetUserResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[82]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5444,7 +5529,7 @@ func (x *SetUserResponse) String() string {
 func (*SetUserResponse) ProtoMessage() {}
 
 func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[82]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5457,7 +5542,7 @@ func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserResponse.ProtoReflect.Descriptor instead.
 func (*SetUserResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *SetUserResponse) GetUser() *User {
@@ -5480,7 +5565,7 @@ type GetHistoryRequest struct {
 
 func (x *GetHistoryRequest) Reset() {
 	*x = GetHistoryRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5492,7 +5577,7 @@ func (x *GetHistoryRequest) String() string {
 func (*GetHistoryRequest) ProtoMessage() {}
 
 func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5505,7 +5590,7 @@ func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *GetHistoryRequest) GetUser() string {
@@ -5553,7 +5638,7 @@ type GetHistoryResponse struct {
 
 func (x *GetHistoryResponse) Reset() {
 	*x = GetHistoryResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5565,7 +5650,7 @@ func (x *GetHistoryResponse) String() string {
 func (*GetHistoryResponse) ProtoMessage() {}
 
 func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5578,7 +5663,7 @@ func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *GetHistoryResponse) GetJobs() []*Job {
@@ -5608,7 +5693,7 @@ type StageRequest struct {
 
 func (x *StageRequest) Reset() {
 	*x = StageRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5620,7 +5705,7 @@ func (x *StageRequest) String() string {
 func (*StageRequest) ProtoMessage() {}
 
 func (x *StageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5633,7 +5718,7 @@ func (x *StageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRequest.ProtoReflect.Descriptor instead.
 func (*StageRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{85}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *StageRequest) GetPart() isStageRequest_Part {
@@ -5688,7 +5773,7 @@ type StageFiles struct {
 
 func (x *StageFiles) Reset() {
 	*x = StageFiles{}
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5700,7 +5785,7 @@ func (x *StageFiles) String() string {
 func (*StageFiles) ProtoMessage() {}
 
 func (x *StageFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5713,7 +5798,7 @@ func (x *StageFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageFiles.ProtoReflect.Descriptor instead.
 func (*StageFiles) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{86}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *StageFiles) GetFiles() []*StagedFile {
@@ -5748,7 +5833,7 @@ type StageReply struct {
 
 func (x *StageReply) Reset() {
 	*x = StageReply{}
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5760,7 +5845,7 @@ func (x *StageReply) String() string {
 func (*StageReply) ProtoMessage() {}
 
 func (x *StageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5773,7 +5858,7 @@ func (x *StageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageReply.ProtoReflect.Descriptor instead.
 func (*StageReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{87}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *StageReply) GetMissing() []uint32 {
@@ -5809,7 +5894,7 @@ type ListStagedRequest struct {
 
 func (x *ListStagedRequest) Reset() {
 	*x = ListStagedRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5821,7 +5906,7 @@ func (x *ListStagedRequest) String() string {
 func (*ListStagedRequest) ProtoMessage() {}
 
 func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5834,7 +5919,7 @@ func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStagedRequest.ProtoReflect.Descriptor instead.
 func (*ListStagedRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{88}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ListStagedRequest) GetClear() bool {
@@ -5875,7 +5960,7 @@ type ListStagedResponse struct {
 
 func (x *ListStagedResponse) Reset() {
 	*x = ListStagedResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[89]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5887,7 +5972,7 @@ func (x *ListStagedResponse) String() string {
 func (*ListStagedResponse) ProtoMessage() {}
 
 func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[89]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5900,7 +5985,7 @@ func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStagedResponse.ProtoReflect.Descriptor instead.
 func (*ListStagedResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{89}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ListStagedResponse) GetStaged() []*Staged {
@@ -5932,7 +6017,7 @@ type Staged struct {
 
 func (x *Staged) Reset() {
 	*x = Staged{}
-	mi := &file_score_v1_user_proto_msgTypes[90]
+	mi := &file_score_v1_user_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5944,7 +6029,7 @@ func (x *Staged) String() string {
 func (*Staged) ProtoMessage() {}
 
 func (x *Staged) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[90]
+	mi := &file_score_v1_user_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5957,7 +6042,7 @@ func (x *Staged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Staged.ProtoReflect.Descriptor instead.
 func (*Staged) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{90}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Staged) GetNode() string {
@@ -6010,7 +6095,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[91]
+	mi := &file_score_v1_user_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6022,7 +6107,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[91]
+	mi := &file_score_v1_user_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6035,7 +6120,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{91}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{92}
 }
 
 type SaveSnapshotResponse struct {
@@ -6047,7 +6132,7 @@ type SaveSnapshotResponse struct {
 
 func (x *SaveSnapshotResponse) Reset() {
 	*x = SaveSnapshotResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[92]
+	mi := &file_score_v1_user_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6059,7 +6144,7 @@ func (x *SaveSnapshotResponse) String() string {
 func (*SaveSnapshotResponse) ProtoMessage() {}
 
 func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[92]
+	mi := &file_score_v1_user_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6072,7 +6157,7 @@ func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{92}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *SaveSnapshotResponse) GetData() []byte {
@@ -6095,7 +6180,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[93]
+	mi := &file_score_v1_user_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6107,7 +6192,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[93]
+	mi := &file_score_v1_user_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6120,7 +6205,7 @@ func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest_Open.ProtoReflect.Descriptor instead.
 func (*AttachRequest_Open) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{9, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{10, 0}
 }
 
 func (x *AttachRequest_Open) GetJobId() uint64 {
@@ -6170,7 +6255,7 @@ type AttachEvent_Restarted struct {
 
 func (x *AttachEvent_Restarted) Reset() {
 	*x = AttachEvent_Restarted{}
-	mi := &file_score_v1_user_proto_msgTypes[94]
+	mi := &file_score_v1_user_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6182,7 +6267,7 @@ func (x *AttachEvent_Restarted) String() string {
 func (*AttachEvent_Restarted) ProtoMessage() {}
 
 func (x *AttachEvent_Restarted) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[94]
+	mi := &file_score_v1_user_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6195,7 +6280,7 @@ func (x *AttachEvent_Restarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_Restarted.ProtoReflect.Descriptor instead.
 func (*AttachEvent_Restarted) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{14, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{15, 0}
 }
 
 func (x *AttachEvent_Restarted) GetJobId() uint64 {
@@ -6230,7 +6315,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[95]
+	mi := &file_score_v1_user_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6242,7 +6327,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[95]
+	mi := &file_score_v1_user_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6255,7 +6340,7 @@ func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_StateChange.ProtoReflect.Descriptor instead.
 func (*AttachEvent_StateChange) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{14, 1}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{15, 1}
 }
 
 func (x *AttachEvent_StateChange) GetState() JobState {
@@ -6289,7 +6374,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[96]
+	mi := &file_score_v1_user_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6301,7 +6386,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[96]
+	mi := &file_score_v1_user_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6314,7 +6399,7 @@ func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_RankStates.ProtoReflect.Descriptor instead.
 func (*AttachEvent_RankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{14, 2}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{15, 2}
 }
 
 func (x *AttachEvent_RankStates) GetRanks() []*RankState {
@@ -6343,7 +6428,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[97]
+	mi := &file_score_v1_user_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6355,7 +6440,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[97]
+	mi := &file_score_v1_user_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6368,7 +6453,7 @@ func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse_Group.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse_Group) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{56, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{57, 0}
 }
 
 func (x *SwitchMetricsResponse_Group) GetNode() string {
@@ -6411,7 +6496,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[98]
+	mi := &file_score_v1_user_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6423,7 +6508,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[98]
+	mi := &file_score_v1_user_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6436,7 +6521,7 @@ func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow_Cell.ProtoReflect.Descriptor instead.
 func (*MatrixRow_Cell) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{57, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{58, 0}
 }
 
 func (x *MatrixRow_Cell) GetNode() string {
@@ -6471,13 +6556,22 @@ var File_score_v1_user_proto protoreflect.FileDescriptor
 
 const file_score_v1_user_proto_rawDesc = "" +
 	"\n" +
-	"\x13score/v1/user.proto\x12\bscore.v1\x1a\x12score/v1/job.proto\"\x87\x01\n" +
+	"\x13score/v1/user.proto\x12\bscore.v1\x1a\x12score/v1/job.proto\"\xfc\x01\n" +
 	"\x06Server\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05voter\x18\x03 \x01(\bR\x05voter\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\bR\x06leader\x12!\n" +
-	"\fsilent_nanos\x18\x05 \x01(\x03R\vsilentNanos\"\x14\n" +
+	"\fsilent_nanos\x18\x05 \x01(\x03R\vsilentNanos\x12%\n" +
+	"\x0ebehind_entries\x18\x06 \x01(\x04R\rbehindEntries\x12(\n" +
+	"\x10round_trip_nanos\x18\a \x01(\x03R\x0eroundTripNanos\x12\"\n" +
+	"\x04disk\x18\b \x01(\v2\x0e.score.v1.DiskR\x04disk\"t\n" +
+	"\x04Disk\x12.\n" +
+	"\x13slowest_write_nanos\x18\x01 \x01(\x03R\x11slowestWriteNanos\x12\x1d\n" +
+	"\n" +
+	"free_bytes\x18\x02 \x01(\x04R\tfreeBytes\x12\x1d\n" +
+	"\n" +
+	"size_bytes\x18\x03 \x01(\x04R\tsizeBytes\"\x14\n" +
 	"\x12ListServersRequest\"A\n" +
 	"\x13ListServersResponse\x12*\n" +
 	"\aservers\x18\x01 \x03(\v2\x10.score.v1.ServerR\aservers\")\n" +
@@ -7014,264 +7108,266 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_user_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 99)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 100)
 var file_score_v1_user_proto_goTypes = []any{
 	(NodeState)(0),                      // 0: score.v1.NodeState
 	(Role)(0),                           // 1: score.v1.Role
 	(*Server)(nil),                      // 2: score.v1.Server
-	(*ListServersRequest)(nil),          // 3: score.v1.ListServersRequest
-	(*ListServersResponse)(nil),         // 4: score.v1.ListServersResponse
-	(*RemoveServerRequest)(nil),         // 5: score.v1.RemoveServerRequest
-	(*RemoveServerResponse)(nil),        // 6: score.v1.RemoveServerResponse
-	(*StepDownRequest)(nil),             // 7: score.v1.StepDownRequest
-	(*StepDownResponse)(nil),            // 8: score.v1.StepDownResponse
-	(*SubmitRequest)(nil),               // 9: score.v1.SubmitRequest
-	(*SubmitResponse)(nil),              // 10: score.v1.SubmitResponse
-	(*AttachRequest)(nil),               // 11: score.v1.AttachRequest
-	(*ConfirmOutputRequest)(nil),        // 12: score.v1.ConfirmOutputRequest
-	(*ConfirmOutputResponse)(nil),       // 13: score.v1.ConfirmOutputResponse
-	(*OutputMark)(nil),                  // 14: score.v1.OutputMark
-	(*Stdin)(nil),                       // 15: score.v1.Stdin
-	(*AttachEvent)(nil),                 // 16: score.v1.AttachEvent
-	(*Output)(nil),                      // 17: score.v1.Output
-	(*RankState)(nil),                   // 18: score.v1.RankState
-	(*ListJobsRequest)(nil),             // 19: score.v1.ListJobsRequest
-	(*ListJobsResponse)(nil),            // 20: score.v1.ListJobsResponse
-	(*JobPage)(nil),                     // 21: score.v1.JobPage
-	(*GetJobRequest)(nil),               // 22: score.v1.GetJobRequest
-	(*GetJobResponse)(nil),              // 23: score.v1.GetJobResponse
-	(*NodeShare)(nil),                   // 24: score.v1.NodeShare
-	(*ExplainJobRequest)(nil),           // 25: score.v1.ExplainJobRequest
-	(*ExplainJobResponse)(nil),          // 26: score.v1.ExplainJobResponse
-	(*CancelJobRequest)(nil),            // 27: score.v1.CancelJobRequest
-	(*CancelJobResponse)(nil),           // 28: score.v1.CancelJobResponse
-	(*SignalJobRequest)(nil),            // 29: score.v1.SignalJobRequest
-	(*SignalJobResponse)(nil),           // 30: score.v1.SignalJobResponse
-	(*WaitJobRequest)(nil),              // 31: score.v1.WaitJobRequest
-	(*WaitJobResponse)(nil),             // 32: score.v1.WaitJobResponse
-	(*ChannelState)(nil),                // 33: score.v1.ChannelState
-	(*PortCounts)(nil),                  // 34: score.v1.PortCounts
-	(*ChannelPeer)(nil),                 // 35: score.v1.ChannelPeer
-	(*ListChannelsRequest)(nil),         // 36: score.v1.ListChannelsRequest
-	(*ListChannelsResponse)(nil),        // 37: score.v1.ListChannelsResponse
-	(*DumpJobRequest)(nil),              // 38: score.v1.DumpJobRequest
-	(*DumpPart)(nil),                    // 39: score.v1.DumpPart
-	(*DumpHead)(nil),                    // 40: score.v1.DumpHead
-	(*Node)(nil),                        // 41: score.v1.Node
-	(*DrainNodeRequest)(nil),            // 42: score.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),           // 43: score.v1.DrainNodeResponse
-	(*ResumeNodeRequest)(nil),           // 44: score.v1.ResumeNodeRequest
-	(*ResumeNodeResponse)(nil),          // 45: score.v1.ResumeNodeResponse
-	(*RemoveNodeRequest)(nil),           // 46: score.v1.RemoveNodeRequest
-	(*RemoveNodeResponse)(nil),          // 47: score.v1.RemoveNodeResponse
-	(*ListNodesRequest)(nil),            // 48: score.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),           // 49: score.v1.ListNodesResponse
-	(*Settings)(nil),                    // 50: score.v1.Settings
-	(*GetSettingsRequest)(nil),          // 51: score.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),         // 52: score.v1.GetSettingsResponse
-	(*SetSettingsRequest)(nil),          // 53: score.v1.SetSettingsRequest
-	(*SetSettingsResponse)(nil),         // 54: score.v1.SetSettingsResponse
-	(*StepTimes)(nil),                   // 55: score.v1.StepTimes
-	(*Flushes)(nil),                     // 56: score.v1.Flushes
-	(*SwitchMetricsRequest)(nil),        // 57: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 58: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 59: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 60: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 61: score.v1.GetMatrixResponse
-	(*GetTopRequest)(nil),               // 62: score.v1.GetTopRequest
-	(*GetTopResponse)(nil),              // 63: score.v1.GetTopResponse
-	(*TopJob)(nil),                      // 64: score.v1.TopJob
-	(*GetVersionRequest)(nil),           // 65: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 66: score.v1.GetVersionResponse
-	(*CreateTokenRequest)(nil),          // 67: score.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),         // 68: score.v1.CreateTokenResponse
-	(*JoinToken)(nil),                   // 69: score.v1.JoinToken
-	(*ListTokensRequest)(nil),           // 70: score.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 71: score.v1.ListTokensResponse
-	(*RemoveTokenRequest)(nil),          // 72: score.v1.RemoveTokenRequest
-	(*RemoveTokenResponse)(nil),         // 73: score.v1.RemoveTokenResponse
-	(*DaemonCertificate)(nil),           // 74: score.v1.DaemonCertificate
-	(*ListCertificatesRequest)(nil),     // 75: score.v1.ListCertificatesRequest
-	(*ListCertificatesResponse)(nil),    // 76: score.v1.ListCertificatesResponse
-	(*RevokeCertificatesRequest)(nil),   // 77: score.v1.RevokeCertificatesRequest
-	(*RevokeCertificatesResponse)(nil),  // 78: score.v1.RevokeCertificatesResponse
-	(*UserLimits)(nil),                  // 79: score.v1.UserLimits
-	(*User)(nil),                        // 80: score.v1.User
-	(*ListUsersRequest)(nil),            // 81: score.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),           // 82: score.v1.ListUsersResponse
-	(*SetUserRequest)(nil),              // 83: score.v1.SetUserRequest
-	(*SetUserResponse)(nil),             // 84: score.v1.SetUserResponse
-	(*GetHistoryRequest)(nil),           // 85: score.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil),          // 86: score.v1.GetHistoryResponse
-	(*StageRequest)(nil),                // 87: score.v1.StageRequest
-	(*StageFiles)(nil),                  // 88: score.v1.StageFiles
-	(*StageReply)(nil),                  // 89: score.v1.StageReply
-	(*ListStagedRequest)(nil),           // 90: score.v1.ListStagedRequest
-	(*ListStagedResponse)(nil),          // 91: score.v1.ListStagedResponse
-	(*Staged)(nil),                      // 92: score.v1.Staged
-	(*SaveSnapshotRequest)(nil),         // 93: score.v1.SaveSnapshotRequest
-	(*SaveSnapshotResponse)(nil),        // 94: score.v1.SaveSnapshotResponse
-	(*AttachRequest_Open)(nil),          // 95: score.v1.AttachRequest.Open
-	(*AttachEvent_Restarted)(nil),       // 96: score.v1.AttachEvent.Restarted
-	(*AttachEvent_StateChange)(nil),     // 97: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 98: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 99: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 100: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 101: score.v1.JobSpec
-	(*Verdict)(nil),                     // 102: score.v1.Verdict
-	(JobState)(0),                       // 103: score.v1.JobState
-	(*Job)(nil),                         // 104: score.v1.Job
-	(*Usage)(nil),                       // 105: score.v1.Usage
-	(EndReason)(0),                      // 106: score.v1.EndReason
-	(*StagedFile)(nil),                  // 107: score.v1.StagedFile
-	(*Identity)(nil),                    // 108: score.v1.Identity
-	(*NodePlace)(nil),                   // 109: score.v1.NodePlace
+	(*Disk)(nil),                        // 3: score.v1.Disk
+	(*ListServersRequest)(nil),          // 4: score.v1.ListServersRequest
+	(*ListServersResponse)(nil),         // 5: score.v1.ListServersResponse
+	(*RemoveServerRequest)(nil),         // 6: score.v1.RemoveServerRequest
+	(*RemoveServerResponse)(nil),        // 7: score.v1.RemoveServerResponse
+	(*StepDownRequest)(nil),             // 8: score.v1.StepDownRequest
+	(*StepDownResponse)(nil),            // 9: score.v1.StepDownResponse
+	(*SubmitRequest)(nil),               // 10: score.v1.SubmitRequest
+	(*SubmitResponse)(nil),              // 11: score.v1.SubmitResponse
+	(*AttachRequest)(nil),               // 12: score.v1.AttachRequest
+	(*ConfirmOutputRequest)(nil),        // 13: score.v1.ConfirmOutputRequest
+	(*ConfirmOutputResponse)(nil),       // 14: score.v1.ConfirmOutputResponse
+	(*OutputMark)(nil),                  // 15: score.v1.OutputMark
+	(*Stdin)(nil),                       // 16: score.v1.Stdin
+	(*AttachEvent)(nil),                 // 17: score.v1.AttachEvent
+	(*Output)(nil),                      // 18: score.v1.Output
+	(*RankState)(nil),                   // 19: score.v1.RankState
+	(*ListJobsRequest)(nil),             // 20: score.v1.ListJobsRequest
+	(*ListJobsResponse)(nil),            // 21: score.v1.ListJobsResponse
+	(*JobPage)(nil),                     // 22: score.v1.JobPage
+	(*GetJobRequest)(nil),               // 23: score.v1.GetJobRequest
+	(*GetJobResponse)(nil),              // 24: score.v1.GetJobResponse
+	(*NodeShare)(nil),                   // 25: score.v1.NodeShare
+	(*ExplainJobRequest)(nil),           // 26: score.v1.ExplainJobRequest
+	(*ExplainJobResponse)(nil),          // 27: score.v1.ExplainJobResponse
+	(*CancelJobRequest)(nil),            // 28: score.v1.CancelJobRequest
+	(*CancelJobResponse)(nil),           // 29: score.v1.CancelJobResponse
+	(*SignalJobRequest)(nil),            // 30: score.v1.SignalJobRequest
+	(*SignalJobResponse)(nil),           // 31: score.v1.SignalJobResponse
+	(*WaitJobRequest)(nil),              // 32: score.v1.WaitJobRequest
+	(*WaitJobResponse)(nil),             // 33: score.v1.WaitJobResponse
+	(*ChannelState)(nil),                // 34: score.v1.ChannelState
+	(*PortCounts)(nil),                  // 35: score.v1.PortCounts
+	(*ChannelPeer)(nil),                 // 36: score.v1.ChannelPeer
+	(*ListChannelsRequest)(nil),         // 37: score.v1.ListChannelsRequest
+	(*ListChannelsResponse)(nil),        // 38: score.v1.ListChannelsResponse
+	(*DumpJobRequest)(nil),              // 39: score.v1.DumpJobRequest
+	(*DumpPart)(nil),                    // 40: score.v1.DumpPart
+	(*DumpHead)(nil),                    // 41: score.v1.DumpHead
+	(*Node)(nil),                        // 42: score.v1.Node
+	(*DrainNodeRequest)(nil),            // 43: score.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),           // 44: score.v1.DrainNodeResponse
+	(*ResumeNodeRequest)(nil),           // 45: score.v1.ResumeNodeRequest
+	(*ResumeNodeResponse)(nil),          // 46: score.v1.ResumeNodeResponse
+	(*RemoveNodeRequest)(nil),           // 47: score.v1.RemoveNodeRequest
+	(*RemoveNodeResponse)(nil),          // 48: score.v1.RemoveNodeResponse
+	(*ListNodesRequest)(nil),            // 49: score.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),           // 50: score.v1.ListNodesResponse
+	(*Settings)(nil),                    // 51: score.v1.Settings
+	(*GetSettingsRequest)(nil),          // 52: score.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),         // 53: score.v1.GetSettingsResponse
+	(*SetSettingsRequest)(nil),          // 54: score.v1.SetSettingsRequest
+	(*SetSettingsResponse)(nil),         // 55: score.v1.SetSettingsResponse
+	(*StepTimes)(nil),                   // 56: score.v1.StepTimes
+	(*Flushes)(nil),                     // 57: score.v1.Flushes
+	(*SwitchMetricsRequest)(nil),        // 58: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 59: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 60: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 61: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 62: score.v1.GetMatrixResponse
+	(*GetTopRequest)(nil),               // 63: score.v1.GetTopRequest
+	(*GetTopResponse)(nil),              // 64: score.v1.GetTopResponse
+	(*TopJob)(nil),                      // 65: score.v1.TopJob
+	(*GetVersionRequest)(nil),           // 66: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 67: score.v1.GetVersionResponse
+	(*CreateTokenRequest)(nil),          // 68: score.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),         // 69: score.v1.CreateTokenResponse
+	(*JoinToken)(nil),                   // 70: score.v1.JoinToken
+	(*ListTokensRequest)(nil),           // 71: score.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 72: score.v1.ListTokensResponse
+	(*RemoveTokenRequest)(nil),          // 73: score.v1.RemoveTokenRequest
+	(*RemoveTokenResponse)(nil),         // 74: score.v1.RemoveTokenResponse
+	(*DaemonCertificate)(nil),           // 75: score.v1.DaemonCertificate
+	(*ListCertificatesRequest)(nil),     // 76: score.v1.ListCertificatesRequest
+	(*ListCertificatesResponse)(nil),    // 77: score.v1.ListCertificatesResponse
+	(*RevokeCertificatesRequest)(nil),   // 78: score.v1.RevokeCertificatesRequest
+	(*RevokeCertificatesResponse)(nil),  // 79: score.v1.RevokeCertificatesResponse
+	(*UserLimits)(nil),                  // 80: score.v1.UserLimits
+	(*User)(nil),                        // 81: score.v1.User
+	(*ListUsersRequest)(nil),            // 82: score.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),           // 83: score.v1.ListUsersResponse
+	(*SetUserRequest)(nil),              // 84: score.v1.SetUserRequest
+	(*SetUserResponse)(nil),             // 85: score.v1.SetUserResponse
+	(*GetHistoryRequest)(nil),           // 86: score.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),          // 87: score.v1.GetHistoryResponse
+	(*StageRequest)(nil),                // 88: score.v1.StageRequest
+	(*StageFiles)(nil),                  // 89: score.v1.StageFiles
+	(*StageReply)(nil),                  // 90: score.v1.StageReply
+	(*ListStagedRequest)(nil),           // 91: score.v1.ListStagedRequest
+	(*ListStagedResponse)(nil),          // 92: score.v1.ListStagedResponse
+	(*Staged)(nil),                      // 93: score.v1.Staged
+	(*SaveSnapshotRequest)(nil),         // 94: score.v1.SaveSnapshotRequest
+	(*SaveSnapshotResponse)(nil),        // 95: score.v1.SaveSnapshotResponse
+	(*AttachRequest_Open)(nil),          // 96: score.v1.AttachRequest.Open
+	(*AttachEvent_Restarted)(nil),       // 97: score.v1.AttachEvent.Restarted
+	(*AttachEvent_StateChange)(nil),     // 98: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 99: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 100: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 101: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 102: score.v1.JobSpec
+	(*Verdict)(nil),                     // 103: score.v1.Verdict
+	(JobState)(0),                       // 104: score.v1.JobState
+	(*Job)(nil),                         // 105: score.v1.Job
+	(*Usage)(nil),                       // 106: score.v1.Usage
+	(EndReason)(0),                      // 107: score.v1.EndReason
+	(*StagedFile)(nil),                  // 108: score.v1.StagedFile
+	(*Identity)(nil),                    // 109: score.v1.Identity
+	(*NodePlace)(nil),                   // 110: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
-	2,   // 0: score.v1.ListServersResponse.servers:type_name -> score.v1.Server
-	101, // 1: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	95,  // 2: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
-	15,  // 3: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
-	14,  // 4: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	97,  // 5: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
-	17,  // 6: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	98,  // 7: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	102, // 8: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	96,  // 9: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
-	14,  // 10: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	103, // 11: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
-	21,  // 12: score.v1.ListJobsRequest.page:type_name -> score.v1.JobPage
-	104, // 13: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	21,  // 14: score.v1.ListJobsResponse.next:type_name -> score.v1.JobPage
-	104, // 15: score.v1.GetJobResponse.job:type_name -> score.v1.Job
-	18,  // 16: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	24,  // 17: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	105, // 18: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	55,  // 19: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	55,  // 20: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	56,  // 21: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	104, // 22: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	34,  // 23: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	35,  // 24: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	33,  // 25: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	40,  // 26: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
-	0,   // 27: score.v1.Node.state:type_name -> score.v1.NodeState
-	41,  // 28: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
-	41,  // 29: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
-	41,  // 30: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	50,  // 31: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	50,  // 32: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	50,  // 33: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	99,  // 34: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	55,  // 35: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	55,  // 36: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	100, // 37: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	59,  // 38: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	61,  // 39: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	64,  // 40: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	55,  // 41: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	55,  // 42: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	103, // 43: score.v1.TopJob.state:type_name -> score.v1.JobState
-	105, // 44: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	55,  // 45: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	55,  // 46: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	69,  // 47: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	69,  // 48: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	74,  // 49: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
-	1,   // 50: score.v1.User.role:type_name -> score.v1.Role
-	79,  // 51: score.v1.User.limits:type_name -> score.v1.UserLimits
-	80,  // 52: score.v1.ListUsersResponse.users:type_name -> score.v1.User
-	80,  // 53: score.v1.SetUserRequest.values:type_name -> score.v1.User
-	80,  // 54: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	106, // 55: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
-	21,  // 56: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
-	104, // 57: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
-	21,  // 58: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
-	88,  // 59: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
-	107, // 60: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
-	108, // 61: score.v1.StageFiles.user:type_name -> score.v1.Identity
-	92,  // 62: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
-	14,  // 63: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	103, // 64: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	109, // 65: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	18,  // 66: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	55,  // 67: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	56,  // 68: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	9,   // 69: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	11,  // 70: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	12,  // 71: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	19,  // 72: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	22,  // 73: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	25,  // 74: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	27,  // 75: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	29,  // 76: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	31,  // 77: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	36,  // 78: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	38,  // 79: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	87,  // 80: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
-	90,  // 81: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
-	85,  // 82: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	48,  // 83: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	42,  // 84: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
-	44,  // 85: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
-	46,  // 86: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
-	51,  // 87: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	53,  // 88: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	57,  // 89: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	60,  // 90: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	62,  // 91: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	65,  // 92: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	67,  // 93: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	70,  // 94: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	72,  // 95: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	75,  // 96: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	77,  // 97: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	81,  // 98: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	83,  // 99: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	93,  // 100: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
-	3,   // 101: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
-	5,   // 102: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
-	7,   // 103: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
-	10,  // 104: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	16,  // 105: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	13,  // 106: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	20,  // 107: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	23,  // 108: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	26,  // 109: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	28,  // 110: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	30,  // 111: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	32,  // 112: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	37,  // 113: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	39,  // 114: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	89,  // 115: score.v1.JobService.Stage:output_type -> score.v1.StageReply
-	91,  // 116: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
-	86,  // 117: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	49,  // 118: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	43,  // 119: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
-	45,  // 120: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
-	47,  // 121: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
-	52,  // 122: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	54,  // 123: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	58,  // 124: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	61,  // 125: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	63,  // 126: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	66,  // 127: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	68,  // 128: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	71,  // 129: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	73,  // 130: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	76,  // 131: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	78,  // 132: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	82,  // 133: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	84,  // 134: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	94,  // 135: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
-	4,   // 136: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
-	6,   // 137: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
-	8,   // 138: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
-	104, // [104:139] is the sub-list for method output_type
-	69,  // [69:104] is the sub-list for method input_type
-	69,  // [69:69] is the sub-list for extension type_name
-	69,  // [69:69] is the sub-list for extension extendee
-	0,   // [0:69] is the sub-list for field type_name
+	3,   // 0: score.v1.Server.disk:type_name -> score.v1.Disk
+	2,   // 1: score.v1.ListServersResponse.servers:type_name -> score.v1.Server
+	102, // 2: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	96,  // 3: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	16,  // 4: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
+	15,  // 5: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
+	98,  // 6: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	18,  // 7: score.v1.AttachEvent.output:type_name -> score.v1.Output
+	99,  // 8: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	103, // 9: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	97,  // 10: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
+	15,  // 11: score.v1.Output.mark:type_name -> score.v1.OutputMark
+	104, // 12: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
+	22,  // 13: score.v1.ListJobsRequest.page:type_name -> score.v1.JobPage
+	105, // 14: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	22,  // 15: score.v1.ListJobsResponse.next:type_name -> score.v1.JobPage
+	105, // 16: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	19,  // 17: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
+	25,  // 18: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
+	106, // 19: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	56,  // 20: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	56,  // 21: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	57,  // 22: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	105, // 23: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	35,  // 24: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	36,  // 25: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	34,  // 26: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	41,  // 27: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	0,   // 28: score.v1.Node.state:type_name -> score.v1.NodeState
+	42,  // 29: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
+	42,  // 30: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
+	42,  // 31: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	51,  // 32: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	51,  // 33: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	51,  // 34: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	100, // 35: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	56,  // 36: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	56,  // 37: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	101, // 38: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	60,  // 39: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	62,  // 40: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	65,  // 41: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	56,  // 42: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	56,  // 43: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	104, // 44: score.v1.TopJob.state:type_name -> score.v1.JobState
+	106, // 45: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	56,  // 46: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	56,  // 47: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	70,  // 48: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	70,  // 49: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	75,  // 50: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	1,   // 51: score.v1.User.role:type_name -> score.v1.Role
+	80,  // 52: score.v1.User.limits:type_name -> score.v1.UserLimits
+	81,  // 53: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	81,  // 54: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	81,  // 55: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	107, // 56: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
+	22,  // 57: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
+	105, // 58: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	22,  // 59: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
+	89,  // 60: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
+	108, // 61: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
+	109, // 62: score.v1.StageFiles.user:type_name -> score.v1.Identity
+	93,  // 63: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
+	15,  // 64: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	104, // 65: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	110, // 66: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	19,  // 67: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	56,  // 68: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	57,  // 69: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	10,  // 70: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	12,  // 71: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	13,  // 72: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	20,  // 73: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	23,  // 74: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	26,  // 75: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	28,  // 76: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	30,  // 77: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	32,  // 78: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	37,  // 79: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	39,  // 80: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	88,  // 81: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
+	91,  // 82: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
+	86,  // 83: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	49,  // 84: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	43,  // 85: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	45,  // 86: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	47,  // 87: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	52,  // 88: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	54,  // 89: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	58,  // 90: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	61,  // 91: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	63,  // 92: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	66,  // 93: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	68,  // 94: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	71,  // 95: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	73,  // 96: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	76,  // 97: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	78,  // 98: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	82,  // 99: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	84,  // 100: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	94,  // 101: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
+	4,   // 102: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
+	6,   // 103: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
+	8,   // 104: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
+	11,  // 105: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	17,  // 106: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	14,  // 107: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	21,  // 108: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	24,  // 109: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	27,  // 110: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	29,  // 111: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	31,  // 112: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	33,  // 113: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	38,  // 114: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	40,  // 115: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	90,  // 116: score.v1.JobService.Stage:output_type -> score.v1.StageReply
+	92,  // 117: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
+	87,  // 118: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	50,  // 119: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	44,  // 120: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	46,  // 121: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	48,  // 122: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	53,  // 123: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	55,  // 124: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	59,  // 125: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	62,  // 126: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	64,  // 127: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	67,  // 128: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	69,  // 129: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	72,  // 130: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	74,  // 131: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	77,  // 132: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	79,  // 133: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	83,  // 134: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	85,  // 135: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	95,  // 136: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
+	5,   // 137: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
+	7,   // 138: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
+	9,   // 139: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
+	105, // [105:140] is the sub-list for method output_type
+	70,  // [70:105] is the sub-list for method input_type
+	70,  // [70:70] is the sub-list for extension type_name
+	70,  // [70:70] is the sub-list for extension extendee
+	0,   // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -7280,14 +7376,14 @@ func file_score_v1_user_proto_init() {
 		return
 	}
 	file_score_v1_job_proto_init()
-	file_score_v1_user_proto_msgTypes[9].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[10].OneofWrappers = []any{
 		(*AttachRequest_Open_)(nil),
 		(*AttachRequest_Stdin)(nil),
 		(*AttachRequest_Signal)(nil),
 		(*AttachRequest_Kill)(nil),
 		(*AttachRequest_RankStates)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[14].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[15].OneofWrappers = []any{
 		(*AttachEvent_State)(nil),
 		(*AttachEvent_Output)(nil),
 		(*AttachEvent_RankStates_)(nil),
@@ -7295,14 +7391,14 @@ func file_score_v1_user_proto_init() {
 		(*AttachEvent_Ended)(nil),
 		(*AttachEvent_Restarted_)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[37].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[38].OneofWrappers = []any{
 		(*DumpPart_Head)(nil),
 		(*DumpPart_Data)(nil),
 		(*DumpPart_Trouble)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[48].OneofWrappers = []any{}
-	file_score_v1_user_proto_msgTypes[77].OneofWrappers = []any{}
-	file_score_v1_user_proto_msgTypes[85].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[49].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[78].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[86].OneofWrappers = []any{
 		(*StageRequest_Files)(nil),
 		(*StageRequest_Data)(nil),
 	}
@@ -7312,7 +7408,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   99,
+			NumMessages:   100,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -39,6 +39,8 @@ type Disk struct {
 	failed chan struct{}
 	mu     sync.Mutex
 	err    error // set before failed is closed
+
+	writes slowest
 }
 
 // NewDisk is a disk that works. The directory is for messages.

@@ -123,6 +123,7 @@ func (p *patience) over() bool {
 func (p *patience) end() { p.timer.Stop() }
 
 func (l *Log) tellSlow(what string, took time.Duration) {
+	l.disk.writes.add(time.Now(), took)
 	if took >= slow {
 		l.disk.logger.Warn("the disk is slow", zap.String("step", what), zap.Duration("took", took))
 	}

@@ -44,10 +44,14 @@ const (
 	// AgentServiceRenewCertificateProcedure is the fully-qualified name of the AgentService's
 	// RenewCertificate RPC.
 	AgentServiceRenewCertificateProcedure = "/score.v1.AgentService/RenewCertificate"
+	// AgentServiceFindLeaderProcedure is the fully-qualified name of the AgentService's FindLeader RPC.
+	AgentServiceFindLeaderProcedure = "/score.v1.AgentService/FindLeader"
 	// ServerServiceEnrolProcedure is the fully-qualified name of the ServerService's Enrol RPC.
 	ServerServiceEnrolProcedure = "/score.v1.ServerService/Enrol"
 	// ServerServiceAdmitProcedure is the fully-qualified name of the ServerService's Admit RPC.
 	ServerServiceAdmitProcedure = "/score.v1.ServerService/Admit"
+	// ServerServiceGetDiskProcedure is the fully-qualified name of the ServerService's GetDisk RPC.
+	ServerServiceGetDiskProcedure = "/score.v1.ServerService/GetDisk"
 	// PeerServiceStdioProcedure is the fully-qualified name of the PeerService's Stdio RPC.
 	PeerServiceStdioProcedure = "/score.v1.PeerService/Stdio"
 	// PeerServiceConfirmOutputProcedure is the fully-qualified name of the PeerService's ConfirmOutput
@@ -77,6 +81,9 @@ type AgentServiceClient interface {
 	Connect(context.Context) *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
 	// RenewCertificate signs a new key of the daemon that calls, by its present certificate.
 	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
+	// FindLeader tells a node whose leader has fallen silent of another one. Every server answers: at once if it knows of a
+	// later leader than the node, else when it hears of one, or after 3 s that it does not.
+	FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error)
 }
 
 // NewAgentServiceClient constructs a client for the score.v1.AgentService service. By default, it
@@ -102,6 +109,12 @@ func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(agentServiceMethods.ByName("RenewCertificate")),
 			connect.WithClientOptions(opts...),
 		),
+		findLeader: connect.NewClient[scorev1.FindLeaderRequest, scorev1.FindLeaderResponse](
+			httpClient,
+			baseURL+AgentServiceFindLeaderProcedure,
+			connect.WithSchema(agentServiceMethods.ByName("FindLeader")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -109,6 +122,7 @@ func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 type agentServiceClient struct {
 	connect          *connect.Client[scorev1.AgentMessage, scorev1.ServerMessage]
 	renewCertificate *connect.Client[scorev1.RenewCertificateRequest, scorev1.RenewCertificateResponse]
+	findLeader       *connect.Client[scorev1.FindLeaderRequest, scorev1.FindLeaderResponse]
 }
 
 // Connect calls score.v1.AgentService.Connect.
@@ -121,12 +135,20 @@ func (c *agentServiceClient) RenewCertificate(ctx context.Context, req *connect.
 	return c.renewCertificate.CallUnary(ctx, req)
 }
 
+// FindLeader calls score.v1.AgentService.FindLeader.
+func (c *agentServiceClient) FindLeader(ctx context.Context, req *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error) {
+	return c.findLeader.CallUnary(ctx, req)
+}
+
 // AgentServiceHandler is an implementation of the score.v1.AgentService service.
 type AgentServiceHandler interface {
 	// Connect is a node's one lasting stream to the leader.
 	Connect(context.Context, *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) error
 	// RenewCertificate signs a new key of the daemon that calls, by its present certificate.
 	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
+	// FindLeader tells a node whose leader has fallen silent of another one. Every server answers: at once if it knows of a
+	// later leader than the node, else when it hears of one, or after 3 s that it does not.
+	FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error)
 }
 
 // NewAgentServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -148,12 +170,20 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(agentServiceMethods.ByName("RenewCertificate")),
 		connect.WithHandlerOptions(opts...),
 	)
+	agentServiceFindLeaderHandler := connect.NewUnaryHandler(
+		AgentServiceFindLeaderProcedure,
+		svc.FindLeader,
+		connect.WithSchema(agentServiceMethods.ByName("FindLeader")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.AgentService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case AgentServiceConnectProcedure:
 			agentServiceConnectHandler.ServeHTTP(w, r)
 		case AgentServiceRenewCertificateProcedure:
 			agentServiceRenewCertificateHandler.ServeHTTP(w, r)
+		case AgentServiceFindLeaderProcedure:
+			agentServiceFindLeaderHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -171,12 +201,18 @@ func (UnimplementedAgentServiceHandler) RenewCertificate(context.Context, *conne
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.AgentService.RenewCertificate is not implemented"))
 }
 
+func (UnimplementedAgentServiceHandler) FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.AgentService.FindLeader is not implemented"))
+}
+
 // ServerServiceClient is a client for the score.v1.ServerService service.
 type ServerServiceClient interface {
 	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the log.
 	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
 	// Admit passes on what a newcomer has asked a server that does not lead.
 	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
+	// GetDisk tells how the disk does that the server's state is on.
+	GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error)
 }
 
 // NewServerServiceClient constructs a client for the score.v1.ServerService service. By default, it
@@ -202,13 +238,20 @@ func NewServerServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(serverServiceMethods.ByName("Admit")),
 			connect.WithClientOptions(opts...),
 		),
+		getDisk: connect.NewClient[scorev1.GetDiskRequest, scorev1.GetDiskResponse](
+			httpClient,
+			baseURL+ServerServiceGetDiskProcedure,
+			connect.WithSchema(serverServiceMethods.ByName("GetDisk")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // serverServiceClient implements ServerServiceClient.
 type serverServiceClient struct {
-	enrol *connect.Client[scorev1.EnrolRequest, scorev1.EnrolResponse]
-	admit *connect.Client[scorev1.JoinRequest, scorev1.JoinResponse]
+	enrol   *connect.Client[scorev1.EnrolRequest, scorev1.EnrolResponse]
+	admit   *connect.Client[scorev1.JoinRequest, scorev1.JoinResponse]
+	getDisk *connect.Client[scorev1.GetDiskRequest, scorev1.GetDiskResponse]
 }
 
 // Enrol calls score.v1.ServerService.Enrol.
@@ -221,12 +264,19 @@ func (c *serverServiceClient) Admit(ctx context.Context, req *connect.Request[sc
 	return c.admit.CallUnary(ctx, req)
 }
 
+// GetDisk calls score.v1.ServerService.GetDisk.
+func (c *serverServiceClient) GetDisk(ctx context.Context, req *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error) {
+	return c.getDisk.CallUnary(ctx, req)
+}
+
 // ServerServiceHandler is an implementation of the score.v1.ServerService service.
 type ServerServiceHandler interface {
 	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the log.
 	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
 	// Admit passes on what a newcomer has asked a server that does not lead.
 	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
+	// GetDisk tells how the disk does that the server's state is on.
+	GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error)
 }
 
 // NewServerServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -248,12 +298,20 @@ func NewServerServiceHandler(svc ServerServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(serverServiceMethods.ByName("Admit")),
 		connect.WithHandlerOptions(opts...),
 	)
+	serverServiceGetDiskHandler := connect.NewUnaryHandler(
+		ServerServiceGetDiskProcedure,
+		svc.GetDisk,
+		connect.WithSchema(serverServiceMethods.ByName("GetDisk")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.ServerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ServerServiceEnrolProcedure:
 			serverServiceEnrolHandler.ServeHTTP(w, r)
 		case ServerServiceAdmitProcedure:
 			serverServiceAdmitHandler.ServeHTTP(w, r)
+		case ServerServiceGetDiskProcedure:
+			serverServiceGetDiskHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -269,6 +327,10 @@ func (UnimplementedServerServiceHandler) Enrol(context.Context, *connect.Request
 
 func (UnimplementedServerServiceHandler) Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ServerService.Admit is not implemented"))
+}
+
+func (UnimplementedServerServiceHandler) GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ServerService.GetDisk is not implemented"))
 }
 
 // PeerServiceClient is a client for the score.v1.PeerService service.

@@ -1,0 +1,87 @@
+package uplink
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+const (
+	// uneasyAfter is for how long a server may be silent before the others are asked whether there is another leader: a
+	// ping that was not answered within half a second. It costs nothing to ask too early, since the stream goes on.
+	uneasyAfter = 2 * pingEvery
+	// seekTimeout bounds one question. A server waits 3 s for an election; the rest is the way.
+	seekTimeout = 4 * time.Second
+	// seekPause is between questions that were answered at once by servers that are not there.
+	seekPause = 200 * time.Millisecond
+)
+
+// seeker asks the other servers for a later leader while one is silent, so that an agent need not find out by itself that
+// a leader is cut off or stopped. What they say is a hint: whom the agent obeys, the term in the Welcome decides.
+type seeker struct {
+	link     *Link
+	from     string      // the URL of the server that is silent, or not
+	welcomed atomic.Bool // by that server
+	found    func()
+}
+
+// run asks until ctx ends or a leader was found, to whom the next attempt then goes.
+func (s *seeker) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		silent := time.Duration(s.link.options.Now() - s.link.heard.Load())
+		if silent < uneasyAfter {
+			sleep(ctx, uneasyAfter-silent)
+			continue
+		}
+		if address := s.ask(ctx); address != "" {
+			s.link.servers.redirect(address)
+			s.found()
+			return
+		}
+		sleep(ctx, seekPause)
+	}
+}
+
+// ask asks all others at once, and gives the address that the first has who knows one; "": none does.
+func (s *seeker) ask(ctx context.Context) (address string) {
+	ctx, cancel := context.WithTimeout(ctx, seekTimeout)
+	defer cancel()
+	var asking sync.WaitGroup
+	var mu sync.Mutex
+	for _, url := range s.link.servers.list() {
+		if url == s.from {
+			continue
+		}
+		asking.Go(func() {
+			found := s.askOne(ctx, url)
+			mu.Lock()
+			defer mu.Unlock()
+			if address == "" && found != "" {
+				address = found
+				cancel()
+			}
+		})
+	}
+	asking.Wait()
+	return address
+}
+
+func (s *seeker) askOne(ctx context.Context, url string) (address string) {
+	// Before the welcome the leader that the node had will do, too, if it is another server than this one.
+	after := s.link.term.Load()
+	if after > 0 && !s.welcomed.Load() {
+		after--
+	}
+	client := scorev1connect.NewAgentServiceClient(s.link.options.Client, url, s.link.options.ClientOptions...)
+	reply, err := client.FindLeader(ctx, connect.NewRequest(&scorev1.FindLeaderRequest{AfterTerm: after}))
+	if err != nil || reply.Msg.GetTerm() <= after || s.link.servers.url(reply.Msg.GetAddress()) == s.from {
+		return ""
+	}
+	return reply.Msg.GetAddress()
+}

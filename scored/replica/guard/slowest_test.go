@@ -1,0 +1,35 @@
+package guard
+
+import (
+	"testing"
+	"time"
+)
+
+// A slow write is remembered for one minute at least, and two at most.
+func TestSlowest(t *testing.T) {
+	var s slowest
+	start := time.Unix(1000, 0)
+	at := func(after time.Duration) time.Time { return start.Add(after) }
+	s.add(start, 3*time.Second)
+	s.add(start, time.Second)
+	for _, step := range []struct{ after, want time.Duration }{
+		{0, 3 * time.Second},
+		{memory - 1, 3 * time.Second},
+		{memory, 3 * time.Second},
+		{2*memory - 1, 3 * time.Second},
+		{2 * memory, 0},
+		{9 * memory, 0},
+	} {
+		if got := s.longest(at(step.after)); got != step.want {
+			t.Errorf("after %v: %v, want %v", step.after, got, step.want)
+		}
+	}
+	s.add(at(10*memory), 2*time.Second)
+	s.add(at(11*memory), time.Second)
+	if got := s.longest(at(11 * memory)); got != 2*time.Second {
+		t.Errorf("of two minutes: %v", got)
+	}
+	if got := s.longest(at(12 * memory)); got != time.Second {
+		t.Errorf("of the later one: %v", got)
+	}
+}

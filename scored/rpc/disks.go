@@ -1,0 +1,62 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/replica"
+)
+
+// diskPatience bounds how long a server is waited for that is asked about its disk: whoever looks at the list shall not
+// wait for one that hangs.
+const diskPatience = time.Second
+
+// askDisks asks all servers that answer at once.
+func (u users) askDisks(ctx context.Context, servers []*scorev1.Server) {
+	ctx, cancel := context.WithTimeout(ctx, diskPatience)
+	defer cancel()
+	var asking sync.WaitGroup
+	for _, s := range servers {
+		if s.GetSilentNanos() != 0 {
+			continue
+		}
+		asking.Go(func() { s.Disk = u.diskOf(ctx, s.GetName()) })
+	}
+	asking.Wait()
+}
+
+// diskOf is nil when the server does not tell.
+func (u users) diskOf(ctx context.Context, name string) *scorev1.Disk {
+	if name == u.Servers.Name() {
+		disk, err := u.Servers.Disk()
+		if err != nil {
+			return nil
+		}
+		return diskView(disk)
+	}
+	reply, err := u.Colleague(name).GetDisk(ctx, connect.NewRequest(new(scorev1.GetDiskRequest)))
+	if err != nil {
+		return nil
+	}
+	return reply.Msg.GetDisk()
+}
+
+func diskView(d replica.Disk) *scorev1.Disk {
+	return &scorev1.Disk{SlowestWriteNanos: d.SlowestWrite.Nanoseconds(), FreeBytes: d.FreeBytes, SizeBytes: d.SizeBytes}
+}
+
+// GetDisk implements ServerServiceHandler.
+func (a agents) GetDisk(ctx context.Context, _ *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error) {
+	if _, err := a.server(ctx); err != nil {
+		return nil, err
+	}
+	disk, err := a.Servers.Disk()
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.GetDiskResponse{Disk: diskView(disk)}), nil
+}

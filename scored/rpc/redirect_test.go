@@ -1,0 +1,99 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+)
+
+// unasked is what this test's server is not asked for.
+type unasked Servers
+
+// heard is a server that hears of elections.
+type heard struct {
+	unasked
+	mu      sync.Mutex
+	term    uint64
+	address string
+	changed chan struct{}
+}
+
+func (h *heard) LeaderOf() (uint64, string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.term, h.address
+}
+
+func (h *heard) LeaderChanged() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.changed
+}
+
+func (h *heard) set(term uint64, address string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.term, h.address = term, address
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// A node that asks for a later leader is told when there is one.
+func TestFindLeader(t *testing.T) {
+	const election = 700 * time.Millisecond
+	tests := []struct {
+		name    string
+		after   uint64
+		elected bool
+		term    uint64
+		took    time.Duration
+	}{
+		{"known", 4, false, 5, 0},
+		{"elected meanwhile", 5, true, 6, election},
+		{"none", 5, false, 0, electionPatience},
+		{"not even then", 6, true, 0, electionPatience},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := &heard{term: 5, address: "a:1", changed: make(chan struct{})}
+				began := time.Now()
+				if test.elected {
+					time.AfterFunc(election/2, func() { h.set(6, "") })
+					time.AfterFunc(election, func() { h.set(6, "b:1") })
+				}
+				r := connect.NewRequest(&scorev1.FindLeaderRequest{AfterTerm: test.after})
+				r.Header().Set(authorization, bearer+testKey)
+				reply, err := agents{AgentOptions{Servers: h, ClusterKey: testKey}}.FindLeader(t.Context(), r)
+				if err != nil || reply.Msg.GetTerm() != test.term || (reply.Msg.GetAddress() == "") != (test.term == 0) {
+					t.Errorf("%v, %v", reply, err)
+				}
+				if took := time.Since(began); took != test.took {
+					t.Errorf("after %v, want %v", took, test.took)
+				}
+			})
+		})
+	}
+}
+
+// Who does not know the key is told nothing, and who goes is not waited for.
+func TestFindLeaderForNobody(t *testing.T) {
+	h := &heard{term: 5, address: "a:1", changed: make(chan struct{})}
+	a := agents{AgentOptions{Servers: h, ClusterKey: testKey}}
+	if _, err := a.FindLeader(t.Context(), connect.NewRequest(new(scorev1.FindLeaderRequest))); connect.CodeOf(err) != connect.CodeUnauthenticated {
+		t.Errorf("without the key: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := connect.NewRequest(&scorev1.FindLeaderRequest{AfterTerm: 5})
+	r.Header().Set(authorization, bearer+testKey)
+	if _, err := a.FindLeader(ctx, r); err == nil {
+		t.Error("who has gone got an answer")
+	}
+}
