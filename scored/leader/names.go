@@ -16,6 +16,9 @@ const (
 	maxServiceName = 640
 	maxPortName    = 16 << 10
 	maxLookups     = 1 << 16
+	// keptReplies bounds the answers of one job that are kept for who asks again: an agent that died with them is back
+	// within NodeGrace, and few of a job's ranks deal in names at the same time.
+	keptReplies = 256
 )
 
 // nameKey is what names are unique by: users do not see each other's.
@@ -38,6 +41,32 @@ type nameWait struct {
 	request uint64
 }
 
+// requestKey is what a job's requests are known by.
+type requestKey struct {
+	node    string
+	request uint64
+}
+
+// replies keeps the last answers to what can be done only once: a name that is read once is gone for who asks again,
+// since the answer was lost with an agent, and would be waited for without end.
+type replies struct {
+	byRequest map[requestKey]*scorev1.NameReply
+	order     []requestKey // the oldest first
+}
+
+func (r *replies) keep(node string, reply *scorev1.NameReply) {
+	if r.byRequest == nil {
+		r.byRequest = make(map[requestKey]*scorev1.NameReply)
+	}
+	if len(r.order) == keptReplies {
+		delete(r.byRequest, r.order[0])
+		r.order = slices.Delete(r.order, 0, 1)
+	}
+	key := requestKey{node, reply.GetRequest()}
+	r.byRequest[key] = reply
+	r.order = append(r.order, key)
+}
+
 // nameRequest publishes, finds or takes back a name for a rank. Repeating a
 // request that was granted grants it again.
 func (b *brain) nameRequest(n *node, m *scorev1.NameRequest) {
@@ -45,12 +74,17 @@ func (b *brain) nameRequest(n *node, m *scorev1.NameRequest) {
 	if p == nil {
 		return
 	}
+	if reply := j.replies.byRequest[requestKey{n.name, m.GetRequest()}]; reply != nil {
+		b.send(n.link, nameMessage(reply))
+		return
+	}
 	reply := &scorev1.NameReply{JobId: m.GetJobId(), Request: m.GetRequest()}
 	key := nameKey{j.user.GetUid(), m.GetService()}
+	once := m.GetOnce()
 	switch m.GetOp() {
 	case scorev1.NameOp_NAME_OP_LOOKUP:
 		if found, ok := b.names[key]; ok {
-			reply.Port, reply.Ok = found.port, true
+			reply.Port, reply.Ok, once = found.port, true, found.once
 			b.readOnce(key)
 		} else if m.GetWait() && b.waitForName(nameWait{key, n.name, j.id, m.GetRequest()}) {
 			return
@@ -58,9 +92,12 @@ func (b *brain) nameRequest(n *node, m *scorev1.NameRequest) {
 	case scorev1.NameOp_NAME_OP_PUBLISH:
 		reply.Ok = b.publish(j, key, m.GetPort(), m.GetOnce())
 	case scorev1.NameOp_NAME_OP_UNPUBLISH:
-		reply.Ok = b.unpublish(j, key)
+		reply.Ok, once = b.unpublish(j, key), true
 	case scorev1.NameOp_NAME_OP_UNSPECIFIED:
 		// not ok
+	}
+	if once && reply.GetOk() {
+		j.replies.keep(n.name, reply)
 	}
 	b.send(n.link, nameMessage(reply))
 	if m.GetOp() == scorev1.NameOp_NAME_OP_PUBLISH && reply.GetOk() {
@@ -95,7 +132,11 @@ func (b *brain) namePublished(key nameKey) {
 			b.lookups = append(b.lookups, w)
 			continue
 		}
-		b.send(n.link, nameMessage(&scorev1.NameReply{JobId: w.job, Request: w.request, Ok: true, Port: found.port}))
+		reply := &scorev1.NameReply{JobId: w.job, Request: w.request, Ok: true, Port: found.port}
+		if j := b.jobs[w.job]; j != nil && found.once {
+			j.replies.keep(w.node, reply)
+		}
+		b.send(n.link, nameMessage(reply))
 		b.readOnce(key)
 	}
 }
@@ -138,6 +179,9 @@ func (b *brain) unpublish(j *job, key nameKey) bool {
 // dropNames forgets a job's names; the entry of its end does the same in the
 // state.
 func (b *brain) dropNames(id uint64) {
+	if j := b.jobs[id]; j != nil {
+		j.replies = replies{}
+	}
 	for key, name := range b.names {
 		if name.job == id {
 			delete(b.names, key)

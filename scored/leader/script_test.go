@@ -308,6 +308,9 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 	case "publish", "lookup", "unpublish":
 		op := scorev1.NameOp(scorev1.NameOp_value["NAME_OP_"+strings.ToUpper(what)])
 		m := &scorev1.NameRequest{JobId: id, Request: s.requests, Op: op, Service: words[0]}
+		if again, ok := strings.CutPrefix(words[len(words)-1], "again="); ok { // a request whose answer was lost
+			m.Request, words = s.number(again), words[:len(words)-1]
+		}
 		if len(words) > 1 {
 			m.Port = words[1]
 		}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"score/tests/sigint"
 )
 
 // scriptTimeout bounds one script, so that a hanging program shows itself.
@@ -36,6 +38,7 @@ var binaries string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	sigint.Allow()
 	os.Exit(withBinaries(m.Run))
 }
 
