@@ -205,6 +205,8 @@ func (a *Agent) hello() *scorev1.Hello {
 		SharesCpus:  a.options.SharesCPUs,
 		Channels:    uint32(a.options.Channels),
 		BootId:      a.bootID,
+
+		FencesByLetter: true,
 	}
 	for _, j := range a.jobs.all() {
 		hello.Jobs = append(hello.Jobs, j.id)

@@ -81,6 +81,7 @@ func (x *exchange) carryOut(effects []fence.Effect) {
 			x.over(effect.Message)
 		case fence.Failed:
 			x.fail(effect.Err)
+		case fence.Large: // of stewards alone
 		}
 	}
 }
@@ -149,6 +150,9 @@ func (x *exchange) fail(reason error) {
 	}
 	clear(x.open)
 	clear(x.sent)
+	if x.job.order.GetFencesByLetter() { // the stewards may be in one of which the agents know nothing
+		x.answer(&stewardpb.CollectiveResult{Error: fmt.Sprintf("node %s: %v", x.job.agent.options.Name, reason)})
+	}
 }
 
 func (x *exchange) answer(result *stewardpb.CollectiveResult) {
@@ -197,16 +201,16 @@ func (x *exchange) carry(to int, request *scorev1.CollectRequest, delivered *syn
 	})
 }
 
-// countFence notes what the ranks here have given to fences so far.
-func (j *job) countFence(m *stewardpb.Collective) {
+// countFences notes what the ranks here have given to fences so far.
+func (j *job) countFences(m *scorev1.Fences) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.fences.GetFences() >= m.GetSequence() {
+	if j.fences.GetFences() >= m.GetFences() {
 		return // it is told again
 	}
 	j.agent.metrics.Add(metrics.CardBytesPlain, m.GetPlainBytes()-min(j.fences.GetPlainBytes(), m.GetPlainBytes()))
 	j.agent.metrics.Add(metrics.CardBytesPacked, m.GetPackedBytes()-min(j.fences.GetPackedBytes(), m.GetPackedBytes()))
-	j.fences = &scorev1.Fences{Fences: m.GetSequence(), PlainBytes: m.GetPlainBytes(), PackedBytes: m.GetPackedBytes()}
+	j.fences = m
 }
 
 // metFences is what countFence has noted last.
@@ -219,7 +223,9 @@ func (j *job) metFences() *scorev1.Fences {
 // hearCollective takes the piece of this node's ranks.
 func (j *job) hearCollective(m *stewardpb.Collective) {
 	op := fence.Op{Kind: fence.Kind(m.GetKind()), Seq: m.GetSequence()}
-	j.countFence(m)
+	if !j.order.GetFencesByLetter() { // else the steward counts
+		j.countFences(&scorev1.Fences{Fences: m.GetSequence(), PlainBytes: m.GetPlainBytes(), PackedBytes: m.GetPackedBytes()})
+	}
 	if j.exchange != nil {
 		j.exchange.add(op, m.GetData())
 		return
@@ -230,6 +236,16 @@ func (j *job) hearCollective(m *stewardpb.Collective) {
 			Kind: m.GetKind(), Sequence: m.GetSequence(), Data: [][]byte{m.GetData()},
 		})
 	}
+}
+
+// hearPartLost spreads that the job's steward cannot reach that of another node.
+func (j *job) hearPartLost(m *stewardpb.PartLost) {
+	if int64(m.GetNodeIndex()) >= int64(len(j.order.GetPlaces())) {
+		return
+	}
+	j.agent.log.Warn("a node of a job cannot be reached", zap.Uint64("job", j.id),
+		zap.String("peer", j.order.GetPlaces()[m.GetNodeIndex()].GetNode()), zap.String("reason", m.GetReason()))
+	j.newsroom.learn(news.PartLost, int(m.GetNodeIndex()), 0, m.GetReason())
 }
 
 // collect takes a step of a collective from another node's agent.

@@ -20,6 +20,7 @@ import (
 type pair struct {
 	nodes    [2]*node
 	sessions [2]*leadertest.Session
+	byAgents bool // the agents make all exchanges
 }
 
 func startPair(t testing.TB, change func(*nodeagent.Options)) *pair {
@@ -53,6 +54,7 @@ func (p *pair) prepare(t testing.TB, job uint64, perNode int, argv ...string) {
 	for i, n := range p.nodes {
 		order := n.order(job, argv...)
 		order.Spec.Tasks = uint32(2 * perNode)
+		order.FencesByLetter = !p.byAgents
 		order.Places, order.NodeIndex, order.UniverseSize = places, uint32(i), uint32(2*perNode)
 		p.sessions[i].Send(prepareMessage(order))
 	}
@@ -102,11 +104,26 @@ func compile(t testing.TB, source string) string {
 	return program
 }
 
+// exchangeMode is a mode of agents, and who makes the exchanges.
+type exchangeMode struct {
+	name     string
+	change   func(*nodeagent.Options)
+	byAgents bool
+}
+
+func exchangeModes() (all []exchangeMode) {
+	for _, mode := range modes {
+		all = append(all, exchangeMode{mode.name, mode.change, false}, exchangeMode{mode.name + " by agents", mode.change, true})
+	}
+	return all
+}
+
 func TestMPICHOverTwoNodes(t *testing.T) {
 	program := compile(t, hello)
-	for _, mode := range modes {
+	for _, mode := range exchangeModes() {
 		t.Run(mode.name, func(t *testing.T) {
 			p := startPair(t, mode.change)
+			p.byAgents = mode.byAgents
 			p.prepare(t, 1, 2, program)
 			var streams [2]*stdio
 			for i, n := range p.nodes {
@@ -135,7 +152,14 @@ func TestMPICHOverTwoNodes(t *testing.T) {
 
 func TestUnreachablePeerEndsTheJob(t *testing.T) {
 	program := compile(t, hello)
+	for _, byAgents := range []bool{false, true} {
+		t.Run(fmt.Sprintf("by agents %v", byAgents), func(t *testing.T) { unreachablePeerEndsTheJob(t, program, byAgents) })
+	}
+}
+
+func unreachablePeerEndsTheJob(t *testing.T, program string, byAgents bool) {
 	p := startPair(t, func(*nodeagent.Options) {})
+	p.byAgents = byAgents
 	p.prepare(t, 1, 1, program)
 	p.nodes[0].stop() // the root of the tree
 	p.sessions[1].Send(planMessage(1, 1, time.Second, []uint64{1}))

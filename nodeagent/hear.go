@@ -48,6 +48,10 @@ func (j *job) hear(message *stewardpb.FromSteward) {
 		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: m.Places}}, true)
 	case *stewardpb.FromSteward_Collective:
 		j.hearCollective(m.Collective)
+	case *stewardpb.FromSteward_Fences:
+		j.countFences(m.Fences)
+	case *stewardpb.FromSteward_PartLost:
+		j.hearPartLost(m.PartLost)
 	case *stewardpb.FromSteward_RankStates:
 		m.RankStates.GangOn, m.RankStates.JobId = j.on(), j.id
 		m.RankStates.Start = j.started(m.RankStates.GetStart())

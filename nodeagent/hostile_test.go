@@ -1,6 +1,7 @@
 package nodeagent_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,7 @@ func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := startPair(t, func(*nodeagent.Options) {})
 			mustPrepare(t, p.sessions[0], p.nodes[0].order(2, "sleep", "1000")) // another job
+			p.byAgents = true
 			p.prepare(t, 1, 1, program)
 			test.nonsense.JobId = 1
 			_, err := p.nodes[0].peer(p.sessions[0], testKey).Collect(t.Context(), connect.NewRequest(test.nonsense))
@@ -95,12 +97,18 @@ func TestPlansOfNonsenseAreIgnored(t *testing.T) {
 
 func TestForeignAddressIsNotCalled(t *testing.T) {
 	program := compile(t, hello)
+	for _, byAgents := range []bool{false, true} {
+		t.Run(fmt.Sprintf("by agents %v", byAgents), func(t *testing.T) { foreignAddressIsNotCalled(t, program, byAgents) })
+	}
+}
+
+func foreignAddressIsNotCalled(t *testing.T, program string, byAgents bool) {
 	leader := startLeader(t)
 	n := startNode(t, leader, func(o *nodeagent.Options) { o.Name = "n2" })
 	s := leader.Next(t)
 	clocked(t, s)
 	order := n.order(1, program)
-	order.Spec.Tasks, order.NodeIndex = 2, 1
+	order.Spec.Tasks, order.NodeIndex, order.FencesByLetter = 2, 1, !byAgents
 	order.Places = []*scorev1.NodePlace{
 		{Node: "n1", Address: "192.0.2.1:7", Ranks: []uint32{0}, Cpus: []uint32{0}},
 		{Node: "n2", Ranks: []uint32{1}, Cpus: []uint32{0}},

@@ -112,10 +112,8 @@ func (r *newsroom) deliver(item news.Item) {
 
 // news delivers one piece of news.
 func (p *peers) news(ctx context.Context, address string, request *scorev1.NewsRequest) error {
-	if p.scheme == "http" {
-		if err := CheckLoopback("address", address); err != nil {
-			return err
-		}
+	if err := p.mayCall(address); err != nil {
+		return err
 	}
 	_, err := p.at(address).News(ctx, connect.NewRequest(request))
 	return err

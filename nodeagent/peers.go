@@ -75,12 +75,18 @@ func (p *peers) at(address string) scorev1connect.PeerServiceClient {
 	return client
 }
 
-// mayCall refuses what would go over a network without encryption.
+// errForeign is wrapped by the refusal to call an address.
+var errForeign = errors.New("nothing goes there without encryption")
+
+// mayCall refuses what would go over a network without encryption. The error wraps errForeign.
 func (p *peers) mayCall(address string) error {
 	if p.scheme != "http" {
 		return nil
 	}
-	return CheckLoopback("address", address)
+	if err := CheckLoopback("address", address); err != nil {
+		return fmt.Errorf("%w: %w", errForeign, err)
+	}
+	return nil
 }
 
 // collect delivers one step of a collective. Delivering it twice is harmless,

@@ -2,6 +2,7 @@ package nodeagent
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -78,5 +79,32 @@ func TestCollectIsSentUntilItIsAnswered(t *testing.T) {
 	request.Sequence = 13
 	if err := p.collect(t.Context(), plain.Addr().String(), request); err == nil || !strings.Contains(err.Error(), "context canceled") || peer.taken.Load() != 2 {
 		t.Errorf("a refusal: %v, taken %d times", err, peer.taken.Load())
+	}
+}
+
+// What is not encrypted goes to loopback alone, whoever asks for it.
+func TestNothingGoesToOtherHostsWithoutEncryption(t *testing.T) {
+	p := newPeers(&bearer{}, nil)
+	defer p.close()
+	calls := map[string]func(address string) error{
+		"collect": func(address string) error { return p.collect(t.Context(), address, &scorev1.CollectRequest{}) },
+		"relay":   func(address string) error { return p.relay(t.Context(), address, &scorev1.RelayRequest{}) },
+		"news":    func(address string) error { return p.news(t.Context(), address, &scorev1.NewsRequest{}) },
+	}
+	for name, call := range calls {
+		for _, address := range []string{"192.0.2.1:7", "[2001:db8::1]:7", "node2:7", "0.0.0.0:7", "127.0.0.1.example.org:7", "", "7"} {
+			if err := call(address); !errors.Is(err, errForeign) {
+				t.Errorf("%s to %q: %v", name, address, err)
+			}
+		}
+	}
+	for _, address := range []string{"127.0.0.1:7", "[::1]:7"} {
+		if err := p.mayCall(address); err != nil {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	p.scheme = "https"
+	if err := p.mayCall("192.0.2.1:7"); err != nil {
+		t.Errorf("with encryption: %v", err)
 	}
 }

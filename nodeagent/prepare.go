@@ -12,6 +12,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/realtime"
 	"score/nodeagent/steward/client"
+	"score/nodeagent/steward/direct"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewards"
 	"score/nodeagent/switcher"
@@ -143,6 +144,7 @@ func (j *job) getReady() {
 		Programs:     programs,
 
 		LeaseUntilNanos: j.leaseUntil(),
+		DirectKey:       j.directKey(),
 	})
 	if err != nil {
 		j.cannotPrepare(err)
@@ -151,6 +153,15 @@ func (j *job) getReady() {
 	if j.isKilled() {
 		_ = steward.Kill() // the first came before there was anything to end
 	}
+}
+
+// directKey is that of the datagrams between the job's stewards; nil: there are none.
+func (j *job) directKey() []byte {
+	if len(j.order.GetPlaces()) < 2 || !j.order.GetFencesByLetter() {
+		return nil
+	}
+	options := &j.agent.options
+	return direct.JobKey(options.ClusterKey, options.Cluster, j.id, j.order.GetAttempt())
 }
 
 // take makes the steward the job's, unless the job has been killed meanwhile.

@@ -48,7 +48,14 @@ func (j *job) hearRelay(m *stewardpb.Relay) {
 func (j *job) relayFailed(m *stewardpb.Relay, err error) {
 	j.agent.log.Debug("a message of a job cannot be delivered", zap.Uint64("job", j.id),
 		zap.Uint64("to_job", m.GetJobId()), zap.Uint32("to_node", m.GetNodeIndex()), zap.Error(err))
-	if steward := j.stewardOf(); steward != nil && errors.Is(err, errNoPart) {
+	refused := errors.Is(err, errForeign)
+	if !refused && !errors.Is(err, errNoPart) {
+		return
+	}
+	if refused {
+		m.Refused = err.Error()
+	}
+	if steward := j.stewardOf(); steward != nil {
 		_ = steward.RelayFailed(m)
 	}
 }

@@ -1,9 +1,6 @@
 package fence
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "fmt"
 
 // Chooser exchanges small pieces by the tree, and tells there how large the others are; then each node knows all sizes,
 // and all take the same algorithm for the data.
@@ -13,9 +10,9 @@ import (
 //
 // So an exchange without data is always one of the tree, and no node has to know before how much there is.
 type Chooser struct {
-	// forced is the algorithm for data, Auto: by size. small is up to what size a piece goes with the sizes.
+	announcer
+	// forced is the algorithm for data, Auto: by size.
 	forced Algorithm
-	small  int
 	tree   *Tree
 	data   [algorithms]Collective
 	// own are this node's pieces of exchanges that are under way.
@@ -26,13 +23,9 @@ type Chooser struct {
 
 var _ Collective = (*Chooser)(nil)
 
-const (
-	// empty is the size up to which a piece is none: what says whose it is, and no data.
-	empty = 32
-	// TreeBytes is up to how many bytes together the tree is not slower than the others, whose nodes must be told of
-	// their sizes first (docs/BENCHMARKS.md, group pmi).
-	TreeBytes = 64 << 10
-)
+// TreeBytes is up to how many bytes together the tree is not slower than the others, whose nodes must be told of
+// their sizes first (docs/BENCHMARKS.md, group pmi).
+const TreeBytes = 64 << 10
 
 // New returns the exchange of a job of so many nodes as node self sees it. The
 // error wraps ErrShape or ErrAlgorithm.
@@ -85,33 +78,12 @@ func (c *Chooser) Add(op Op, data []byte) []Effect {
 		c.fail(fmt.Errorf("%w: this node adds to kind %d", ErrProtocol, op.Kind))
 		return c.effects
 	case len(data) > MaxBytes:
-		c.fail(fmt.Errorf("%w: %d bytes, the most is %d", ErrTooLarge, len(data), MaxBytes))
+		c.fail(tooLargeError(len(data)))
 		return c.effects
 	}
 	c.own[op.Kind] = data
 	c.carryOut(c.tree.Add(op, c.announce(data)))
 	return c.effects
-}
-
-// announce is what the tree carries for a piece: its size, and itself if it is small.
-func (c *Chooser) announce(data []byte) []byte {
-	room := 0
-	if len(data) <= c.small {
-		room = len(data)
-	}
-	word := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen32+room), uint64(len(data)))
-	return append(word, data[:room]...)
-}
-
-// announced reads that; has is false if the piece is not in it.
-func (c *Chooser) announced(word []byte) (size int, data []byte, has, ok bool) {
-	n, width := binary.Uvarint(word)
-	if width <= 0 || n > MaxBytes {
-		return 0, nil, false, false
-	}
-	size, data = int(n), word[width:]
-	has = size <= c.small
-	return size, data, has, has && len(data) == size || !has && len(data) == 0
 }
 
 // Receive implements Collective.
@@ -150,20 +122,9 @@ func (c *Chooser) carryOut(effects []Effect) {
 
 // told takes the sizes of all pieces, or all pieces.
 func (c *Chooser) told(m Message) {
-	pieces := make([][]byte, len(m.Data))
-	whole, bytes := true, 0
-	for i, word := range m.Data {
-		size, data, has, ok := c.announced(word)
-		if !ok {
-			c.fail(fmt.Errorf("%w: a piece that is not as large as it says", ErrProtocol))
-			return
-		}
-		pieces[i] = data
-		whole = whole && has
-		bytes += size
-	}
-	if bytes > MaxBytes {
-		c.fail(fmt.Errorf("%w: %d bytes, the most is %d", ErrTooLarge, bytes, MaxBytes))
+	pieces, whole, err := c.announcer.told(m.Data)
+	if err != nil {
+		c.fail(err)
 		return
 	}
 	own := c.own[m.Op.Kind]

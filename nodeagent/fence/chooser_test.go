@@ -22,7 +22,7 @@ func via(t *testing.T, w *network, seq uint64, sizes []int) map[Algorithm]bool {
 					t.Errorf("node %d got %d bytes from %d nodes, want %d", self, n, len(e.Message.Data), sum(sizes))
 				}
 				got = append(got, nil)
-			case Failed:
+			case Failed, Large:
 				t.Errorf("node %d: %v", self, e.Err)
 			}
 		}

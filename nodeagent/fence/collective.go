@@ -74,6 +74,9 @@ const (
 	Done
 	// Failed: no exchange of the job can complete any more, for the reason Err.
 	Failed
+	// Large: of a Front alone. There is a piece that is not small: an exchange Message.Op of all pieces has to be made
+	// otherwise, and this node's is Message.Data.
+	Large
 )
 
 // Effect is something for the caller to do.
@@ -110,3 +113,9 @@ var (
 	// ErrShape: a job cannot have such nodes.
 	ErrShape = errors.New("no such node in the job")
 )
+
+var errNotAsLarge = fmt.Errorf("%w: a piece that is not as large as it says", ErrProtocol)
+
+func tooLargeError(bytes int) error {
+	return fmt.Errorf("%w: %d bytes, the most is %d", ErrTooLarge, bytes, MaxBytes)
+}

@@ -81,6 +81,8 @@ func (w *network) handle(self int, effects []Effect) {
 			w.done[self][e.Message.Op.Seq] = sorted(e.Message.Data)
 		case Failed:
 			w.failed[self] = e.Err
+		case Large:
+			panic("of a Front alone")
 		}
 	}
 }

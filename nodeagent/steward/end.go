@@ -123,6 +123,7 @@ func (s *steward) kill() {
 // holds is the kernel's; the user is told of it. A job with output files is not
 // over before they are complete, since who waits for its end reads them next.
 func (s *steward) sweep() {
+	s.acknowledge()
 	j, container, last, stored := s.job, s.job.container, s.life.Killed(), s.job.stored
 	s.helpers.Add(1)
 	go func() {
@@ -144,7 +145,7 @@ func (s *steward) sweep() {
 		if !awaitFiles(stored) {
 			s.loop.post(func() { s.note("output files may lack their end: they could not be completed in time") })
 		}
-		s.loop.post(func() { s.life.Swept(s.now()) })
+		s.loop.post(s.swept)
 	}()
 }
 
@@ -174,6 +175,7 @@ func (s *steward) reportDone() {
 	if s.launchedAt == 0 { // never started: a reader may wait for output already
 		s.relay.post(s.relay.complete)
 	}
+	s.tellFences()
 	s.mail.done = &scorev1.NodeDone{JobId: s.job.id, Usage: s.usage(), Start: s.phases.message()}
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_NodeDone{NodeDone: s.mail.done}})
 }

@@ -33,6 +33,7 @@ const (
 	kindInput
 	kindPMIxListener
 	kindPMIx
+	kindRoad
 )
 
 // loop is an epoll set with one goroutine in front of it: the descriptors of

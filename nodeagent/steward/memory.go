@@ -26,16 +26,22 @@ const (
 // there can be, messages to other nodes that are not acknowledged, and what an agent has not read.
 const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + post.MaxBytes + maxUnread
 
+// keptStep is how many bytes more are worth telling the collector of: to set its limit stops the process for a moment.
+const keptStep = 32 << 10
+
 // keeps says that the job has brought so many bytes more. The collector need not work hard for what is needed: with a
 // limit below what lives it would run without end.
 func (s *steward) keeps(bytes int) {
 	s.kept += bytes
-	debug.SetMemoryLimit(softLimit(s.job.size(), s.kept))
+	if s.keptTold == 0 || s.kept-s.keptTold >= keptStep {
+		s.keptTold = s.kept
+		debug.SetMemoryLimit(softLimit(s.job.size(), s.kept))
+	}
 }
 
 // keepsNothing is for a steward without a job.
 func (s *steward) keepsNothing() {
-	s.kept = 0
+	s.kept, s.keptTold = 0, 0
 	debug.SetMemoryLimit(memoryLimit)
 }
 

@@ -138,7 +138,7 @@ func (s *steward) obeyPMI(effects []wire.Effect) {
 		case wire.Finalized:
 			s.life.Finalized(s.job.local[uint32(e.Rank)])
 		case wire.FenceReady:
-			s.ask(request{kind: requestCollective, number: e.Seq}, collectiveMessage(e.Seq, e.Bytes, s.job.pmi.Engine().Stats()))
+			s.fence(e.Seq, e.Bytes, s.job.pmi.Engine().Stats())
 		case wire.NameOp:
 			s.ask(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
 		case wire.SpawnRequest:
@@ -180,33 +180,6 @@ func nameMessage(job uint64, op *pmi.NameOp) *stewardpb.FromSteward {
 		request.Op = scorev1.NameOp_NAME_OP_UNPUBLISH
 	}
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Name{Name: request}}
-}
-
-// answerCollective ends a fence with the data of all nodes.
-func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
-	if !s.answered(request{kind: requestCollective, number: m.GetSequence()}) {
-		return
-	}
-	if m.GetError() != "" {
-		s.life.Abort(s.now(), life.Abort{Rank: -1, ExitCode: launch.CodeCluster, Message: m.GetError()})
-		return
-	}
-	size := 0
-	for _, part := range m.GetData() {
-		size += len(part)
-	}
-	s.keeps(size)
-	all := make([]byte, 0, size)
-	for _, part := range m.GetData() {
-		all = append(all, part...)
-	}
-	s.exchanged(fence.Kind(m.GetKind()), func() {
-		if s.job.speaksPMIx() {
-			s.doPMIx(func(e *pmi.Engine) error { return e.FenceDone(m.GetSequence(), all) })
-			return
-		}
-		s.obeyPMI(s.job.pmi.FenceDone(m.GetSequence(), all))
-	})
 }
 
 func (s *steward) answerName(m *scorev1.NameReply) {

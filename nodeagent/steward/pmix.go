@@ -11,7 +11,6 @@ import (
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix"
 	"score/nodeagent/steward/life"
-	"score/nodeagent/steward/post"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 )
@@ -30,7 +29,6 @@ type pmixEndpoint struct {
 	cleanups []cleanup
 	// addresses are those of the agents of other jobs' nodes, by job.
 	addresses map[uint64][]string
-	post      *post.Office
 }
 
 // newPMIx makes the PMIx server of a job, and its port.
@@ -40,8 +38,7 @@ func (j *job) newPMIx(engine *pmi.Engine, info *pmi.JobInfo) error {
 		return fmt.Errorf("making the PMIx endpoint: %w", err)
 	}
 	j.pmix = &pmixEndpoint{listener: listener, port: port, conns: make(map[pmix.ConnID]*pmixConn),
-		dirs: pmixDirs{session: mpidirs.Session(j.order.GetFiles())}, addresses: make(map[uint64][]string),
-		post: post.New(uint64(time.Now().UnixNano()))}
+		dirs: pmixDirs{session: mpidirs.Session(j.order.GetFiles())}, addresses: make(map[uint64][]string)}
 	config := pmix.Config{
 		Job: j.id, NameOf: kvsName, NumberOf: jobNumber,
 		RankNode: info.RankNode, RankApp: info.RankApp, UniverseSize: info.UniverseSize,
@@ -222,7 +219,7 @@ func (s *steward) signalPMIx(rank int, sig unix.Signal) {
 func (s *steward) obeyEngine(e *pmi.Event) {
 	switch e.Kind {
 	case pmi.EventFenceReady:
-		s.ask(request{kind: requestCollective, number: e.Seq}, collectiveMessage(e.Seq, e.Data, s.job.pmix.server.Engine().Stats()))
+		s.fence(e.Seq, e.Data, s.job.pmix.server.Engine().Stats())
 	case pmi.EventNameOp:
 		s.ask(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
 	case pmi.EventSpawn:
@@ -240,16 +237,13 @@ func (s *steward) deadlinePMIx() (none time.Time) {
 	if s.endpoint() == nil {
 		return none
 	}
-	return earlier(s.job.pmix.server.Deadline(), s.job.pmix.post.Deadline())
+	return s.job.pmix.server.Deadline()
 }
 
 func (s *steward) tickPMIx() {
 	e, now := s.endpoint(), s.now()
 	if e == nil {
 		return
-	}
-	if at := e.post.Deadline(); !at.IsZero() && !now.Before(at) {
-		s.tickRelays(e)
 	}
 	if at := e.server.Deadline(); !at.IsZero() && !now.Before(at) {
 		s.obeyPMIx(e.server.Tick(now))

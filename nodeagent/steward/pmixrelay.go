@@ -23,10 +23,10 @@ func jobNumber(name string) (job uint64, ok bool) {
 // addressOf is the address of the agent of a node of a job; "" if it is not
 // known, which the agent finds out to be nowhere.
 func (j *job) addressOf(job uint64, node int) string {
-	addresses := j.pmix.addresses[job]
 	if job == j.id {
 		return j.order.GetJob().GetPlaces()[node].GetAddress()
 	}
+	addresses := j.pmix.addresses[job]
 	if node >= len(addresses) {
 		return ""
 	}

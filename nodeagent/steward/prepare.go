@@ -69,6 +69,9 @@ func (s *steward) prepared(err error) {
 		j.outputs, j.files = nil, nil
 		s.relay.post(func() { s.relay.begin(j.order.GetJob(), outputs, f) })
 		s.watchPMIx()
+		if j.pmi != nil || j.pmix != nil {
+			s.letters = newLetters(j, s.now())
+		}
 	}
 	answer := &scorev1.Prepared{JobId: j.id, Warning: strings.Join(j.warnings, "; ")}
 	if err != nil {

@@ -36,15 +36,20 @@ type steward struct {
 	flushAt  time.Time // what waits for the agent goes no earlier; zero: at once
 
 	job         *job
-	servesPMIx  bool // the job's endpoint is the loop's: preparation is over
+	servesPMIx  bool     // the job's endpoint is the loop's: preparation is over
+	letters     *letters // nil: the job's ranks get no PMI, or it is being prepared
+	after       []func() // what soon has put off
 	spares      spares
 	mail        mail
 	todo        []life.Order // being carried out
 	launchedAt  int64        // CLOCK_MONOTONIC of the first fork, in nanoseconds
 	phases      phases       // of the job's start
 	kept        int          // bytes that came from the job's other nodes
+	keptTold    int          // of kept, what the collector's limit has been set for
 	stopForking atomic.Bool
-	pending     uint64 // signals that came before the ranks, by number
+	// awaitsLetters: the ranks' processes have gone, and what they gave to fences has not arrived everywhere.
+	awaitsLetters bool
+	pending       uint64 // signals that came before the ranks, by number
 
 	helpers   sync.WaitGroup // goroutines that prepare, fork and kill
 	pmiBuffer [pmiBuffer]byte
@@ -109,15 +114,18 @@ func (s *steward) now() time.Time { return time.Now() }
 // run serves until the life of the job, or of its agent, is over.
 func (s *steward) run() error {
 	for !s.left {
-		events, err := s.loop.wait(earlier(earlier(s.life.Deadline(), s.flushAt), s.deadlinePMIx()))
+		events, err := s.loop.wait(earlier(earlier(s.life.Deadline(), s.flushAt), earlier(s.deadlinePMIx(), s.letters.deadline())))
 		if err != nil {
 			return err
 		}
 		for i := range events {
 			s.handle(tagOf(&events[i]), events[i].Events)
+			s.runAfter()
 			s.obeyLife()
 		}
 		s.tickPMIx()
+		s.tickLetters()
+		s.runAfter()
 		s.life.Tick(s.now())
 		s.obeyLife()
 		s.flush()
@@ -151,6 +159,8 @@ func (s *steward) handle(t tag, events uint32) {
 		s.acceptPMIx()
 	case kindPMIx:
 		s.servePMIx(pmix.ConnID(t.index), events)
+	case kindRoad:
+		s.serveRoad()
 	case kindOutputs, kindOutput, kindInput:
 	}
 }

@@ -67,7 +67,13 @@ func (b *brain) order(j *job) *scorev1.Prepare {
 		UniverseSize: b.universe(j),
 		StageSeed:    b.nodes[j.spec.GetStageSeed()].addressOf(),
 		Attempt:      j.attempts, Restarts: j.restarts, RestartedBecause: j.because, LeaseNanos: j.lease().Nanoseconds(),
+		FencesByLetter: b.byLetter(j),
 	}
+}
+
+// byLetter tells whether the stewards of all of a job's nodes can exchange by themselves. One that cannot would wait for ever for the others.
+func (b *brain) byLetter(j *job) bool {
+	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := b.nodes[p.Node]; return n == nil || !n.byLetter })
 }
 
 // prepare orders one node to make the job ready; common is the order's part that is the same for all.
@@ -84,7 +90,7 @@ func (b *brain) prepare(j *job, index int, common *scorev1.Prepare) {
 		ParentJob:        common.GetParentJob(), Preput: common.GetPreput(),
 		UniverseSize: common.GetUniverseSize(), StageSeed: common.GetStageSeed(),
 		Attempt: common.GetAttempt(), Restarts: common.GetRestarts(), RestartedBecause: common.GetRestartedBecause(),
-		LeaseNanos: common.GetLeaseNanos(),
+		LeaseNanos: common.GetLeaseNanos(), FencesByLetter: common.GetFencesByLetter(),
 	}}})
 }
 

@@ -140,7 +140,7 @@ func (b *brain) restoreNode(record *state.Node) {
 	n := &node{
 		name: record.Name, address: record.Address, cpus: record.CPUs, memory: record.MemoryBytes,
 		version: record.Version, bootID: record.BootID, notes: record.Notes, sharesCPUs: record.SharesCPUs, channels: record.Channels,
-		drain: record.Drain, since: b.now,
+		drain: record.Drain, since: b.now, byLetter: record.FencesByLetter,
 	}
 	b.nodes[n.name] = n
 	if err := b.gang.AddNode(n.column()); err != nil {

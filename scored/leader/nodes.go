@@ -42,6 +42,7 @@ type node struct {
 	bootID     string
 	notes      []string
 	sharesCPUs bool
+	byLetter   bool   // its stewards exchange by themselves what is small
 	channels   uint32 // that jobs of one row may have
 
 	link     Link  // nil while there is no stream
@@ -147,6 +148,7 @@ func clip(text string) string {
 func (n *node) take(h *scorev1.Hello) {
 	n.address, n.version, n.bootID = h.GetAddress(), h.GetVersion(), h.GetBootId()
 	n.cpus, n.memory, n.sharesCPUs, n.channels = h.GetCpus(), h.GetMemoryBytes(), h.GetSharesCpus(), h.GetChannels()
+	n.byLetter = h.GetFencesByLetter()
 	n.notes = nil
 	for _, note := range h.GetNotes()[:min(len(h.GetNotes()), maxNotesOfNode)] {
 		n.notes = append(n.notes, clip(note))
@@ -156,13 +158,14 @@ func (n *node) take(h *scorev1.Hello) {
 // sameAs tells whether the log already knows all this.
 func (n *node) sameAs(other *node) bool {
 	return n.address == other.address && n.version == other.version && n.bootID == other.bootID &&
-		n.cpus == other.cpus && n.memory == other.memory && n.sharesCPUs == other.sharesCPUs && n.channels == other.channels && slices.Equal(n.notes, other.notes)
+		n.cpus == other.cpus && n.memory == other.memory && n.sharesCPUs == other.sharesCPUs && n.channels == other.channels && n.byLetter == other.byLetter && slices.Equal(n.notes, other.notes)
 }
 
 func (n *node) record() *statepb.Node {
 	return &statepb.Node{
 		Name: n.name, Address: n.address, Cpus: n.cpus, MemoryBytes: n.memory, Version: n.version,
 		BootId: n.bootID, Notes: n.notes, SharesCpus: n.sharesCPUs, Channels: n.channels,
+		FencesByLetter: n.byLetter,
 	}
 }
 

@@ -82,7 +82,9 @@ type Node struct {
 	Notes       []string
 	SharesCPUs  bool
 	Channels    uint32 // that jobs of one row may have
-	Drain       *Drain // nil: it may have new jobs
+	// FencesByLetter: its stewards exchange by themselves what is small.
+	FencesByLetter bool
+	Drain          *Drain // nil: it may have new jobs
 }
 
 // Drain says why a node takes no new jobs. It must not be changed.

@@ -97,7 +97,7 @@ func (j *testJob) carry(node int, effects []fence.Effect) {
 			j.carry(effect.To, j.trees[effect.To].Receive(node, effect.Message))
 		case fence.Done:
 			j.handle(node, j.servers[node].FenceDone(effect.Message.Op.Seq, slices.Concat(effect.Message.Data...)))
-		case fence.Failed:
+		case fence.Failed, fence.Large:
 			j.t.Errorf("node %d: %v", node, effect.Err)
 		}
 	}

@@ -7,7 +7,7 @@
 // it gets. Acknowledgements travel with messages, or by themselves when there are
 // none for a while. The order is not kept: messages overtake each other anyway.
 //
-//	letter, err := office.Send(now, peer, data) // to be carried
+//	letter, err := office.Send(now, peer, data, terms) // to be carried
 //	fresh := office.Take(now, peer, envelope)   // of what has come: is it new?
 //	letters, lost := office.Tick(now)           // at Deadline
 package post

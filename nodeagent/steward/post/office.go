@@ -20,9 +20,9 @@ const (
 	// message may just be slow.
 	repeatAfter = time.Second
 	repeatMost  = 8 * time.Second
-	// patience is how long a peer may be out of reach: as long as a server may take
+	// Patience is how long a peer may be out of reach: as long as a server may take
 	// to come back.
-	patience = 30 * time.Second
+	Patience = 30 * time.Second
 	// ackDelay is how long an acknowledgement waits for a message to go with.
 	ackDelay = 100 * time.Millisecond
 )
@@ -54,7 +54,21 @@ type Envelope struct {
 type Letter struct {
 	To Peer
 	Envelope
+	// Kind is of the message, and the sender's business.
+	Kind Kind
 	Data []byte
+}
+
+// Kind tells who reads a message.
+type Kind uint8
+
+// Terms are how a message is sent.
+type Terms struct {
+	Kind Kind
+	// RepeatAfter is when it is repeated for the first time if it was not acknowledged, at least ackDelay; 0: when an agent may have died with it.
+	RepeatAfter time.Duration
+	// Patience is when it is given up; 0: Patience.
+	Patience time.Duration
 }
 
 // Office is one steward's end of all its exchanges.
@@ -86,6 +100,7 @@ type peer struct {
 // kept is a message that is not acknowledged.
 type kept struct {
 	number uint64
+	kind   Kind
 	data   []byte
 	again  time.Time     // when it is repeated
 	pause  time.Duration // until the repetition after that
@@ -103,13 +118,14 @@ func (o *Office) peer(at Peer) *peer {
 
 // Send takes a message, which must not be changed any more, and returns what is to
 // be carried. The error wraps ErrFull.
-func (o *Office) Send(now time.Time, to Peer, data []byte) (Letter, error) {
+func (o *Office) Send(now time.Time, to Peer, data []byte, terms Terms) (Letter, error) {
 	if o.open == maxOpen || o.bytes+len(data) > MaxBytes {
 		return Letter{}, ErrFull
 	}
 	p := o.peer(to)
 	p.last++
-	k := kept{number: p.last, data: data, again: now.Add(repeatAfter), pause: 2 * repeatAfter, until: now.Add(patience)}
+	after := cmp.Or(terms.RepeatAfter, repeatAfter)
+	k := kept{number: p.last, kind: terms.Kind, data: data, again: now.Add(after), pause: 2 * after, until: now.Add(cmp.Or(terms.Patience, Patience))}
 	p.open = append(p.open, k)
 	o.open, o.bytes = o.open+1, o.bytes+len(data)
 	o.wake(k.again)
@@ -123,7 +139,7 @@ func (o *Office) letter(to Peer, p *peer, k *kept) Letter {
 		l.Least = p.open[0].number
 	}
 	if k != nil {
-		l.Number, l.Data = k.number, k.data
+		l.Number, l.Kind, l.Data = k.number, k.kind, k.data
 	}
 	p.ackAt = time.Time{}
 	return l
@@ -186,16 +202,36 @@ func (o *Office) acknowledged(p *peer, upTo uint64) {
 
 // Gone takes back a message to a peer that is not there any more; ok is false when it
 // is not open.
-func (o *Office) Gone(to Peer, number uint64) (data []byte, ok bool) {
+func (o *Office) Gone(to Peer, number uint64) (message Letter, ok bool) {
 	p := o.peer(to)
 	i := slices.IndexFunc(p.open, func(k kept) bool { return k.number == number })
 	if i < 0 {
-		return nil, false
+		return Letter{}, false
 	}
-	data = p.open[i].data
+	message = Letter{To: to, Kind: p.open[i].kind, Data: p.open[i].data}
 	p.open = slices.Delete(p.open, i, i+1)
-	o.open, o.bytes = o.open-1, o.bytes-len(data)
-	return data, true
+	o.open, o.bytes = o.open-1, o.bytes-len(message.Data)
+	return message, true
+}
+
+// Acknowledge returns the acknowledgements that are due, or will be.
+func (o *Office) Acknowledge() (letters []Letter) {
+	for _, to := range o.sorted() {
+		if p := o.peers[to]; !p.ackAt.IsZero() {
+			letters = append(letters, o.letter(to, p, nil))
+		}
+	}
+	return letters
+}
+
+// Awaits tells whether a message of a kind is not acknowledged.
+func (o *Office) Awaits(kind Kind) bool {
+	for _, p := range o.peers {
+		if slices.ContainsFunc(p.open, func(k kept) bool { return k.kind == kind }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Again returns all that is not acknowledged: another agent has come, and the one
@@ -236,8 +272,8 @@ func (o *Office) Tick(now time.Time) (letters, lost []Letter) {
 		for i := 0; i < len(p.open); i++ {
 			switch k := &p.open[i]; {
 			case !now.Before(k.until):
-				lost = append(lost, Letter{To: to, Data: k.data})
-				o.Gone(to, k.number)
+				message, _ := o.Gone(to, k.number)
+				lost = append(lost, message)
 				i--
 			case !now.Before(k.again):
 				letters = append(letters, o.repeat(now, to, p, k))

@@ -3,6 +3,7 @@ package post
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func newWorld() *world {
 }
 
 func (w *world) send(from int, text string) error {
-	l, err := w.offices[from].Send(w.now, peerOf(1-from), []byte(text))
+	l, err := w.offices[from].Send(w.now, peerOf(1-from), []byte(text), Terms{})
 	if err == nil {
 		w.way = append(w.way, letterFrom{from, l})
 	}
@@ -147,8 +148,8 @@ func TestLost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if data, ok := w.offices[0].Gone(peerOf(1), w.way[1].Number); !ok || string(data) != "b" {
-		t.Fatalf("%q, %v", data, ok)
+	if l, ok := w.offices[0].Gone(peerOf(1), w.way[1].Number); !ok || string(l.Data) != "b" {
+		t.Fatalf("%q, %v", l.Data, ok)
 	}
 	if _, ok := w.offices[0].Gone(peerOf(1), w.way[1].Number); ok {
 		t.Fatal("gone twice")
@@ -158,7 +159,7 @@ func TestLost(t *testing.T) {
 	for w.way = nil; w.tick(); w.way = nil {
 		repeated += len(w.way)
 	}
-	if !w.lost["a"] || !w.lost["c"] || w.lost["b"] || w.now.Sub(begin) != patience {
+	if !w.lost["a"] || !w.lost["c"] || w.lost["b"] || w.now.Sub(begin) != Patience {
 		t.Fatalf("after %v lost %v", w.now.Sub(begin), w.lost)
 	}
 	if repeated != 2*5 { // after 1, 3, 7, 15 and 23 s
@@ -170,6 +171,30 @@ func TestLost(t *testing.T) {
 	w.deliver(0)
 	if w.got["d"] != 1 || w.offices[1].peers[peerOf(0)].upTo != 4 {
 		t.Fatalf("got %v, up to %d", w.got, w.offices[1].peers[peerOf(0)].upTo)
+	}
+}
+
+// TestTerms: a message can be repeated sooner and given up sooner than others, and keeps its kind.
+func TestTerms(t *testing.T) {
+	w := newWorld()
+	const kind = 3
+	if _, err := w.offices[0].Send(w.now, peerOf(1), []byte("a"), Terms{Kind: kind, RepeatAfter: repeatAfter / 4, Patience: Patience / 2}); err != nil {
+		t.Fatal(err)
+	}
+	begin := w.now
+	var after []time.Duration
+	for w.tick() {
+		for _, l := range w.way {
+			if l.Kind != kind {
+				t.Errorf("kind %d", l.Kind)
+			}
+			after = append(after, w.now.Sub(begin))
+		}
+		w.way = nil
+	}
+	want := []time.Duration{repeatAfter / 4, 3 * repeatAfter / 4, 7 * repeatAfter / 4, 15 * repeatAfter / 4, 31 * repeatAfter / 4}
+	if !slices.Equal(after, want) || w.now.Sub(begin) != Patience/2 || !w.lost["a"] {
+		t.Errorf("repeated after %v, given up after %v", after, w.now.Sub(begin))
 	}
 }
 
@@ -206,6 +231,26 @@ func TestAcknowledgement(t *testing.T) {
 	}
 }
 
+// TestAcknowledgeAtOnce: who leaves says at once what has come, and then has nothing more to say.
+func TestAcknowledgeAtOnce(t *testing.T) {
+	w := newWorld()
+	if _, err := w.offices[0].Send(w.now, peerOf(1), []byte("a"), Terms{Kind: 1}); err != nil {
+		t.Fatal(err)
+	}
+	letters := w.offices[1].Acknowledge()
+	if len(letters) != 0 || !w.offices[0].Awaits(1) || w.offices[0].Awaits(0) {
+		t.Fatalf("%+v", letters)
+	}
+	w.offices[1].Take(w.now, peerOf(0), Envelope{Stream: 11, Number: 1, Least: 1})
+	if letters = w.offices[1].Acknowledge(); len(letters) != 1 || letters[0].Number != 0 {
+		t.Fatalf("%+v", letters)
+	}
+	w.offices[0].Take(w.now, peerOf(1), letters[0].Envelope)
+	if letters = w.offices[1].Acknowledge(); len(letters) != 0 || w.offices[0].Awaits(1) {
+		t.Fatalf("%+v", letters)
+	}
+}
+
 // TestStreams: another run of a job has another stream, with numbers from 1 again; what
 // comes late of the former one is not read.
 func TestStreams(t *testing.T) {
@@ -225,18 +270,18 @@ func TestFull(t *testing.T) {
 	now := time.Unix(1000, 0)
 	o := New(11)
 	for range maxOpen {
-		if _, err := o.Send(now, peerOf(1), nil); err != nil {
+		if _, err := o.Send(now, peerOf(1), nil, Terms{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := o.Send(now, peerOf(1), nil); !errors.Is(err, ErrFull) {
+	if _, err := o.Send(now, peerOf(1), nil, Terms{}); !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
 	o = New(11)
-	if _, err := o.Send(now, peerOf(1), make([]byte, MaxBytes)); err != nil {
+	if _, err := o.Send(now, peerOf(1), make([]byte, MaxBytes), Terms{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Send(now, peerOf(2), make([]byte, 1)); !errors.Is(err, ErrFull) {
+	if _, err := o.Send(now, peerOf(2), make([]byte, 1), Terms{}); !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
 	// A peer that sends numbers with gaps fills no memory.

@@ -468,6 +468,7 @@ type PrepareJob struct {
 	Files           string                 `protobuf:"bytes,7,opt,name=files,proto3" json:"files,omitempty"`                                                // name of the ranks' directories, see package mpidirs
 	SharesCpus      bool                   `protobuf:"varint,20,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"`                  // another node of this machine has the same CPUs
 	Programs        string                 `protobuf:"bytes,50,opt,name=programs,proto3" json:"programs,omitempty"`                                         // directory of the programs that were sent along; empty: none was
+	DirectKey       []byte                 `protobuf:"bytes,70,opt,name=direct_key,json=directKey,proto3" json:"direct_key,omitempty"`                      // of datagrams between the job's stewards, see package direct; empty: there are none
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -572,6 +573,13 @@ func (x *PrepareJob) GetPrograms() string {
 	return ""
 }
 
+func (x *PrepareJob) GetDirectKey() []byte {
+	if x != nil {
+		return x.DirectKey
+	}
+	return nil
+}
+
 type FromSteward struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -592,6 +600,8 @@ type FromSteward struct {
 	//	*FromSteward_Spares
 	//	*FromSteward_Relay
 	//	*FromSteward_Places
+	//	*FromSteward_PartLost
+	//	*FromSteward_Fences
 	Message       isFromSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -778,6 +788,24 @@ func (x *FromSteward) GetPlaces() *scorev1.PlacesRequest {
 	return nil
 }
 
+func (x *FromSteward) GetPartLost() *PartLost {
+	if x != nil {
+		if x, ok := x.Message.(*FromSteward_PartLost); ok {
+			return x.PartLost
+		}
+	}
+	return nil
+}
+
+func (x *FromSteward) GetFences() *scorev1.Fences {
+	if x != nil {
+		if x, ok := x.Message.(*FromSteward_Fences); ok {
+			return x.Fences
+		}
+	}
+	return nil
+}
+
 type isFromSteward_Message interface {
 	isFromSteward_Message()
 }
@@ -846,6 +874,14 @@ type FromSteward_Places struct {
 	Places *scorev1.PlacesRequest `protobuf:"bytes,21,opt,name=places,proto3,oneof"`
 }
 
+type FromSteward_PartLost struct {
+	PartLost *PartLost `protobuf:"bytes,70,opt,name=part_lost,json=partLost,proto3,oneof"` // another node's steward is out of reach
+}
+
+type FromSteward_Fences struct {
+	Fences *scorev1.Fences `protobuf:"bytes,71,opt,name=fences,proto3,oneof"` // what this node's ranks have given to fences so far
+}
+
 func (*FromSteward_Status) isFromSteward_Message() {}
 
 func (*FromSteward_Prepared) isFromSteward_Message() {}
@@ -877,6 +913,10 @@ func (*FromSteward_Spares) isFromSteward_Message() {}
 func (*FromSteward_Relay) isFromSteward_Message() {}
 
 func (*FromSteward_Places) isFromSteward_Message() {}
+
+func (*FromSteward_PartLost) isFromSteward_Message() {}
+
+func (*FromSteward_Fences) isFromSteward_Message() {}
 
 // Status is all that a new control connection must know.
 type Status struct {
@@ -1273,6 +1313,7 @@ type Relay struct {
 	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"` // of the node's agent
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
 	Envelope      *scorev1.Envelope      `protobuf:"bytes,5,opt,name=envelope,proto3" json:"envelope,omitempty"`
+	Refused       string                 `protobuf:"bytes,70,opt,name=refused,proto3" json:"refused,omitempty"` // with relay_failed: why it is not sent there; empty: there is no such job
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1342,12 +1383,19 @@ func (x *Relay) GetEnvelope() *scorev1.Envelope {
 	return nil
 }
 
+func (x *Relay) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
 type CollectiveResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Data          [][]byte               `protobuf:"bytes,3,rep,name=data,proto3" json:"data,omitempty"`   // by node index
-	Error         string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"` // the reason why it cannot complete
+	Error         string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"` // the reason why it cannot complete; with sequence 0: none can any more
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1414,7 +1462,7 @@ var File_steward_proto protoreflect.FileDescriptor
 
 const file_steward_proto_rawDesc = "" +
 	"\n" +
-	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\"\x97\x06\n" +
+	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\x97\x06\n" +
 	"\tToSteward\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.steward.OpenH\x00R\x04open\x125\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.score.steward.PrepareJobH\x00R\aprepare\x12\x18\n" +
@@ -1444,7 +1492,7 @@ const file_steward_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x15\n" +
 	"\x06job_id\x18\x03 \x01(\x04R\x05jobId\x12\x1a\n" +
 	"\bsequence\x18\x04 \x01(\x04R\bsequence\x12\x16\n" +
-	"\x06spares\x18\x05 \x01(\bR\x06spares\"\xb7\x02\n" +
+	"\x06spares\x18\x05 \x01(\bR\x06spares\"\xd6\x02\n" +
 	"\n" +
 	"PrepareJob\x12#\n" +
 	"\x03job\x18\x01 \x01(\v2\x11.score.v1.PrepareR\x03job\x12\x17\n" +
@@ -1457,7 +1505,9 @@ const file_steward_proto_rawDesc = "" +
 	"\x05files\x18\a \x01(\tR\x05files\x12\x1f\n" +
 	"\vshares_cpus\x18\x14 \x01(\bR\n" +
 	"sharesCpus\x12\x1a\n" +
-	"\bprograms\x182 \x01(\tR\bprograms\"\x9d\x06\n" +
+	"\bprograms\x182 \x01(\tR\bprograms\x12\x1d\n" +
+	"\n" +
+	"direct_key\x18F \x01(\fR\tdirectKey\"\x81\a\n" +
 	"\vFromSteward\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.score.steward.StatusH\x00R\x06status\x120\n" +
 	"\bprepared\x18\x02 \x01(\v2\x12.score.v1.PreparedH\x00R\bprepared\x120\n" +
@@ -1479,7 +1529,9 @@ const file_steward_proto_rawDesc = "" +
 	"rankStates\x12/\n" +
 	"\x06spares\x18\x0e \x01(\v2\x15.score.steward.SparesH\x00R\x06spares\x12,\n" +
 	"\x05relay\x18\x14 \x01(\v2\x14.score.steward.RelayH\x00R\x05relay\x121\n" +
-	"\x06places\x18\x15 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06placesB\t\n" +
+	"\x06places\x18\x15 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06places\x126\n" +
+	"\tpart_lost\x18F \x01(\v2\x17.score.steward.PartLostH\x00R\bpartLost\x12*\n" +
+	"\x06fences\x18G \x01(\v2\x10.score.v1.FencesH\x00R\x06fencesB\t\n" +
 	"\amessage\"\x88\x03\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x15\n" +
@@ -1514,14 +1566,15 @@ const file_steward_proto_rawDesc = "" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x1f\n" +
 	"\vplain_bytes\x18\x04 \x01(\x04R\n" +
 	"plainBytes\x12!\n" +
-	"\fpacked_bytes\x18\x05 \x01(\x04R\vpackedBytes\"\x9b\x01\n" +
+	"\fpacked_bytes\x18\x05 \x01(\x04R\vpackedBytes\"\xb5\x01\n" +
 	"\x05Relay\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1d\n" +
 	"\n" +
 	"node_index\x18\x02 \x01(\rR\tnodeIndex\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12.\n" +
-	"\benvelope\x18\x05 \x01(\v2\x12.score.v1.EnvelopeR\benvelope\"l\n" +
+	"\benvelope\x18\x05 \x01(\v2\x12.score.v1.EnvelopeR\benvelope\x12\x18\n" +
+	"\arefused\x18F \x01(\tR\arefused\"l\n" +
 	"\x10CollectiveResult\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x12\n" +
@@ -1569,7 +1622,8 @@ var file_steward_proto_goTypes = []any{
 	(*scorev1.JobNote)(nil),         // 24: score.v1.JobNote
 	(*scorev1.RankStatesReply)(nil), // 25: score.v1.RankStatesReply
 	(*scorev1.PlacesRequest)(nil),   // 26: score.v1.PlacesRequest
-	(*scorev1.Envelope)(nil),        // 27: score.v1.Envelope
+	(*scorev1.Fences)(nil),          // 27: score.v1.Fences
+	(*scorev1.Envelope)(nil),        // 28: score.v1.Envelope
 }
 var file_steward_proto_depIdxs = []int32{
 	1,  // 0: score.steward.ToSteward.open:type_name -> score.steward.Open
@@ -1599,15 +1653,17 @@ var file_steward_proto_depIdxs = []int32{
 	7,  // 24: score.steward.FromSteward.spares:type_name -> score.steward.Spares
 	9,  // 25: score.steward.FromSteward.relay:type_name -> score.steward.Relay
 	26, // 26: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
-	18, // 27: score.steward.Status.exits:type_name -> score.v1.RankExited
-	2,  // 28: score.steward.Status.order:type_name -> score.steward.PrepareJob
-	6,  // 29: score.steward.Spares.contexts:type_name -> score.steward.Context
-	27, // 30: score.steward.Relay.envelope:type_name -> score.v1.Envelope
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	5,  // 27: score.steward.FromSteward.part_lost:type_name -> score.steward.PartLost
+	27, // 28: score.steward.FromSteward.fences:type_name -> score.v1.Fences
+	18, // 29: score.steward.Status.exits:type_name -> score.v1.RankExited
+	2,  // 30: score.steward.Status.order:type_name -> score.steward.PrepareJob
+	6,  // 31: score.steward.Spares.contexts:type_name -> score.steward.Context
+	28, // 32: score.steward.Relay.envelope:type_name -> score.v1.Envelope
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_steward_proto_init() }
@@ -1653,6 +1709,8 @@ func file_steward_proto_init() {
 		(*FromSteward_Spares)(nil),
 		(*FromSteward_Relay)(nil),
 		(*FromSteward_Places)(nil),
+		(*FromSteward_PartLost)(nil),
+		(*FromSteward_Fences)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -1227,7 +1227,10 @@ type Envelope struct {
 	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"` // of the message in it; 0: only an acknowledgement
 	Least         uint64                 `protobuf:"varint,3,opt,name=least,proto3" json:"least,omitempty"`   // nothing below it will come any more
 	HeardStream   uint64                 `protobuf:"varint,4,opt,name=heard_stream,json=heardStream,proto3" json:"heard_stream,omitempty"`
-	Heard         uint64                 `protobuf:"varint,5,opt,name=heard,proto3" json:"heard,omitempty"` // all of that stream up to it has come
+	Heard         uint64                 `protobuf:"varint,5,opt,name=heard,proto3" json:"heard,omitempty"`            // all of that stream up to it has come
+	Collective    bool                   `protobuf:"varint,70,opt,name=collective,proto3" json:"collective,omitempty"` // the message is one of an exchange, not the process manager's
+	Port          uint32                 `protobuf:"varint,71,opt,name=port,proto3" json:"port,omitempty"`             // of the sender's datagrams, beside the host of its agent; 0: it has none
+	Hears         uint64                 `protobuf:"varint,72,opt,name=hears,proto3" json:"hears,omitempty"`           // how many datagrams of the receiver have come to the sender
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1293,6 +1296,27 @@ func (x *Envelope) GetHeardStream() uint64 {
 func (x *Envelope) GetHeard() uint64 {
 	if x != nil {
 		return x.Heard
+	}
+	return 0
+}
+
+func (x *Envelope) GetCollective() bool {
+	if x != nil {
+		return x.Collective
+	}
+	return false
+}
+
+func (x *Envelope) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *Envelope) GetHears() uint64 {
+	if x != nil {
+		return x.Hears
 	}
 	return 0
 }
@@ -1844,20 +1868,21 @@ func (*AgentMessage_Places) isAgentMessage_Message() {}
 func (*AgentMessage_Suspicion) isAgentMessage_Message() {}
 
 type Hello struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
-	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
-	Cpus          uint32                 `protobuf:"varint,5,opt,name=cpus,proto3" json:"cpus,omitempty"`
-	MemoryBytes   uint64                 `protobuf:"varint,6,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	Notes         []string               `protobuf:"bytes,7,rep,name=notes,proto3" json:"notes,omitempty"`
-	SharesCpus    bool                   `protobuf:"varint,8,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"`
-	BootId        string                 `protobuf:"bytes,9,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"` // changes when the agent starts anew
-	Jobs          []uint64               `protobuf:"varint,10,rep,packed,name=jobs,proto3" json:"jobs,omitempty"`          // that it still holds
-	Channels      uint32                 `protobuf:"varint,11,opt,name=channels,proto3" json:"channels,omitempty"`         // that may be on the network at once
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Cluster        string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Node           string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Address        string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
+	Version        string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
+	Cpus           uint32                 `protobuf:"varint,5,opt,name=cpus,proto3" json:"cpus,omitempty"`
+	MemoryBytes    uint64                 `protobuf:"varint,6,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	Notes          []string               `protobuf:"bytes,7,rep,name=notes,proto3" json:"notes,omitempty"`
+	SharesCpus     bool                   `protobuf:"varint,8,opt,name=shares_cpus,json=sharesCpus,proto3" json:"shares_cpus,omitempty"`
+	BootId         string                 `protobuf:"bytes,9,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`                             // changes when the agent starts anew
+	Jobs           []uint64               `protobuf:"varint,10,rep,packed,name=jobs,proto3" json:"jobs,omitempty"`                                      // that it still holds
+	Channels       uint32                 `protobuf:"varint,11,opt,name=channels,proto3" json:"channels,omitempty"`                                     // that may be on the network at once
+	FencesByLetter bool                   `protobuf:"varint,70,opt,name=fences_by_letter,json=fencesByLetter,proto3" json:"fences_by_letter,omitempty"` // its stewards exchange by themselves what is small
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
@@ -1965,6 +1990,13 @@ func (x *Hello) GetChannels() uint32 {
 		return x.Channels
 	}
 	return 0
+}
+
+func (x *Hello) GetFencesByLetter() bool {
+	if x != nil {
+		return x.FencesByLetter
+	}
+	return false
 }
 
 type Ping struct {
@@ -4092,9 +4124,10 @@ type Prepare struct {
 	Restarts         uint32 `protobuf:"varint,61,opt,name=restarts,proto3" json:"restarts,omitempty"`                                        // how often it was begun anew after its ranks may have run
 	RestartedBecause string `protobuf:"bytes,62,opt,name=restarted_because,json=restartedBecause,proto3" json:"restarted_because,omitempty"` // a sentence; empty: it is not known any more
 	// How long the ranks go on without a leader: so long after a heartbeat was sent that was answered. 0: for ever.
-	LeaseNanos    int64 `protobuf:"varint,63,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	LeaseNanos     int64 `protobuf:"varint,63,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
+	FencesByLetter bool  `protobuf:"varint,70,opt,name=fences_by_letter,json=fencesByLetter,proto3" json:"fences_by_letter,omitempty"` // the job's stewards exchange by themselves what is small; the agents of all its nodes can have them do it
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Prepare) Reset() {
@@ -4230,6 +4263,13 @@ func (x *Prepare) GetLeaseNanos() int64 {
 		return x.LeaseNanos
 	}
 	return 0
+}
+
+func (x *Prepare) GetFencesByLetter() bool {
+	if x != nil {
+		return x.FencesByLetter
+	}
+	return false
 }
 
 // Plan is the rotation plan as one node needs it.
@@ -5238,13 +5278,18 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x0ffrom_node_index\x18\x03 \x01(\rR\rfromNodeIndex\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12.\n" +
 	"\benvelope\x18\x05 \x01(\v2\x12.score.v1.EnvelopeR\benvelope\"\x0f\n" +
-	"\rRelayResponse\"\x89\x01\n" +
+	"\rRelayResponse\"\xd3\x01\n" +
 	"\bEnvelope\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\x04R\x06stream\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05least\x18\x03 \x01(\x04R\x05least\x12!\n" +
 	"\fheard_stream\x18\x04 \x01(\x04R\vheardStream\x12\x14\n" +
-	"\x05heard\x18\x05 \x01(\x04R\x05heard\"\xc5\x01\n" +
+	"\x05heard\x18\x05 \x01(\x04R\x05heard\x12\x1e\n" +
+	"\n" +
+	"collective\x18F \x01(\bR\n" +
+	"collective\x12\x12\n" +
+	"\x04port\x18G \x01(\rR\x04port\x12\x14\n" +
+	"\x05hears\x18H \x01(\x04R\x05hears\"\xc5\x01\n" +
 	"\vNewsRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12&\n" +
@@ -5280,7 +5325,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x03cut\x18\x14 \x01(\v2\r.score.v1.CutH\x00R\x03cut\x121\n" +
 	"\x06places\x18\x16 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06places\x123\n" +
 	"\tsuspicion\x18< \x01(\v2\x13.score.v1.SuspicionH\x00R\tsuspicionB\t\n" +
-	"\amessage\"\xa0\x02\n" +
+	"\amessage\"\xca\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -5294,7 +5339,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\aboot_id\x18\t \x01(\tR\x06bootId\x12\x12\n" +
 	"\x04jobs\x18\n" +
 	" \x03(\x04R\x04jobs\x12\x1a\n" +
-	"\bchannels\x18\v \x01(\rR\bchannels\"\xd0\x01\n" +
+	"\bchannels\x18\v \x01(\rR\bchannels\x12(\n" +
+	"\x10fences_by_letter\x18F \x01(\bR\x0efencesByLetter\"\xd0\x01\n" +
 	"\x04Ping\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vagent_nanos\x18\x02 \x01(\x03R\n" +
@@ -5481,7 +5527,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x04user\x18\x02 \x01(\v2\x12.score.v1.IdentityR\x04user\x12*\n" +
 	"\x05files\x18\x03 \x03(\v2\x14.score.v1.StagedFileR\x05files\x12\x1c\n" +
 	"\taddresses\x18\x04 \x03(\tR\taddresses\x12\x14\n" +
-	"\x05index\x18\x05 \x01(\rR\x05index\"\xd4\x04\n" +
+	"\x05index\x18\x05 \x01(\rR\x05index\"\xfe\x04\n" +
 	"\aPrepare\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -5501,7 +5547,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\brestarts\x18= \x01(\rR\brestarts\x12+\n" +
 	"\x11restarted_because\x18> \x01(\tR\x10restartedBecause\x12\x1f\n" +
 	"\vlease_nanos\x18? \x01(\x03R\n" +
-	"leaseNanos\x1a9\n" +
+	"leaseNanos\x12(\n" +
+	"\x10fences_by_letter\x18F \x01(\bR\x0efencesByLetter\x1a9\n" +
 	"\vPreputEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe9\x01\n" +

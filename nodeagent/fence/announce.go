@@ -1,0 +1,51 @@
+package fence
+
+import "encoding/binary"
+
+// announcer is what goes round first for a piece: its size, and itself if it is small.
+type announcer struct {
+	// small is up to what size a piece goes with the sizes.
+	small int
+}
+
+// empty is the size up to which a piece is none: what says whose it is, and no data.
+const empty = 32
+
+func (a announcer) announce(data []byte) []byte {
+	room := 0
+	if len(data) <= a.small {
+		room = len(data)
+	}
+	word := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen32+room), uint64(len(data)))
+	return append(word, data[:room]...)
+}
+
+// announced reads that; has is false if the piece is not in it.
+func (a announcer) announced(word []byte) (size int, data []byte, has, ok bool) {
+	n, width := binary.Uvarint(word)
+	if width <= 0 || n > MaxBytes {
+		return 0, nil, false, false
+	}
+	size, data = int(n), word[width:]
+	has = size <= a.small
+	return size, data, has, has && len(data) == size || !has && len(data) == 0
+}
+
+// told reads what all nodes have announced: the pieces, and whether none is missing. The error wraps ErrProtocol or ErrTooLarge.
+func (a announcer) told(words [][]byte) (pieces [][]byte, whole bool, err error) {
+	pieces, whole = make([][]byte, len(words)), true
+	bytes := 0
+	for i, word := range words {
+		size, data, has, ok := a.announced(word)
+		if !ok {
+			return nil, false, errNotAsLarge
+		}
+		pieces[i] = data
+		whole = whole && has
+		bytes += size
+	}
+	if bytes > MaxBytes {
+		return nil, false, tooLargeError(bytes)
+	}
+	return pieces, whole, nil
+}

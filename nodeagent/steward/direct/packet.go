@@ -1,0 +1,59 @@
+package direct
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"score/nodeagent/steward/post"
+)
+
+// Packet is what a datagram carries.
+type Packet struct {
+	post.Envelope
+	// Hears tells the receiver how many of its datagrams have arrived.
+	Hears uint64
+	// Collective: the message is one of an exchange, and not the engine's.
+	Collective bool
+	// Data is the message, if the envelope has a number.
+	Data []byte
+}
+
+// ErrPacket is what is no packet.
+var ErrPacket = errors.New("this is no packet")
+
+// Flags of a packet. Its form is
+//
+//	packet := flags hears stream number least heardStream heard data
+//
+// with LEB128 numbers.
+const flagCollective = 1
+
+func (p *Packet) append(dst []byte) []byte {
+	flags := byte(0)
+	if p.Collective {
+		flags |= flagCollective
+	}
+	dst = append(dst, flags)
+	for _, n := range [...]uint64{p.Hears, p.Stream, p.Number, p.Least, p.HeardStream, p.Heard} {
+		dst = binary.AppendUvarint(dst, n)
+	}
+	return append(dst, p.Data...)
+}
+
+// parse reads a packet, whose data is that of text.
+func parse(text []byte) (p Packet, err error) {
+	if len(text) == 0 || text[0]&^flagCollective != 0 {
+		return Packet{}, ErrPacket
+	}
+	p.Collective = text[0]&flagCollective != 0
+	text = text[1:]
+	for _, n := range [...]*uint64{&p.Hears, &p.Stream, &p.Number, &p.Least, &p.HeardStream, &p.Heard} {
+		value, width := binary.Uvarint(text)
+		if width <= 0 {
+			return Packet{}, ErrPacket
+		}
+		*n, text = value, text[width:]
+	}
+	p.Data = text
+	return p, nil
+}

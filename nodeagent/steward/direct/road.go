@@ -1,0 +1,90 @@
+package direct
+
+import "fmt"
+
+// Road is one steward's way to the others of its job.
+//
+//	unknown --port--> known --the peer says that it hears us--> reached
+//	known: what is sent goes by the agents, and an empty datagram, a probe, beside it
+//	reached --something was not acknowledged--> known
+type Road struct {
+	self   uint32
+	sealer *sealer
+	peers  map[uint32]*peer
+}
+
+// peer is another steward.
+type peer struct {
+	port uint16 // 0: not known
+	// heard counts its datagrams that came here, told is what it has said of ours, missed what that was when something did not arrive.
+	heard, told, missed uint64
+}
+
+// New returns the road of the steward of node self. The key is JobKey's.
+func New(key []byte, self uint32) (*Road, error) {
+	sealer, err := newSealer(key, self)
+	if err != nil {
+		return nil, fmt.Errorf("speaking to other nodes: %w", err)
+	}
+	return &Road{self: self, sealer: sealer, peers: make(map[uint32]*peer)}, nil
+}
+
+func (r *Road) peer(node uint32) *peer {
+	p := r.peers[node]
+	if p == nil {
+		p = new(peer)
+		r.peers[node] = p
+	}
+	return p
+}
+
+// Found notes what a letter says that an agent has brought: the sender's port, 0 if it has none, and how many datagrams it has heard.
+// It tells whether a probe is to be sent.
+func (r *Road) Found(node uint32, port uint16, hears uint64) (probe bool) {
+	p := r.peer(node)
+	probe = port != 0 && p.port != port
+	p.port, p.told = port, max(p.told, hears)
+	return probe && !p.reached()
+}
+
+// Heard notes a datagram of a node, which says how many of ours have arrived there. It tells whether a probe is to be sent, which says
+// that this one has come.
+func (r *Road) Heard(node uint32, hears uint64) (probe bool) {
+	p := r.peer(node)
+	p.heard++
+	p.told = max(p.told, hears)
+	return p.heard == 1 && p.port != 0
+}
+
+// Missed notes that something did not arrive at a node. Until that has heard something again nothing is sent to it alone.
+func (r *Road) Missed(node uint32) {
+	p := r.peer(node)
+	p.missed = p.told
+}
+
+// Reaches tells whether datagrams arrive at a node.
+func (r *Road) Reaches(node uint32) bool { return r.peer(node).reached() }
+
+func (p *peer) reached() bool { return p.port != 0 && p.told > p.missed }
+
+// Hears is how many of a node's datagrams have arrived here.
+func (r *Road) Hears(node uint32) uint64 { return r.peer(node).heard }
+
+// Port is that of a node, 0 if it is not known.
+func (r *Road) Port(node uint32) uint16 { return r.peer(node).port }
+
+// Seal appends the datagram of a packet to a node; its data must have at most MaxData bytes.
+func (r *Road) Seal(dst []byte, to uint32, p Packet) []byte {
+	p.Hears = r.Hears(to)
+	return r.sealer.seal(dst, to, &p)
+}
+
+// Open opens a datagram, in its place. The error is ErrPacket for whatever is not from another steward of the job.
+func (r *Road) Open(datagram []byte) (p Packet, from uint32, err error) {
+	text, from, err := r.sealer.open(r.self, datagram)
+	if err != nil {
+		return Packet{}, 0, err
+	}
+	p, err = parse(text)
+	return p, from, err
+}

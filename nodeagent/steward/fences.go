@@ -1,0 +1,210 @@
+package steward
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/nodeagent/fence"
+	"score/nodeagent/launch"
+	"score/nodeagent/pmi"
+	"score/nodeagent/steward/life"
+	"score/nodeagent/steward/post"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+// fences are the collectives of one job, as far as its stewards make them themselves: those without much data. Others are the agents'.
+type fences struct {
+	front *fence.Front // nil: all are the agents'
+	// seq is the engine's number of the fence under way; 0: there is none.
+	seq uint64
+	// ended is why there can be no more of them; "": nothing.
+	ended string
+	stats pmi.Stats
+	last  uint64 // number of the last fence that began here
+	told  time.Time
+}
+
+// fencesPause is the time between two words to the agent of how many fences there were.
+const fencesPause = time.Second
+
+// newFences makes a job's. The agents of all its nodes must have stewards that do.
+func newFences(j *job) fences {
+	order := j.order.GetJob()
+	if !order.GetFencesByLetter() || j.nodes < 2 {
+		return fences{}
+	}
+	front, err := fence.NewFront(j.nodes, int(order.GetNodeIndex()), fence.Algorithm(j.spec.GetExchange()))
+	if err != nil {
+		return fences{} // the agent finds the same, and says so
+	}
+	return fences{front: front}
+}
+
+// fence gives this node's piece to a fence.
+func (s *steward) fence(seq uint64, data []byte, stats pmi.Stats) {
+	f := &s.letters.fences
+	if f.front == nil {
+		s.ask(request{kind: requestCollective, number: seq}, collectiveMessage(seq, data, stats))
+		return
+	}
+	f.seq, f.last, f.stats = seq, seq, stats
+	if f.ended != "" {
+		s.endFence(f.ended)
+		return
+	}
+	s.countFences()
+	s.obeyFront(f.front.Add(fence.Op{Kind: fence.KindFence, Seq: seq}, append([]byte(nil), data...)))
+}
+
+// obeyFront carries out what the machine says.
+func (s *steward) obeyFront(effects []fence.Effect) {
+	f := &s.letters.fences
+	for i := range effects {
+		switch e := &effects[i]; e.Kind {
+		case fence.Send:
+			s.sendCollective(e.To, &e.Message)
+		case fence.Done:
+			kind, parts := e.Message.Op.Kind, e.Message.Data
+			s.soon(func() { s.fenced(kind, parts) }) // it may lead to the next fence
+		case fence.Large:
+			op := e.Message.Op
+			s.ask(request{kind: requestCollective, number: op.Seq}, collectiveMessage(op.Seq, e.Message.Data[0], f.stats))
+		case fence.Failed:
+			s.endFence(fmt.Sprintf("node %s: %v", s.job.node, e.Err))
+		}
+	}
+}
+
+func (s *steward) sendCollective(to int, m *fence.Message) {
+	data, err := proto.Marshal(&scorev1.CollectRequest{
+		Kind: uint32(m.Op.Kind), Sequence: m.Op.Seq, Algorithm: uint32(m.Via), Step: uint32(m.Step), Data: m.Data,
+	})
+	if err != nil {
+		s.endFence(fmt.Sprintf("node %s: %v", s.job.node, err))
+		return
+	}
+	s.write(post.Peer{Job: s.job.id, Node: uint32(to)}, data, post.Terms{Kind: letterCollective, Patience: collectivePatience})
+}
+
+// maxKind is what a fence.Kind and a fence.Algorithm can hold; the machine knows which there are.
+const maxKind = 1<<8 - 1
+
+var errCollective = errors.New("this is no step of a collective")
+
+func readCollective(data []byte) (fence.Message, error) {
+	var m scorev1.CollectRequest
+	if err := proto.Unmarshal(data, &m); err != nil || m.GetKind() > maxKind || m.GetAlgorithm() > maxKind {
+		return fence.Message{}, errCollective
+	}
+	return fence.Message{
+		Op:  fence.Op{Kind: fence.Kind(m.GetKind()), Seq: m.GetSequence()},
+		Via: fence.Algorithm(m.GetAlgorithm()), Step: fence.Step(m.GetStep()), Data: m.GetData(),
+	}, nil
+}
+
+// takeCollective takes a step of a collective.
+func (s *steward) takeCollective(from post.Peer, data []byte) {
+	f := &s.letters.fences
+	if f.front == nil || from.Job != s.job.id {
+		return
+	}
+	m, err := readCollective(data)
+	if err != nil {
+		s.endFence(fmt.Sprintf("node %s: node %d of the job: %v", s.job.node, from.Node, err))
+		return
+	}
+	s.obeyFront(f.front.Receive(int(from.Node), m))
+}
+
+// lostCollective ends the fences if a step cannot arrive. One of an exchange that is over here has arrived if its node's part of the job is over;
+// but where nobody answers, ranks may wait for it.
+func (s *steward) lostCollective(l post.Letter, reason error) {
+	f, places := &s.letters.fences, s.job.order.GetJob().GetPlaces()
+	m, err := readCollective(l.Data)
+	switch {
+	case err != nil, int(l.To.Node) >= len(places), errors.Is(reason, errNoJob) && m.Op.Seq != f.seq:
+		return
+	case errors.Is(reason, post.ErrFull):
+		s.endFence(fmt.Sprintf("node %s: %v", s.job.node, reason))
+		return
+	}
+	place := places[l.To.Node]
+	text := fmt.Sprintf("node %s cannot be reached at %s: %v", place.GetNode(), place.GetAddress(), reason)
+	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_PartLost{PartLost: &stewardpb.PartLost{NodeIndex: l.To.Node, Reason: text}}})
+	s.endFence(fmt.Sprintf("node %s: %s", s.job.node, text))
+}
+
+// endFence ends the job if its ranks are in a fence, or when they come to the next.
+func (s *steward) endFence(reason string) {
+	f := &s.letters.fences
+	f.ended = reason
+	if f.seq != 0 {
+		s.life.Abort(s.now(), life.Abort{Rank: -1, ExitCode: launch.CodeCluster, Message: reason})
+	}
+}
+
+// answerCollective takes from the agent what all nodes gave to a fence with much data, or why there can be no more fences.
+func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
+	if m.GetSequence() == 0 && m.GetError() != "" && s.letters != nil {
+		s.endFence(m.GetError())
+		return
+	}
+	if !s.answered(request{kind: requestCollective, number: m.GetSequence()}) {
+		return
+	}
+	if m.GetError() != "" {
+		s.life.Abort(s.now(), life.Abort{Rank: -1, ExitCode: launch.CodeCluster, Message: m.GetError()})
+		return
+	}
+	if s.letters.fences.front == nil {
+		s.letters.fences.seq = m.GetSequence()
+	}
+	s.fenced(fence.Kind(m.GetKind()), m.GetData())
+}
+
+// fenced ends a fence with what all nodes gave.
+func (s *steward) fenced(kind fence.Kind, parts [][]byte) {
+	f := &s.letters.fences
+	size, seq := 0, f.seq
+	f.seq = 0
+	for _, part := range parts {
+		size += len(part)
+	}
+	s.keeps(size)
+	all := make([]byte, 0, size)
+	for _, part := range parts {
+		all = append(all, part...)
+	}
+	s.exchanged(kind, func() {
+		if s.job.speaksPMIx() {
+			s.doPMIx(func(e *pmi.Engine) error { return e.FenceDone(seq, all) })
+			return
+		}
+		s.obeyPMI(s.job.pmi.FenceDone(seq, all))
+	})
+}
+
+// countFences tells the agent now and then how many fences there were.
+func (s *steward) countFences() {
+	if f, now := &s.letters.fences, s.now(); now.Sub(f.told) >= fencesPause {
+		f.told = now
+		s.sendLater(f.message())
+	}
+}
+
+// tellFences does when no more will come.
+func (s *steward) tellFences() {
+	if s.letters != nil && s.letters.fences.front != nil && s.letters.fences.last > 0 {
+		s.send(s.letters.fences.message())
+	}
+}
+
+func (f *fences) message() *stewardpb.FromSteward {
+	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Fences{Fences: &scorev1.Fences{
+		Fences: f.last, PlainBytes: f.stats.PlainBytes, PackedBytes: f.stats.PackedBytes,
+	}}}
+}

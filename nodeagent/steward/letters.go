@@ -1,0 +1,234 @@
+package steward
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"score/nodeagent/pmi"
+	"score/nodeagent/steward/post"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+// Kinds of letters.
+const (
+	letterEngine post.Kind = iota
+	letterCollective
+)
+
+const (
+	// collectivePatience is how long a step of a fence is sent before its receiver is taken for lost: its agent may be
+	// starting anew, and the leader gives it 10 s for that before it ends the job.
+	collectivePatience = 15 * time.Second
+	// directRepeat is when a letter that went by a datagram is sent again, by the agents: more than post waits with an acknowledgement, and than a
+	// busy machine takes.
+	directRepeat = 250 * time.Millisecond
+)
+
+// Why a letter does not arrive, besides post.ErrFull.
+var (
+	errNoJob  = errors.New("the job is not there any more")
+	errSilent = fmt.Errorf("its steward has not answered for %v", collectivePatience)
+)
+
+// letters are what a job's steward says to others: of other nodes and, for jobs that are connected, of other jobs. Those of the same job it sends
+// itself where they arrive, the others go by the agents.
+type letters struct {
+	office *post.Office
+	fences fences
+	road   *road // nil: all go by the agents
+}
+
+// newLetters makes a job's; nothing is opened before something is sent.
+func newLetters(j *job, now time.Time) *letters {
+	return &letters{office: post.New(uint64(now.UnixNano())), fences: newFences(j), road: newRoad(j)}
+}
+
+func (l *letters) close() {
+	if l != nil && l.road != nil {
+		l.road.close()
+	}
+}
+
+// sendRelay sends a message of the engine to the steward of another node or job.
+func (s *steward) sendRelay(e *pmi.Event) {
+	s.write(post.Peer{Job: e.Job, Node: uint32(e.Node)}, e.Data, post.Terms{Kind: letterEngine})
+}
+
+// write sends a message, which must not be changed any more.
+func (s *steward) write(to post.Peer, data []byte, terms post.Terms) {
+	if s.letters.road.reaches(s.job.id, to, len(data)) {
+		terms.RepeatAfter = directRepeat
+	}
+	letter, err := s.letters.office.Send(s.now(), to, data, terms)
+	if err != nil {
+		s.lost(post.Letter{To: to, Kind: terms.Kind, Data: data}, err)
+		return
+	}
+	s.carry(letter)
+}
+
+// carry sends a letter by the short way, if there is one.
+func (s *steward) carry(l post.Letter) {
+	if !s.sendDirect(l) {
+		s.carryByAgents(l)
+	}
+}
+
+// carryByAgents hands a letter to the agent. Without one it is kept, and handed to the next.
+func (s *steward) carryByAgents(l post.Letter) {
+	envelope := &scorev1.Envelope{
+		Stream: l.Stream, Number: l.Number, Least: l.Least, HeardStream: l.HeardStream, Heard: l.Heard,
+		Collective: l.Kind == letterCollective,
+	}
+	if l.To.Job == s.job.id {
+		envelope.Port, envelope.Hears = s.roadTo(l.To.Node, l.Number != 0)
+	}
+	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Relay{Relay: &stewardpb.Relay{
+		JobId: l.To.Job, NodeIndex: l.To.Node, Address: s.job.addressOf(l.To.Job, int(l.To.Node)), Data: l.Data, Envelope: envelope,
+	}}})
+}
+
+// replayLetters hands a new agent what may have been lost with the one before.
+func (s *steward) replayLetters() {
+	if s.letters == nil {
+		return
+	}
+	for _, letter := range s.letters.office.Again(s.now()) {
+		s.carryByAgents(letter)
+	}
+}
+
+// relayed takes a letter of another node or job that the agents have carried.
+func (s *steward) relayed(m *stewardpb.Relay) {
+	if s.letters == nil {
+		return
+	}
+	from, e := post.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}, m.GetEnvelope()
+	if from.Job == s.job.id {
+		s.foundRoad(from.Node, e.GetPort(), e.GetHears())
+	}
+	kind := letterEngine
+	if e.GetCollective() {
+		kind = letterCollective
+	}
+	s.take(from, kind, post.Envelope{
+		Stream: e.GetStream(), Number: e.GetNumber(), Least: e.GetLeast(), HeardStream: e.GetHeardStream(), Heard: e.GetHeard(),
+	}, m.GetData())
+}
+
+// take takes a letter, in whatever way it has come. The data is not kept.
+func (s *steward) take(from post.Peer, kind post.Kind, envelope post.Envelope, data []byte) {
+	if !s.letters.office.Take(s.now(), from, envelope) {
+		return
+	}
+	s.keeps(len(data))
+	switch {
+	case kind == letterCollective:
+		s.takeCollective(from, data)
+	case s.endpoint() != nil:
+		s.doPMIx(func(e *pmi.Engine) error { return e.Relayed(s.now(), from.Job, int(from.Node), data) })
+	}
+}
+
+// relayFailed takes back a letter to a job that is not there, or to where the agent sends nothing.
+func (s *steward) relayFailed(m *stewardpb.Relay) {
+	if s.letters == nil {
+		return
+	}
+	to := post.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}
+	letter, ok := s.letters.office.Gone(to, m.GetEnvelope().GetNumber())
+	switch {
+	case !ok:
+	case m.GetRefused() != "":
+		s.lost(letter, errors.New(m.GetRefused()))
+	default:
+		s.lost(letter, errNoJob)
+	}
+}
+
+// lost tells who has sent a letter that it will not arrive, once that is through with what it does: it may have been
+// sent right now.
+func (s *steward) lost(l post.Letter, reason error) {
+	s.soon(func() {
+		switch {
+		case l.Kind == letterCollective:
+			s.lostCollective(l, reason)
+		case s.endpoint() != nil:
+			s.doPMIx(func(e *pmi.Engine) error {
+				e.RelayFailed(l.To.Job, int(l.To.Node), l.Data)
+				return nil
+			})
+		}
+	})
+}
+
+// tickLetters repeats what was not acknowledged, acknowledges, and gives up.
+func (s *steward) tickLetters() {
+	now := s.now()
+	if at := s.letters.deadline(); at.IsZero() || now.Before(at) {
+		return
+	}
+	letters, lost := s.letters.office.Tick(now)
+	for _, letter := range letters {
+		if letter.Number == 0 {
+			s.carry(letter)
+			continue
+		}
+		s.letters.road.missed(s.job.id, letter.To)
+		s.carryByAgents(letter)
+	}
+	for _, letter := range lost {
+		s.lost(letter, errSilent)
+	}
+}
+
+func (l *letters) deadline() (none time.Time) {
+	if l == nil {
+		return none
+	}
+	return l.office.Deadline()
+}
+
+// acknowledge says at once what has come. The ranks here have ended, and stewards of other nodes wait with the end of their part.
+func (s *steward) acknowledge() {
+	if s.letters == nil {
+		return
+	}
+	for _, letter := range s.letters.office.Acknowledge() {
+		s.carry(letter)
+	}
+}
+
+// swept ends the node's part, no sooner than what was sent for the job's fences has arrived: ranks of other nodes may be in one
+// that is over here. A job that was killed has none any more.
+func (s *steward) swept() {
+	s.awaitsLetters = s.letters != nil && !s.life.Killed() && s.letters.office.Awaits(letterCollective)
+	if !s.awaitsLetters {
+		s.life.Swept(s.now())
+	}
+}
+
+// soon has f run once what is under way is done: by the same call of the loop, but for none of its callers.
+func (s *steward) soon(f func()) {
+	of := s.job
+	s.after = append(s.after, func() {
+		if s.job == of && s.letters != nil {
+			f()
+		}
+	})
+}
+
+// runAfter runs what was put off, and what that puts off.
+func (s *steward) runAfter() {
+	for len(s.after) > 0 {
+		f := s.after[0]
+		s.after = s.after[1:]
+		f()
+	}
+	s.after = nil
+	if s.awaitsLetters {
+		s.swept()
+	}
+}

@@ -1,0 +1,126 @@
+package steward_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"score/nodeagent/steward/direct"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+// postman is the agents of two nodes, as far as they carry letters.
+type postman struct {
+	t      testing.TB
+	agents [2]*agent
+	passed [2]int // of what each has heard
+	// letters counts those that were carried, acknowledgements not.
+	letters int
+	// holds, if it is not nil, tells which are to be kept back; held are those.
+	holds func(from int, r *stewardpb.Relay) bool
+	held  []heldRelay
+}
+
+type heldRelay struct {
+	from  int
+	relay *stewardpb.Relay
+}
+
+// startMail runs one rank on a node and one on another; the places of the two are on loopback.
+func startMail(t testing.TB, script string, changes ...change) *postman {
+	t.Helper()
+	p := &postman{t: t}
+	for i := range p.agents {
+		p.agents[i] = start(t)
+		p.agents[i].ready(p.agents[i].order(1, speaking(script), append([]change{mailed(i)}, changes...)...))
+	}
+	for _, a := range p.agents {
+		a.do(a.conn.Launch())
+	}
+	return p
+}
+
+// mailed makes the order that of a node of two whose stewards exchange by themselves.
+func mailed(node int) change {
+	return func(p *stewardpb.PrepareJob) {
+		p.Job.Places = []*scorev1.NodePlace{
+			{Node: "n1", Address: "127.0.0.1:1", Ranks: []uint32{0}}, {Node: "n2", Address: "127.0.0.1:2", Ranks: []uint32{1}},
+		}
+		p.Job.Spec.Tasks, p.Job.NodeIndex, p.Node = 2, uint32(node), fmt.Sprintf("n%d", node+1)
+		p.Job.FencesByLetter = true
+	}
+}
+
+func withKey(p *stewardpb.PrepareJob) {
+	p.DirectKey = direct.JobKey("secret", "lab", p.Job.JobId, 1)
+}
+
+// look carries what the stewards have given to their agents since the last look.
+func (p *postman) look() {
+	for i, a := range p.agents {
+		heard := a.all()
+		for ; p.passed[i] < len(heard); p.passed[i]++ {
+			if r := heard[p.passed[i]].GetRelay(); r != nil {
+				if p.holds != nil && p.holds(i, r) {
+					p.held = append(p.held, heldRelay{i, r})
+					continue
+				}
+				p.carry(i, r)
+			}
+		}
+	}
+}
+
+func (p *postman) carry(from int, r *stewardpb.Relay) {
+	if r.GetEnvelope().GetNumber() > 0 {
+		p.letters++
+	}
+	to := p.agents[1-from]
+	to.do(to.conn.Relay(&stewardpb.Relay{JobId: testJob, NodeIndex: uint32(from), Data: r.GetData(), Envelope: r.GetEnvelope()}))
+}
+
+// until carries letters until something is so.
+func (p *postman) until(what string, so func() bool) {
+	p.t.Helper()
+	for limit := time.After(patience); ; {
+		p.look()
+		if so() {
+			return
+		}
+		select {
+		case <-p.agents[0].news:
+		case <-p.agents[1].news:
+		case <-limit:
+			p.t.Fatalf("waited in vain for %s; heard %v and %v", what, p.agents[0].all(), p.agents[1].all())
+		}
+	}
+}
+
+// has tells whether an agent has heard something.
+func has[T any](a *agent, pick func(*stewardpb.FromSteward) *T) bool { return last(a, pick) != nil }
+
+// last is what an agent has heard last of something.
+func last[T any](a *agent, pick func(*stewardpb.FromSteward) *T) (found *T) {
+	for _, m := range a.all() {
+		if v := pick(m); v != nil {
+			found = v
+		}
+	}
+	return found
+}
+
+// end waits for the end of the job on both nodes.
+func (p *postman) end() {
+	p.t.Helper()
+	p.until("the end", func() bool {
+		return has(p.agents[0], (*stewardpb.FromSteward).GetNodeDone) && has(p.agents[1], (*stewardpb.FromSteward).GetNodeDone)
+	})
+	for i, a := range p.agents {
+		for rank, e := range a.exits() {
+			if e.GetExitCode() != 0 || e.GetSignal() != 0 {
+				p.t.Errorf("node %d, rank %d: %v", i, rank, e)
+			}
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package steward
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/steward/direct"
+	"score/nodeagent/steward/post"
+	"score/scored/api/scorev1"
+)
+
+// road sends datagrams to the stewards of the job's other nodes.
+type road struct {
+	*direct.Road
+	places []*scorev1.NodePlace
+	own    netip.Addr
+	socket int // -1: not open
+	port   uint16
+	closed bool // for good: it could not be opened, or the job is over
+	to     map[uint32]unix.Sockaddr
+	// out and in hold a datagram each; in has room for one byte more than there may be.
+	out [direct.MaxDatagram]byte
+	in  [direct.MaxDatagram + 1]byte
+}
+
+// newRoad is nil for a job that has none.
+func newRoad(j *job) *road {
+	order := j.order.GetJob()
+	if len(j.order.GetDirectKey()) == 0 || j.nodes < 2 {
+		return nil
+	}
+	own, ok := hostOf(j.place)
+	if !ok {
+		return nil
+	}
+	r, err := direct.New(j.order.GetDirectKey(), order.GetNodeIndex())
+	if err != nil {
+		return nil
+	}
+	return &road{Road: r, places: order.GetPlaces(), own: own, socket: -1, to: make(map[uint32]unix.Sockaddr)}
+}
+
+// hostOf is the host of a node's agent, if it is known by number: to ask for a name could take long.
+func hostOf(place *scorev1.NodePlace) (netip.Addr, bool) {
+	at, err := netip.ParseAddrPort(place.GetAddress())
+	host := at.Addr().Unmap()
+	return host, err == nil && host.Zone() == "" && !host.IsUnspecified()
+}
+
+func sockaddr(host netip.Addr, port uint16) unix.Sockaddr {
+	if host.Is4() {
+		return &unix.SockaddrInet4{Addr: host.As4(), Port: int(port)}
+	}
+	return &unix.SockaddrInet6{Addr: host.As16(), Port: int(port)}
+}
+
+// open makes the socket, on the host's address that other nodes use.
+func (r *road) open() (err error) {
+	family := unix.AF_INET
+	if !r.own.Is4() {
+		family = unix.AF_INET6
+	}
+	if r.socket, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
+		return fmt.Errorf("making the socket for other nodes: %w", err)
+	}
+	if err = unix.Bind(r.socket, sockaddr(r.own, 0)); err != nil {
+		return fmt.Errorf("making the socket for other nodes: %w", err)
+	}
+	name, err := unix.Getsockname(r.socket)
+	if err != nil {
+		return fmt.Errorf("making the socket for other nodes: %w", err)
+	}
+	switch name := name.(type) {
+	case *unix.SockaddrInet4:
+		r.port = uint16(name.Port)
+	case *unix.SockaddrInet6:
+		r.port = uint16(name.Port)
+	}
+	return nil
+}
+
+// close ends the road for good; closing takes the socket out of its loop.
+func (r *road) close() {
+	closeFD(r.socket)
+	r.socket, r.port, r.closed = -1, 0, true
+}
+
+// reaches tells whether a message of so many bytes can go to a steward without agents.
+func (r *road) reaches(job uint64, to post.Peer, size int) bool {
+	return r != nil && !r.closed && to.Job == job && size <= direct.MaxData && r.Reaches(to.Node)
+}
+
+// missed notes that a letter was not acknowledged.
+func (r *road) missed(job uint64, to post.Peer) {
+	if r != nil && to.Job == job {
+		r.Missed(to.Node)
+	}
+}
+
+// send is false if the kernel does not take the packet.
+func (r *road) send(to uint32, p direct.Packet) bool {
+	at := r.to[to]
+	if at == nil {
+		host, ok := hostOf(r.places[to])
+		if !ok || host.Is4() != r.own.Is4() {
+			return false
+		}
+		at = sockaddr(host, r.Port(to))
+		r.to[to] = at
+	}
+	return unix.Sendto(r.socket, r.Seal(r.out[:0], to, p), unix.MSG_NOSIGNAL, at) == nil
+}
+
+// sendDirect sends a letter by a datagram; it is false where that cannot be.
+func (s *steward) sendDirect(l post.Letter) bool {
+	r := s.letters.road
+	if !r.reaches(s.job.id, l.To, len(l.Data)) {
+		return false
+	}
+	if r.send(l.To.Node, direct.Packet{Envelope: l.Envelope, Collective: l.Kind == letterCollective, Data: l.Data}) {
+		return true
+	}
+	r.Missed(l.To.Node)
+	return false
+}
+
+// roadTo is what the agents tell a node's steward of the way to this one. Beside it goes a probe, if wanted: it may arrive, by then.
+func (s *steward) roadTo(node uint32, probe bool) (port uint32, hears uint64) {
+	r := s.letters.road
+	if !s.openRoad() {
+		return 0, 0
+	}
+	if probe {
+		s.probe(node)
+	}
+	return uint32(r.port), r.Hears(node)
+}
+
+// openRoad makes the socket when it is first needed, and tells whether there is one.
+func (s *steward) openRoad() bool {
+	r := s.letters.road
+	if r == nil || r.closed {
+		return false
+	}
+	if r.socket >= 0 {
+		return true
+	}
+	err := r.open()
+	if err == nil {
+		err = s.loop.watch(r.socket, unix.EPOLLIN, tag{kind: kindRoad})
+	}
+	if err != nil {
+		r.close() // the agents carry all
+		return false
+	}
+	return true
+}
+
+// foundRoad notes what the agents have brought of the way to a node.
+func (s *steward) foundRoad(node, port uint32, hears uint64) {
+	r := s.letters.road
+	if int64(node) >= int64(s.job.nodes) || port > 1<<16-1 || !s.openRoad() {
+		return
+	}
+	if uint16(port) != r.Port(node) {
+		delete(r.to, node)
+	}
+	if r.Found(node, uint16(port), hears) {
+		s.probe(node)
+	}
+}
+
+// probe sends a packet of which nothing depends on whether it arrives.
+func (s *steward) probe(node uint32) {
+	if r := s.letters.road; r.Port(node) != 0 {
+		_ = r.send(node, direct.Packet{})
+	}
+}
+
+// serveRoad reads once from the socket.
+func (s *steward) serveRoad() {
+	if s.letters == nil || s.letters.road == nil || s.letters.road.socket < 0 {
+		return
+	}
+	r := s.letters.road
+	n, err := unix.Read(r.socket, r.in[:])
+	if err != nil || n > direct.MaxDatagram {
+		return
+	}
+	p, from, err := r.Open(r.in[:n])
+	if err != nil || int64(from) >= int64(s.job.nodes) || from == s.job.order.GetJob().GetNodeIndex() {
+		return
+	}
+	if r.Heard(from, p.Hears) {
+		s.probe(from)
+	}
+	if p.Stream == 0 {
+		return // a probe
+	}
+	kind, data := letterCollective, p.Data
+	if !p.Collective {
+		kind, data = letterEngine, slices.Clone(p.Data) // the engine may keep it
+	}
+	s.take(post.Peer{Job: s.job.id, Node: from}, kind, p.Envelope, data)
+}
