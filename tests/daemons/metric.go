@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,29 +15,40 @@ const scrapeTimeout = time.Second
 
 // Metric gives the sum of an agent's metric over all labels that begin so, like
 // score_agent_connected or score_agent_flushes_total{kind="clean".
-func (d *Daemon) Metric(name string) (sum float64, err error) {
-	client := http.Client{Timeout: scrapeTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
-	reply, err := client.Get(d.Metrics)
+func (d *Daemon) Metric(name string) (float64, error) {
+	sums, err := d.MetricsOf(name)
 	if err != nil {
 		return 0, err
 	}
+	return sums[0], nil
+}
+
+// MetricsOf gives what Metric gives of several, from one look.
+func (d *Daemon) MetricsOf(names ...string) (sums []float64, err error) {
+	client := http.Client{Timeout: scrapeTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	reply, err := client.Get(d.Metrics)
+	if err != nil {
+		return nil, err
+	}
 	defer reply.Body.Close()
-	found := false
+	sums = make([]float64, len(names))
+	found := make([]bool, len(names))
 	lines := bufio.NewScanner(reply.Body)
 	for lines.Scan() {
 		line := lines.Text()
-		if !strings.HasPrefix(line, name) {
-			continue
+		for i, name := range names {
+			if !strings.HasPrefix(line, name) {
+				continue
+			}
+			value, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+			if err != nil {
+				return nil, err
+			}
+			sums[i], found[i] = sums[i]+value, true
 		}
-		at := strings.LastIndexByte(line, ' ')
-		value, err := strconv.ParseFloat(line[at+1:], 64)
-		if err != nil {
-			return 0, err
-		}
-		sum, found = sum+value, true
 	}
-	if !found && lines.Err() == nil {
-		return 0, fmt.Errorf("there is no metric %s", name)
+	if i := slices.Index(found, false); i >= 0 && lines.Err() == nil {
+		return nil, fmt.Errorf("there is no metric %s", names[i])
 	}
-	return sum, lines.Err()
+	return sums, lines.Err()
 }
