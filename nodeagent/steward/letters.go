@@ -76,14 +76,18 @@ func (s *steward) carry(l post.Letter) {
 	}
 }
 
-// carryByAgents hands a letter to the agent. Without one it is kept, and handed to the next.
+// carryByAgents hands a letter to the agent. Without one it is kept, and handed to the next. A copy goes by a datagram all the same, where the
+// port is known: it may arrive, by then, and shows the way.
 func (s *steward) carryByAgents(l post.Letter) {
 	envelope := &scorev1.Envelope{
 		Stream: l.Stream, Number: l.Number, Least: l.Least, HeardStream: l.HeardStream, Heard: l.Heard,
 		Collective: l.Kind == letterCollective,
 	}
 	if l.To.Job == s.job.id {
-		envelope.Port, envelope.Hears = s.roadTo(l.To.Node, l.Number != 0)
+		envelope.Port, envelope.Hears = s.roadTo(l.To.Node)
+		if l.Number != 0 {
+			s.copyDirect(l)
+		}
 	}
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Relay{Relay: &stewardpb.Relay{
 		JobId: l.To.Job, NodeIndex: l.To.Node, Address: s.job.addressOf(l.To.Job, int(l.To.Node)), Data: l.Data, Envelope: envelope,

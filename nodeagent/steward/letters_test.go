@@ -3,9 +3,13 @@ package steward_test
 import (
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
 	"score/nodeagent/steward/direct"
@@ -208,4 +212,50 @@ func TestBrokenStep(t *testing.T) {
 		}
 		a.exits()
 	}
+}
+
+// Once stewards reach each other they need no agents: fences go on while both are away.
+func TestFencesWithoutAgents(t *testing.T) {
+	needBash(t)
+	dir := shortDir(t)
+	for _, name := range []string{"met0", "met1", "go0", "go1", "over0", "over1"} {
+		if err := unix.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// hears is closed once both ranks have said so.
+	hears := func(what string) <-chan struct{} {
+		heard := make(chan struct{})
+		go func() {
+			defer close(heard)
+			for rank := range 2 {
+				name := filepath.Join(dir, fmt.Sprintf("%s%d", what, rank))
+				if text, err := os.ReadFile(name); err != nil || len(text) == 0 {
+					t.Errorf("%s: %q, %v", what, text, err)
+				}
+			}
+		}()
+		return heard
+	}
+	fences := `for ((i = 0; i < 20; i++)); do say "cmd=barrier_in"; done; echo done > `
+	p := startMail(t, fences+dir+`/met$PMI_RANK; read -r a < `+dir+`/go$PMI_RANK; `+fences+dir+`/over$PMI_RANK; say "cmd=finalize"`, withKey)
+	p.untilClosed("the fences before", hears("met"))
+	for i, a := range p.agents {
+		a.conn.Close()
+		p.passed[i] = 0
+	}
+	for i := range p.agents {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("go%d", i)), []byte("go\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-hears("over"):
+	case <-time.After(patience):
+		t.Fatal("the fences do not go on without agents")
+	}
+	for _, a := range p.agents {
+		a.dial()
+	}
+	p.end()
 }

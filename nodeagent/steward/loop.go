@@ -51,6 +51,7 @@ type loop struct {
 	ready    int // of events
 	err      error
 	look     func(uintptr) bool // l.poll, made once
+	rested   bool               // the last wait in Go's poller was longer than a moment
 
 	mu     sync.Mutex
 	posted []func() // guarded by mu
@@ -110,7 +111,7 @@ func tagOf(e *unix.EpollEvent) tag { return tag{kind: kind(e.Fd), index: e.Pad} 
 // wait returns what has happened, nothing at the deadline; the zero deadline
 // never comes. The slice is valid until the next call.
 func (l *loop) wait(deadline time.Time) ([]unix.EpollEvent, error) {
-	if l.poll(uintptr(l.epoll)) {
+	if l.poll(uintptr(l.epoll)) || l.linger(deadline) {
 		return l.events[:l.ready], l.err
 	}
 	if !deadline.Equal(l.deadline) {
@@ -119,7 +120,9 @@ func (l *loop) wait(deadline time.Time) ([]unix.EpollEvent, error) {
 		}
 		l.deadline = deadline
 	}
+	begin := time.Now()
 	err := l.raw.Read(l.look)
+	l.rested = time.Since(begin) > lingerMillis*time.Millisecond
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, nil
@@ -131,7 +134,12 @@ func (l *loop) wait(deadline time.Time) ([]unix.EpollEvent, error) {
 
 // poll looks without waiting; it is false when nothing has happened.
 func (l *loop) poll(fd uintptr) bool {
-	n, err := unix.EpollWait(int(fd), l.events[:], 0)
+	return l.lookFor(int(fd), 0)
+}
+
+// lookFor waits so many milliseconds at most.
+func (l *loop) lookFor(fd, millis int) bool {
+	n, err := unix.EpollWait(fd, l.events[:], millis)
 	switch {
 	case errors.Is(err, unix.EINTR):
 		n, err = 0, nil
@@ -140,6 +148,19 @@ func (l *loop) poll(fd uintptr) bool {
 	}
 	l.ready, l.err = n, err
 	return n > 0 || err != nil
+}
+
+// lingerMillis is how long a loop in which one event follows the other waits for the next in the kernel itself, in
+// milliseconds, the least that epoll knows: with Go's poller in between one more thread has to wake, which is half of an empty
+// fence's time here on a busy machine. It is not done after a longer rest, since it keeps Go's scheduler looking.
+const lingerMillis = 1
+
+// linger waits for a moment where another event is to be expected, and is false when nothing has happened.
+func (l *loop) linger(deadline time.Time) bool {
+	if l.rested || !deadline.IsZero() && time.Until(deadline) < lingerMillis*time.Millisecond {
+		return false
+	}
+	return l.lookFor(l.epoll, lingerMillis)
 }
 
 // post has f run by the loop's goroutine, soon and in the order of the calls.

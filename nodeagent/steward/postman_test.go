@@ -83,12 +83,25 @@ func (p *postman) carry(from int, r *stewardpb.Relay) {
 // until carries letters until something is so.
 func (p *postman) until(what string, so func() bool) {
 	p.t.Helper()
+	p.wait(what, so, nil)
+}
+
+// untilClosed carries letters until a channel is closed.
+func (p *postman) untilClosed(what string, over <-chan struct{}) {
+	p.t.Helper()
+	p.wait(what, func() bool { return false }, over)
+}
+
+func (p *postman) wait(what string, so func() bool, over <-chan struct{}) {
+	p.t.Helper()
 	for limit := time.After(patience); ; {
 		p.look()
 		if so() {
 			return
 		}
 		select {
+		case <-over:
+			return
 		case <-p.agents[0].news:
 		case <-p.agents[1].news:
 		case <-limit:

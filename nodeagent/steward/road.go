@@ -120,23 +120,35 @@ func (s *steward) sendDirect(l post.Letter) bool {
 	if !r.reaches(s.job.id, l.To, len(l.Data)) {
 		return false
 	}
-	if r.send(l.To.Node, direct.Packet{Envelope: l.Envelope, Collective: l.Kind == letterCollective, Data: l.Data}) {
+	if r.send(l.To.Node, packetOf(l)) {
 		return true
 	}
 	r.Missed(l.To.Node)
 	return false
 }
 
-// roadTo is what the agents tell a node's steward of the way to this one. Beside it goes a probe, if wanted: it may arrive, by then.
-func (s *steward) roadTo(node uint32, probe bool) (port uint32, hears uint64) {
+func packetOf(l post.Letter) direct.Packet {
+	return direct.Packet{Envelope: l.Envelope, Collective: l.Kind == letterCollective, Data: l.Data}
+}
+
+// copyDirect sends a letter that the agents carry as well; one that is too long, as a probe.
+func (s *steward) copyDirect(l post.Letter) {
 	r := s.letters.road
+	switch {
+	case r == nil || r.closed || r.Port(l.To.Node) == 0:
+	case len(l.Data) > direct.MaxData:
+		s.probe(l.To.Node)
+	default:
+		_ = r.send(l.To.Node, packetOf(l)) // it is lost at worst
+	}
+}
+
+// roadTo is what the agents tell a node's steward of the way to this one.
+func (s *steward) roadTo(node uint32) (port uint32, hears uint64) {
 	if !s.openRoad() {
 		return 0, 0
 	}
-	if probe {
-		s.probe(node)
-	}
-	return uint32(r.port), r.Hears(node)
+	return uint32(s.letters.road.port), s.letters.road.Hears(node)
 }
 
 // openRoad makes the socket when it is first needed, and tells whether there is one.

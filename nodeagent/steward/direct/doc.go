@@ -7,7 +7,7 @@
 //
 //	road, err := direct.New(key, node)
 //	road.Found(peer, port)                  // an agent has brought that
-//	if road.Reaches(peer) { send(road.Seal(nil, peer, &packet)) } else { by the agents, and a probe beside it }
+//	if road.Reaches(peer) { send(road.Seal(nil, peer, packet)) } else { by the agents, and a copy beside }
 //	packet, from, err := road.Open(datagram)
 //	if road.Heard(from, packet.Hears) { send a probe, which says so }
 package direct

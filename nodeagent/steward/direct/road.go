@@ -5,7 +5,7 @@ import "fmt"
 // Road is one steward's way to the others of its job.
 //
 //	unknown --port--> known --the peer says that it hears us--> reached
-//	known: what is sent goes by the agents, and an empty datagram, a probe, beside it
+//	known: what is sent goes by the agents, and by a datagram beside
 //	reached --something was not acknowledged--> known
 type Road struct {
 	self   uint32
