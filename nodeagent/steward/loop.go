@@ -39,7 +39,7 @@ const (
 // loop is an epoll set with one goroutine in front of it: the descriptors of
 // thousands of ranks that rarely speak cost one kernel object each and no stack.
 // The set is itself a descriptor in Go's poller, so that no thread is held, and
-// no scheduler keeps an eye on it, while nothing happens. Only post may be called
+// no scheduler keeps an eye on it, while nothing happens for longer than a moment. Only post may be called
 // by others.
 type loop struct {
 	epoll    int

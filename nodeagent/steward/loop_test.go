@@ -91,6 +91,33 @@ func TestWhatIsPostedByAPostedCallRunsToo(t *testing.T) {
 	}
 }
 
+// A loop at work waits in the kernel, one that has rested in Go's poller: either hears what comes and what is due.
+func TestALoopHearsWhereverItWaits(t *testing.T) {
+	for _, rested := range []bool{false, true} {
+		l := testLoop(t)
+		came := false
+		var poster sync.WaitGroup
+		poster.Go(func() { l.post(func() { came = true }) })
+		for !came {
+			l.rested = rested
+			if events, err := l.wait(time.Time{}); err != nil || len(events) != 1 {
+				t.Fatalf("%d events, %v", len(events), err)
+			}
+			l.runPosted()
+		}
+		poster.Wait()
+		for _, wait := range []time.Duration{0, lingerMillis * time.Millisecond / 4, 4 * lingerMillis * time.Millisecond} {
+			l.rested = rested
+			due := time.Now().Add(wait)
+			for time.Now().Before(due) {
+				if events, err := l.wait(due); err != nil || len(events) != 0 {
+					t.Fatalf("%d events, %v", len(events), err)
+				}
+			}
+		}
+	}
+}
+
 func TestPostAfterCloseDoesNothing(t *testing.T) {
 	l := testLoop(t)
 	l.close()
