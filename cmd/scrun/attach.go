@@ -10,14 +10,18 @@ import (
 
 	"connectrpc.com/connect"
 
+	"score/cmd/scrun/options"
 	"score/scored/api/scorev1"
+	"score/scored/client"
 )
 
 const (
-	// attachPatience is how long a lost daemon may take to come back: a server starts and
-	// elects itself within seconds. The cluster gives up a job whose scrun is gone for 10 s
+	// attachPatience is how long a lost daemon may take to come back, unless --patience says otherwise: a server starts
+	// and elects itself within seconds. The cluster gives up a job whose scrun is gone for 10 s
 	// from the moment on at which it could have come.
 	attachPatience = 30 * time.Second
+	// forEver is how long a cluster may be without a majority: people have to start its servers, and what runs goes on.
+	forEver = -1
 	// attachPause is the time between two tries.
 	attachPause = 100 * time.Millisecond
 	// fruitlessMost is how often a daemon may take the attachment in a row and break it off
@@ -84,26 +88,42 @@ func mayComeBack(err error) bool {
 		errors.Is(err, syscall.EPIPE) || connect.CodeOf(err) == connect.CodeUnavailable
 }
 
-// follow receives the job's events until the last, over as many streams as it takes.
-func (s *session) follow(ctx context.Context, stream *attachment, mute chan<- struct{}) outcome {
-	var how outcome
-	fruitless, limit := 0, time.Time{}
+// patienceOf is how long scrun waits for a cluster that cannot answer. Its own one does not come back.
+func patienceOf(o *options.Options, speak voice, own bool) client.Patience {
+	p := client.Patience{Gone: attachPatience, Undecided: forEver, Waiting: func(err error) {
+		speak.print(client.Sentence(err) + "; scrun waits")
+	}}
+	switch {
+	case own:
+		p.Gone, p.Undecided = 0, 0
+	case o.Patience > 0:
+		p.Gone, p.Undecided = o.Patience, o.Patience
+	}
+	return p
+}
+
+// follow receives the job's events until the last, over as many streams as it takes. The first is nil if it could not be
+// opened, for the reason broken.
+func (s *session) follow(ctx context.Context, stream *attachment, broken error, mute chan<- struct{}) outcome {
+	how := outcome{broken: broken}
+	fruitless, wait := 0, s.patience.NewWait()
 	for {
 		if stream != nil {
 			events := s.receive(stream, &how, mute)
 			s.streams.set(nil)
-			if events > 0 {
-				fruitless, limit = 0, time.Now().Add(attachPatience)
-			} else {
+			switch {
+			case events > 0:
+				fruitless = 0
+				wait.Answered()
+			case client.IsUndecided(how.broken):
+				fruitless = 0
+			default:
 				fruitless++
 			}
 		}
 		if how.verdict != nil || s.own || !mayComeBack(how.broken) || fruitless >= fruitlessMost ||
-			ctx.Err() != nil || !limit.IsZero() && time.Now().After(limit) {
+			ctx.Err() != nil || !wait.Goes(time.Now(), how.broken) {
 			break
-		}
-		if limit.IsZero() {
-			limit = time.Now().Add(attachPatience)
 		}
 		select {
 		case <-time.After(attachPause):

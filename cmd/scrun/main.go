@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"os"
 
-	"connectrpc.com/connect"
-
 	"score/cmd/scrun/display"
 	"score/cmd/scrun/options"
 	"score/nodeagent/stdio"
@@ -75,14 +73,17 @@ func perform(o *options.Options) int {
 		return speak.giveUp(err, "left before the job was submitted")
 	}
 	tellFamily(speak, spec, os.Getenv("PATH"), os.Getenv("LD_LIBRARY_PATH"))
+	patience := patienceOf(o, speak, cluster.own != nil)
+	submitting := client.WithPatience(ctx, patience)
 	if o.Detach {
-		return detach(ctx, speak, cluster, spec)
+		return detach(submitting, speak, cluster, spec)
 	}
 	s, err := newSession(o, speak, cluster, signals)
 	if err != nil {
 		return speak.fail(err.Error())
 	}
-	if s.jobID, err = submit(ctx, cluster, spec); err != nil {
+	s.patience = patience
+	if s.jobID, err = submit(submitting, cluster, spec); err != nil {
 		return speak.giveUp(err, unanswered)
 	}
 	s.display.SetJob(s.jobID)
@@ -130,17 +131,10 @@ func newSession(o *options.Options, speak voice, cluster *reached, signals <-cha
 // unanswered is what is known of a job whose submission scrun did not wait for.
 const unanswered = "left before the cluster had answered: it may have taken the job or not; 'scored job list' tells, and 'scored job cancel' ends it"
 
-// submit hands the job over. It waits for as long as the cluster takes, which
-// without a leader is long, or until the user has enough.
+// submit hands the job over, once, however often servers are lost meanwhile. It waits for as long as the cluster takes,
+// which without a majority is long, or until the user has enough.
 func submit(ctx context.Context, cluster *reached, spec *scorev1.JobSpec) (uint64, error) {
-	request := connect.NewRequest(&scorev1.SubmitRequest{Spec: spec, Version: api.Version()})
-	return unlessLeft(ctx, func(ctx context.Context) (uint64, error) {
-		reply, err := cluster.Jobs.Submit(ctx, request)
-		if err != nil {
-			return 0, err
-		}
-		return reply.Msg.GetJobId(), nil
-	})
+	return unlessLeft(ctx, func(ctx context.Context) (uint64, error) { return cluster.Submit(ctx, spec) })
 }
 
 // detach leaves the job to the cluster.

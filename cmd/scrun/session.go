@@ -41,6 +41,8 @@ type session struct {
 	display *display.Display
 	input   *os.File // carried to the ranks; nil: none
 	signals <-chan os.Signal
+	// patience is for a cluster that cannot answer.
+	patience client.Patience
 	// traceStart tells how the start went when the job has ended.
 	traceStart bool
 
@@ -83,10 +85,7 @@ func (s *session) run(ctx context.Context) int {
 		// What does not arrive is told again with what is shown next.
 		_, _ = s.confirms.Jobs.ConfirmOutput(ctx, connect.NewRequest(&scorev1.ConfirmOutputRequest{JobId: s.jobID, Marks: marks}))
 	})
-	stream, err := s.streams.begin(s.jobID, nil)
-	if err != nil {
-		return s.voice.fail(client.Sentence(err))
-	}
+	stream, broken := s.streams.begin(s.jobID, nil)
 	stopInput, err := s.startInput(ctx, cancel)
 	if err != nil {
 		return s.voice.fail(err.Error())
@@ -94,7 +93,7 @@ func (s *session) run(ctx context.Context) int {
 	defer stopInput()
 	ended := make(chan outcome, 1)
 	mute := make(chan struct{}, 1)
-	go func() { ended <- s.follow(ctx, stream, mute) }()
+	go func() { ended <- s.follow(ctx, stream, broken, mute) }()
 	code := s.wait(ctx, ended, mute)
 	bound := time.AfterFunc(leaveTimeout, cancel)
 	s.drainAnswers()

@@ -3,12 +3,13 @@ package client
 import (
 	"context"
 	"errors"
-	"path"
-	"strings"
 	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
+
+	"score/scored/api"
+	"score/scored/api/scorev1"
 )
 
 const (
@@ -17,53 +18,122 @@ const (
 	againFor = 6 * time.Second
 	// againPause is the time between two tries.
 	againPause = 100 * time.Millisecond
+	// tellAfter is how long a call is made again before its user is told that it waits: an election and a half.
+	tellAfter = 3 * time.Second
 	// unchanged marks errors of calls that have done nothing (package rpc sets it).
 	unchanged = "Score-Unchanged"
 )
 
-// again makes calls anew that another server has to decide, or that only look and whose server was lost, so that
-// people do not notice when servers come and go. Calls that may have changed something are made once.
+// Patience is for how long a call waits for a cluster that cannot answer.
+type Patience struct {
+	// Gone is how long it waits while no daemon answers, and Undecided while one does, and no server can decide.
+	// Negative: for ever.
+	Gone, Undecided time.Duration
+	// Waiting, if not nil, is told once per call why it waits.
+	Waiting func(error)
+}
+
+// usual is the patience of calls whose context has none.
+var usual = Patience{Gone: againFor, Undecided: againFor}
+
+type patienceKey struct{}
+
+// WithPatience gives the calls of a context another patience.
+func WithPatience(ctx context.Context, p Patience) context.Context {
+	return context.WithValue(ctx, patienceKey{}, p)
+}
+
+// Wait is one wait of a call, or of a stream, for a cluster that cannot answer.
+type Wait struct {
+	patience    Patience
+	since, gone time.Time // its beginning, and that of the latest time without any answer
+	told        bool
+}
+
+// NewWait begins no wait yet.
+func (p Patience) NewWait() *Wait { return &Wait{patience: p} }
+
+// Answered ends the wait.
+func (w *Wait) Answered() { w.since, w.gone, w.told = time.Time{}, time.Time{}, false }
+
+// Goes tells whether to go on after a failure that may end by itself.
+func (w *Wait) Goes(now time.Time, err error) bool {
+	if w.since.IsZero() {
+		w.since = now
+	}
+	switch {
+	case IsUndecided(err):
+		w.gone = time.Time{}
+	case w.gone.IsZero():
+		w.gone = now
+	}
+	began, limit := w.since, w.patience.Undecided
+	if !w.gone.IsZero() {
+		began, limit = w.gone, w.patience.Gone
+	}
+	if limit >= 0 && now.Sub(began) > limit {
+		return false
+	}
+	if !w.told && w.patience.Waiting != nil && now.Sub(w.since) >= tellAfter {
+		w.told = true
+		w.patience.Waiting(err)
+	}
+	return true
+}
+
+// again makes calls anew that another server has to decide, or that do no harm the second time and whose server was lost,
+// so that people do not notice when servers come and go. Other calls that may have changed something are made once.
 func again(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		var limit time.Time
+		patience, chosen := ctx.Value(patienceKey{}).(Patience)
+		if !chosen {
+			patience = usual
+		}
+		wait, began := patience.NewWait(), time.Now()
 		for {
 			response, err := next(ctx, request)
-			if err == nil || !mayRepeat(err, request.Spec().Procedure) {
+			if err == nil || ctx.Err() != nil || !mayRepeat(err, request, chosen) || !wait.Goes(time.Now(), err) {
 				return response, err
-			}
-			if limit.IsZero() {
-				limit = time.Now().Add(againFor)
-			}
-			if time.Now().After(limit) {
-				return nil, err
 			}
 			select {
 			case <-time.After(againPause):
 			case <-ctx.Done():
 				return nil, err
 			}
+			if submission, is := request.Any().(*scorev1.SubmitRequest); is {
+				submission.WaitedNanos = time.Since(began).Nanoseconds()
+			}
 		}
 	}
 }
 
-// mayRepeat tells whether making the call again does no harm and can help.
-func mayRepeat(err error, procedure string) bool {
+// mayRepeat tells whether making the call again does no harm and can help; patient is a user who waits for daemons that
+// are not there.
+func mayRepeat(err error, request connect.AnyRequest, patient bool) bool {
 	failure, ok := errors.AsType[*connect.Error](err)
-	if !ok || failure.Code() != connect.CodeUnavailable {
+	if !ok {
 		return false
 	}
-	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) {
-		return false // there is no daemon
+	procedure := request.Spec().Procedure
+	submission, _ := request.Any().(*scorev1.SubmitRequest)
+	if keyed := procedure == api.KeyedSubmit && len(submission.GetKey()) > 0; keyed {
+		// What a server says it says for good; what became of the connection may be told in many ways.
+		return failure.Code() == connect.CodeUnavailable || failure.Code() == connect.CodeCanceled || !connect.IsWireError(err)
 	}
-	return failure.Meta().Get(unchanged) != "" || looks(path.Base(procedure))
+	if failure.Code() != connect.CodeUnavailable || isGone(err) && !patient {
+		return false
+	}
+	return IsUndecided(err) || api.Repeatable(procedure)
 }
 
-// looks tells whether a method changes nothing, or nothing more when it is called twice.
-func looks(method string) bool {
-	for _, prefix := range []string{"List", "Get", "Explain", "Wait", "SwitchMetrics", "ConfirmOutput"} {
-		if strings.HasPrefix(method, prefix) {
-			return true
-		}
-	}
-	return false
+// IsUndecided tells whether the servers that could be reached have done nothing, since they have no majority or are about
+// to have another leader.
+func IsUndecided(err error) bool {
+	failure, ok := errors.AsType[*connect.Error](err)
+	return ok && failure.Meta().Get(unchanged) != ""
+}
+
+// isGone tells whether nobody listens.
+func isGone(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
 }

@@ -15,6 +15,8 @@ import (
 func (b *brain) losePart(j *job, p *part, reason string) {
 	p.lost, p.done = true, !j.spec.GetRequeue()
 	switch {
+	case j.state == ending && j.restarting && p.done:
+		b.keepEnded(j, reason)
 	case j.state == ending:
 		b.blamed(j, reason)
 	case j.mayRestart():

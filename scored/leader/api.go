@@ -3,6 +3,7 @@ package leader
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -27,6 +28,12 @@ func noJob(id uint64) error {
 // cluster could never run it, or if it is beyond the user's limits. The spec must have been validated.
 func (l *Leader) Submit(ctx context.Context, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller) (uint64, error) {
 	return consult(ctx, l, func(b *brain, answer func(uint64, error)) { b.submit(spec, user, caller, answer) })
+}
+
+// Requeue ends the ranks of a job and puts it back into the queue, at the wish of the user named by. It answers when that
+// is decided, not when it is done.
+func (l *Leader) Requeue(ctx context.Context, id uint64, caller Caller, by, reason string) error {
+	return l.control(ctx, id, caller, func(b *brain, j *job) error { return b.requeueFor(j, by, reason) })
 }
 
 // control does something to a job that its owner may do, and answers when all
@@ -69,12 +76,19 @@ func (l *Leader) finished(id uint64) (record *state.Job) {
 	return record
 }
 
-// Cancel ends a job. It answers when that is decided, not when it is done.
+// Cancel ends a job. It answers when that is decided, not when it is done. Of a job that was cancelled before, by
+// whomever, the answer is the same, so that who has lost an answer may ask again.
 func (l *Leader) Cancel(ctx context.Context, id uint64, caller Caller, name string) error {
-	return l.control(ctx, id, caller, func(b *brain, j *job) error {
+	err := l.control(ctx, id, caller, func(b *brain, j *job) error {
 		b.stop(j, verdict(cancelled, exitEnded, "the job was cancelled by %s", name))
 		return nil
 	})
+	if errors.Is(err, ErrState) {
+		if record := l.finished(id); record != nil && record.Verdict.GetReason() == cancelled && caller.controls(record.User) {
+			return nil
+		}
+	}
+	return err
 }
 
 // Signal sends a signal to all ranks of a job that runs.

@@ -28,6 +28,7 @@ type brain struct {
 	settings  *scorev1.Settings
 	jobs      map[uint64]*job // all that have not ended, and those that linger
 	nextJob   uint64
+	entered   map[submission]entered // under keys that the state does not have yet
 	nodes     map[string]*node
 	names     map[nameKey]name
 	members   members
@@ -74,6 +75,7 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 		settings: s.Settings(),
 		jobs:     make(map[uint64]*job),
 		nextJob:  s.NextJob(),
+		entered:  make(map[submission]entered),
 		nodes:    make(map[string]*node),
 		names:    make(map[nameKey]name),
 		members:  newMembers(s),
@@ -106,6 +108,7 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 		}
 	}
 	b.reunite()
+	b.goOnRequeuing(jobs)
 	for _, record := range s.Names() {
 		b.names[nameKey{record.UID, record.Service}] = name{port: record.Port, job: record.Job, once: record.Once}
 		if j := b.jobs[record.Job]; j != nil {
@@ -160,7 +163,7 @@ func (b *brain) restoreJob(record *state.Job) {
 		parents: record.Parent, parent: b.jobs[record.Parent], preput: record.Preput,
 		charged: record.Usage,
 		state:   queued, submitted: record.Submitted, started: record.Started, attempts: record.Attempts, allocated: record.Allocated,
-		restarts: record.Restarts, earlier: record.Earlier,
+		restarts: record.Restarts, because: record.Because, earlier: record.Earlier,
 		row: -1, codeRank: noRank, bytes: proto.Size(record.Spec),
 	}
 	j.memory = int64(min(record.MemoryPerNode, gang.MaxMemory))

@@ -23,7 +23,7 @@ func (b *brain) restoreEnded(record *state.Job) {
 	j := &job{
 		id: record.ID, spec: record.Spec, listed: listedSpec(record.Spec), user: record.User,
 		parents: record.Parent, charged: record.Usage, verdict: record.Verdict,
-		state: done, submitted: record.Submitted, started: record.Started, ended: record.Ended, attempts: record.Attempts, restarts: record.Restarts,
+		state: done, submitted: record.Submitted, started: record.Started, ended: record.Ended, attempts: record.Attempts, restarts: record.Restarts, because: record.Because,
 		row: -1, codeRank: noRank,
 	}
 	for _, p := range record.Places {

@@ -76,6 +76,7 @@ type job struct {
 	memory  int64 // promised on each node, bytes
 	bytes   int   // of spec, as it is kept
 	request gang.Request
+	key     *Key           // under which it was submitted to this leader; nil: none
 	charged *scorev1.Usage // what its user has been charged
 	earlier *scorev1.Usage // what the attempts before this one have used; nil: nothing
 
@@ -87,7 +88,7 @@ type job struct {
 	ended     int64
 	attempts  uint32
 	restarts  uint32 // attempts that began it anew after ranks may have run
-	because   string // why it was begun anew, as far as this leader knows
+	because   string // why it was last put back into the queue; empty: it never was
 	row       int
 	founder   gang.JobID       // of its gang
 	parts     []*part          // in the order of nodes; kept after the end

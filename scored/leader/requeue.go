@@ -148,16 +148,16 @@ func (b *brain) requeue(j *job) {
 	reason, restart := j.again, j.restarting
 	usage := j.usage()
 	b.propose(&statepb.Command{Command: &statepb.Command_Requeue{Requeue: &statepb.Requeue{
-		JobId: j.id, Restart: restart, Usage: usage,
+		JobId: j.id, Restart: restart, Usage: usage, Because: reason,
 	}}})
 	b.forget(j)
 	b.gang.Remove(gang.JobID(j.id))
 	b.dropNames(j.id)
 	b.placeDirty, b.planDirty = true, true
 	j.beginAnew(usage)
+	j.because = reason
 	if restart {
 		j.restarts++
-		j.because = reason
 		b.log("job is begun anew", zap.Uint64("job", j.id), zap.String("reason", reason), zap.Uint32("restarts", j.restarts))
 	}
 	j.request.Again = j.restarts > 0

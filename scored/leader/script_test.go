@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write what happens into the scripts of 
 //	gone NAME                   its stream ends
 //	submit TASKS [KEY=VALUE...] a user submits a job; keys as in the code below
 //	say NODE MESSAGE JOB [...]  an agent says prepared, launched, exited, done ...
-//	cancel|signal|attach|detach ...
+//	cancel|signal|requeue|because|attach|detach ...
 //	drain|resume|remove NODE, states
 //	wait DURATION, restart (another leader takes over), settings, names
 func TestScripts(t *testing.T) {
@@ -105,6 +105,12 @@ func (s *scripted) run(words []string) {
 		s.sayLine(words[1], words[2], s.number(words[3]), words[4:])
 	case "cancel":
 		s.stop(s.number(words[1]))
+	case "requeue": // job, reason
+		s.noteRefusal(s.b.requeueFor(s.b.jobs[s.number(words[1])], "ada", strings.Join(words[2:], " ")))
+		s.settle()
+	case "because":
+		view := s.b.jobView(s.b.jobs[s.number(words[1])], "")
+		s.note("%d times: %s", view.GetRestarts(), view.GetBecause())
 	case "signal":
 		if err := s.b.signal(s.b.jobs[s.number(words[1])], int32(s.number(words[2]))); err != nil {
 			s.note("refused: %v", err)

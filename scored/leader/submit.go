@@ -19,8 +19,12 @@ import (
 // submit queues a job; answer comes when it is committed, or at once with the
 // reason why the cluster can never run it.
 func (b *brain) submit(spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
-	j := b.newJob(spec, user)
-	err := b.checkStage(spec)
+	b.enter(b.newJob(spec, user), caller, answer)
+}
+
+// enter queues the new job of a user.
+func (b *brain) enter(j *job, caller Caller, answer func(uint64, error)) {
+	err := b.checkStage(j.spec)
 	if err == nil {
 		err = b.withinLimits(j, caller)
 	}
@@ -59,9 +63,11 @@ func (b *brain) queue(j *job) error {
 	}
 	b.nextJob++
 	b.adopt(j)
-	b.propose(&statepb.Command{Command: &statepb.Command_Submit{Submit: &statepb.Submit{
+	command := &statepb.Submit{
 		JobId: j.id, Spec: j.spec, User: j.user, ParentJob: j.parents, Preput: pairs(j.preput), MemoryPerNodeBytes: uint64(j.memory),
-	}}})
+	}
+	b.propose(&statepb.Command{Command: &statepb.Command_Submit{Submit: command}})
+	b.putKey(j, command)
 	b.call(func(err error) {
 		if err == nil {
 			b.takeCommitted(j)

@@ -20,7 +20,7 @@ func (b *brain) jobView(j *job, waitingFor string) *scorev1.Job {
 		Id: j.id, Spec: j.listed, User: j.user, State: j.state,
 		SubmittedNanos: j.submitted, StartedNanos: j.started, EndedNanos: j.ended,
 		Row: int32(j.row), Places: b.nodePlaces(j), Verdict: j.verdict, ParentJob: j.parents,
-		WaitingFor: waitingFor, Idle: b.idleView(j), Restarts: j.restarts,
+		WaitingFor: waitingFor, Idle: b.idleView(j), Restarts: j.restarts, Because: j.because,
 	}
 	if j.state != queued {
 		view.Usage = j.usage()
@@ -48,7 +48,7 @@ func JobOf(record *state.Job) *scorev1.Job {
 	view := &scorev1.Job{
 		Id: record.ID, Spec: record.Spec, User: record.User, State: done,
 		SubmittedNanos: record.Submitted, StartedNanos: record.Started, EndedNanos: record.Ended,
-		Row: -1, Verdict: record.Verdict, Usage: record.Usage, ParentJob: record.Parent, Restarts: record.Restarts,
+		Row: -1, Verdict: record.Verdict, Usage: record.Usage, ParentJob: record.Parent, Restarts: record.Restarts, Because: record.Because,
 	}
 	for _, p := range record.Places {
 		view.Places = append(view.Places, &scorev1.NodePlace{Node: p.Node, Ranks: p.Ranks, Cpus: p.CPUs})

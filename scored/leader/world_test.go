@@ -382,6 +382,8 @@ func commandText(command *statepb.Command) string {
 			return fmt.Sprint("Restart ", c.Requeue.GetJobId())
 		}
 		return fmt.Sprint("Requeue ", c.Requeue.GetJobId())
+	case *statepb.Command_OrderRequeue:
+		return fmt.Sprintf("OrderRequeue %d %q", c.OrderRequeue.GetJobId(), c.OrderRequeue.GetBecause())
 	case *statepb.Command_MarkRunning:
 		return fmt.Sprint("MarkRunning ", c.MarkRunning.GetJobId())
 	case *statepb.Command_End:

@@ -19,7 +19,7 @@ const (
 	// format is the version of the files' meaning. A program refuses what it
 	// does not know, instead of guessing; older ones it brings up to this by the
 	// steps below. What each version was, DESIGN.md says.
-	format = 2
+	format = 3
 )
 
 // step brings a data directory from one format to the next. It may be broken off at any
@@ -33,6 +33,7 @@ type step struct {
 // steps are in order, without gap.
 var steps = []step{
 	{1, "the log's entries get checksums", func(s *stores) error { return s.log.SealAll() }},
+	{2, "submissions may have keys, and jobs orders to requeue them", func(*stores) error { return nil }}, // nothing has either yet
 }
 
 // findFormat reads a directory's format, and writes the present one into a new directory.

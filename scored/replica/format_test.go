@@ -44,14 +44,16 @@ func tell(t *testing.T, dir string) *statepb.Snapshot {
 	}
 	term, nanos := lead(t, r), int64(0)
 	first, since := story()
-	for i, part := range [][][]*statepb.Command{first, since} {
+	keyed, ordered := storyOfKeys()
+	parts := [][][]*statepb.Command{first, append(since, keyed...), ordered}
+	for i, part := range parts {
 		for _, commands := range part {
 			nanos += 1000
 			if err := r.Commit(&statepb.Entry{Term: term, TimeNanos: nanos, Commands: commands}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if i == 0 {
+		if i < len(parts)-1 {
 			if err := r.raft.Snapshot().Error(); err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
@@ -65,7 +66,7 @@ func Plant(place Place, from *state.State, term uint64) error {
 	if err := checkEmpty(options.Dir); err != nil {
 		return err
 	}
-	from.Resume()
+	from.Resume(time.Now().UnixNano())
 	s := &stores{}
 	err = s.openRaft(options)
 	if err == nil {

@@ -59,3 +59,32 @@ func story() (snapshot, since [][]*statepb.Command) {
 	}
 	return snapshot, since
 }
+
+// storyOfKeys is what format 3 has beyond that: it goes on after the story, with a snapshot between its parts.
+func storyOfKeys() (snapshot, since [][]*statepb.Command) {
+	submit := func(id uint64, key string) *statepb.Command {
+		return &statepb.Command{Command: &statepb.Command_Submit{Submit: &statepb.Submit{
+			JobId: id, Spec: &scorev1.JobSpec{Argv: []string{"./tide"}, WorkDir: "/home/bob", Tasks: 1, Name: "tide"},
+			User: &scorev1.Identity{Uid: 1001, Gid: 1001, User: "bob"}, MemoryPerNodeBytes: 1 << 20,
+			Key: []byte(key), Digest: []byte("0123456789abcdef0123456789abcdef"),
+		}}}
+	}
+	allocate := func(id uint64) *statepb.Command {
+		return &statepb.Command{Command: &statepb.Command_Allocate{Allocate: &statepb.Allocate{
+			JobId: id, Row: 4, Places: []*statepb.Place{{Node: "n2", Ranks: []uint32{0}, Cpus: []uint32{2}}}, Gang: id,
+		}}}
+	}
+	order := func(id uint64) *statepb.Command {
+		return &statepb.Command{Command: &statepb.Command_OrderRequeue{OrderRequeue: &statepb.OrderRequeue{JobId: id, Because: "it was requeued by bob"}}}
+	}
+	end := &statepb.Command{Command: &statepb.Command_End{End: &statepb.End{JobId: 7, Verdict: &scorev1.Verdict{Reason: scorev1.EndReason_END_REASON_EXITED, Rank: -1}}}}
+	snapshot = [][]*statepb.Command{
+		{submit(7, "key of job seven")}, {submit(8, "key of job eight")}, {submit(9, "key of job nine.")},
+		{end}, {allocate(8), allocate(9)}, {order(8), order(9)},
+	}
+	since = [][]*statepb.Command{
+		{{Command: &statepb.Command_Requeue{Requeue: &statepb.Requeue{JobId: 8, Restart: true, Because: "it was requeued by bob"}}}},
+		{submit(10, "key of job ten..")},
+	}
+	return snapshot, since
+}

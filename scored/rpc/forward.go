@@ -13,7 +13,11 @@ import (
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
+	"score/scored/api"
+	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/mesh"
 )
@@ -80,7 +84,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, connect.NewError(connect.CodeUnauthenticated, err))
 		return
 	}
-	limit := time.Now().Add(electionPatience)
+	limit, doubtful := time.Now().Add(electionPatience), false
 	for {
 		changed := h.Changed()
 		leader, _ := h.Leader()
@@ -95,13 +99,15 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			h.Logger.Debug("not passed on", zap.String("leader", leader), zap.Error(err))
-			if body.used() {
-				refuse(w, r, connect.NewError(connect.CodeUnavailable, errors.New("the server that leads was lost while it had the request; whether it was carried out is not known")))
+			if body.used() && !body.repeatable(r) {
+				refuse(w, r, connect.NewError(connect.CodeUnavailable, errLostWithIt))
 				return
 			}
+			doubtful = doubtful || body.used()
+			body.read.Store(false)
 		}
 		if time.Now().After(limit) {
-			refuse(w, r, noMajority(h.Servers()))
+			refuse(w, r, noMajority(h.Servers(), doubtful))
 			return
 		}
 		select {
@@ -113,10 +119,20 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// noMajority is what users are told when no server leads.
-func noMajority(servers []string) error {
-	err := connect.NewError(connect.CodeUnavailable, fmt.Errorf("the cluster can decide nothing now: of its %d servers (%s) no majority is in contact; what runs goes on; start the others, and try again", len(servers), strings.Join(servers, ", ")))
-	err.Meta().Set(unchanged, yes)
+// errLostWithIt is the answer to a call that may have been carried out, and must not be made again.
+var errLostWithIt = errors.New("the server that leads was lost while it had the request; whether it was carried out is not known")
+
+// noMajority is what users are told when no server leads; doubtful: one that was lost may have done what they asked for.
+// They may repeat it in either case, or it would not have been repeated here.
+func noMajority(servers []string, doubtful bool) error {
+	text := fmt.Sprintf("the cluster can decide nothing now: of its %d servers (%s) no majority is in contact; what runs goes on; start the others, and try again", len(servers), strings.Join(servers, ", "))
+	if doubtful {
+		text += " (whether the request was carried out by the server that led is not known)"
+	}
+	err := connect.NewError(connect.CodeUnavailable, errors.New(text))
+	if !doubtful {
+		err.Meta().Set(unchanged, yes)
+	}
 	return err
 }
 
@@ -151,6 +167,22 @@ func bodyOf(r *http.Request) (*body, error) {
 		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the request is larger than %d bytes", maxUserMessage))
 	}
 	return &body{kept: kept}, nil
+}
+
+// repeatable tells whether the call may be made again though it may have been carried out.
+func (b *body) repeatable(r *http.Request) bool {
+	if b.stream != nil {
+		return false
+	}
+	if r.URL.Path != api.KeyedSubmit {
+		return api.Repeatable(r.URL.Path)
+	}
+	request := new(scorev1.SubmitRequest)
+	decode := proto.Unmarshal
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		decode = protojson.Unmarshal
+	}
+	return decode(b.kept, request) == nil && len(request.GetKey()) > 0
 }
 
 // put gives the body to a request.

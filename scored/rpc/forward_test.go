@@ -18,8 +18,10 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
 
+	"score/scored/api"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/mesh"
 )
 
@@ -68,7 +70,11 @@ var local = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 
 // ask calls with ada's identity, as the kernel would tell it.
 func ask(h http.Handler, kind, said string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, "http://users/score.v1.JobService/Submit", strings.NewReader(said))
+	return askAt(h, api.KeyedSubmit, kind, said)
+}
+
+func askAt(h http.Handler, path, kind, said string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "http://users"+path, strings.NewReader(said))
 	r.Header.Set("Content-Type", kind)
 	r.Header.Set(forUser, "root says so himself")
 	r = r.WithContext(context.WithValue(r.Context(), identityKey{}, connIdentity{&scorev1.Identity{Uid: 7, User: "ada"}, nil}))
@@ -122,6 +128,59 @@ func TestRouterOnce(t *testing.T) {
 	got := ask(NewRouter(local, e.place()), unary, "hello")
 	if got.Code != http.StatusServiceUnavailable || asked != 1 || got.Header().Get(unchanged) != "" || !strings.Contains(got.Body.String(), "not known") {
 		t.Errorf("%d, %q, asked %d times", got.Code, got.Body, asked)
+	}
+}
+
+// TestRouterRepeats: one that does no harm the second time is made again where another server leads.
+func TestRouterRepeats(t *testing.T) {
+	encoded := func(r *scorev1.SubmitRequest) string {
+		data, err := proto.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	key := []byte("0123456789abcdef")
+	for name, test := range map[string]struct {
+		path, kind, said string
+		again            bool
+	}{
+		"a submission under a key":            {api.KeyedSubmit, unary, encoded(&scorev1.SubmitRequest{Key: key}), true},
+		"one in JSON":                         {api.KeyedSubmit, "application/json", `{"key": "MDEyMzQ1Njc4OWFiY2RlZg=="}`, true},
+		"a submission without":                {api.KeyedSubmit, unary, encoded(&scorev1.SubmitRequest{Version: "v1"}), false},
+		"one that is garbled":                 {api.KeyedSubmit, unary, "hello", false},
+		"a cancellation":                      {scorev1connect.JobServiceCancelJobProcedure, unary, "", true},
+		"a look":                              {scorev1connect.JobServiceListJobsProcedure, unary, "", true},
+		"a signal":                            {scorev1connect.JobServiceSignalJobProcedure, unary, "", false},
+		"a stream of which something is gone": {scorev1connect.JobServiceAttachProcedure, "application/connect+proto", "x", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			var e *elsewhere
+			e = newElsewhere("s2", func(r *http.Request) (*http.Response, error) {
+				asked++
+				said, _ := io.ReadAll(r.Body)
+				if asked == 1 {
+					e.lead("s3")
+					return nil, io.ErrUnexpectedEOF
+				}
+				return answer(http.StatusOK, unary, r.URL.Host+" heard "+string(said)), nil
+			})
+			got := askAt(NewRouter(local, e.place()), test.path, test.kind, test.said)
+			if again := got.Body.String() == "s3 heard "+test.said; again != test.again || asked > 1 != test.again {
+				t.Errorf("%d, %q, asked %d times", got.Code, got.Body, asked)
+			}
+		})
+	}
+}
+
+// TestRouterDoubt: who may have been heard is not told that nothing was done.
+func TestRouterDoubt(t *testing.T) {
+	var e *elsewhere
+	e = newElsewhere("s2", func(*http.Request) (*http.Response, error) { e.lead(""); return nil, io.ErrUnexpectedEOF })
+	got := askAt(NewRouter(local, e.place()), scorev1connect.JobServiceCancelJobProcedure, unary, "")
+	if got.Code != http.StatusServiceUnavailable || got.Header().Get(unchanged) != "" || !strings.Contains(got.Body.String(), "is not known") {
+		t.Errorf("%d, %v, %q", got.Code, got.Header(), got.Body)
 	}
 }
 

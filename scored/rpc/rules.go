@@ -45,6 +45,7 @@ var rules = map[string]rule{
 	scorev1connect.JobServiceExplainJobProcedure:             public,
 	scorev1connect.JobServiceCancelJobProcedure:              owner,
 	scorev1connect.JobServiceSignalJobProcedure:              owner,
+	scorev1connect.JobServiceRequeueJobProcedure:             owner,
 	scorev1connect.JobServiceWaitJobProcedure:                public,
 	scorev1connect.JobServiceListChannelsProcedure:           own,
 	scorev1connect.JobServiceStageProcedure:                  anybody,

@@ -2,15 +2,19 @@ package rpc
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
+	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
 
 	"score/scored/admission"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
+	"score/scored/state"
 )
 
 // maxUserMessage bounds a request of a user: maxProgramBytes, with the names
@@ -92,11 +96,37 @@ func (u users) Submit(ctx context.Context, r *connect.Request[scorev1.SubmitRequ
 	if err != nil {
 		return nil, err
 	}
-	id, err := u.Leader.Submit(ctx, r.Msg.GetSpec(), identity, callerOf(ctx))
+	key, err := keyOf(r.Msg)
+	if err != nil {
+		return nil, err
+	}
+	var id uint64
+	if key == nil {
+		id, err = u.Leader.Submit(ctx, r.Msg.GetSpec(), identity, callerOf(ctx))
+	} else {
+		id, err = u.Leader.SubmitOnce(ctx, *key, r.Msg.GetSpec(), identity, callerOf(ctx))
+	}
 	if err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&scorev1.SubmitResponse{JobId: id}), nil
+}
+
+// keyOf is the key of a submission, nil if it has none.
+func keyOf(r *scorev1.SubmitRequest) (*leader.Key, error) {
+	switch {
+	case len(r.GetKey()) == 0:
+		return nil, nil
+	case len(r.GetKey()) != state.KeyBytes:
+		return nil, invalid("the key of a submission has %d bytes, not %d", state.KeyBytes, len(r.GetKey()))
+	case r.GetWaitedNanos() < 0:
+		return nil, invalid("nobody waits for %v", time.Duration(r.GetWaitedNanos()))
+	}
+	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(r.GetSpec())
+	if err != nil {
+		return nil, invalid("the job cannot be encoded: %v", err)
+	}
+	return &leader.Key{Key: [state.KeyBytes]byte(r.GetKey()), Digest: sha256.Sum256(content), Waited: time.Duration(r.GetWaitedNanos())}, nil
 }
 
 // ListJobs implements JobServiceHandler.
@@ -145,6 +175,24 @@ func (u users) CancelJob(ctx context.Context, r *connect.Request[scorev1.CancelJ
 		return nil, err
 	}
 	return connect.NewResponse(&scorev1.CancelJobResponse{}), nil
+}
+
+// maxReason bounds the reason that a user gives for a requeue: a line of a terminal or two.
+const maxReason = 200
+
+// RequeueJob implements JobServiceHandler.
+func (u users) RequeueJob(ctx context.Context, r *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error) {
+	if err := checkText("the reason", r.Msg.GetReason(), maxReason); err != nil {
+		return nil, err
+	}
+	identity, err := identityOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := u.Leader.Requeue(ctx, r.Msg.GetJobId(), callerOf(ctx), identity.GetUser(), r.Msg.GetReason()); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.RequeueJobResponse{}), nil
 }
 
 // SignalJob implements JobServiceHandler.

@@ -45,6 +45,8 @@ func (s *State) apply(command *statepb.Command, now int64) error {
 		return s.moveRow(c.MoveRow)
 	case *statepb.Command_Requeue:
 		return s.requeue(c.Requeue, now)
+	case *statepb.Command_OrderRequeue:
+		return s.orderRequeue(c.OrderRequeue)
 	case *statepb.Command_MarkRunning:
 		return s.markRunning(c.MarkRunning)
 	case *statepb.Command_End:
@@ -147,6 +149,9 @@ func (s *State) submit(c *statepb.Submit, now int64) error {
 		return fmt.Errorf("%w: a job needs tasks and a user", ErrCommand)
 	case s.Unfinished() >= MaxUnfinished:
 		return fmt.Errorf("%w: %d unfinished jobs", ErrTooMany, MaxUnfinished)
+	}
+	if err := s.noteKey(c, now); err != nil {
+		return err
 	}
 	job := &Job{
 		ID: c.GetJobId(), Spec: c.GetSpec(), User: c.GetUser(), Parent: c.GetParentJob(),
@@ -267,10 +272,25 @@ func (s *State) requeue(c *statepb.Requeue, now int64) error {
 	if c.GetRestart() {
 		next.Restarts++
 	}
+	next.Because, next.Ordered = c.GetBecause(), ""
 	for _, service := range job.names {
 		put(s, s.names, nameKey{job.User.GetUid(), service}, nil)
 	}
 	next.names = nil
+	put(s, s.jobs, job.ID, &next)
+	return nil
+}
+
+func (s *State) orderRequeue(c *statepb.OrderRequeue) error {
+	job, err := s.jobIn(c.GetJobId(), Allocated, Running)
+	if err != nil {
+		return err
+	}
+	if c.GetBecause() == "" {
+		return fmt.Errorf("%w: no reason", ErrCommand)
+	}
+	next := *job
+	next.Ordered = c.GetBecause()
 	put(s, s.jobs, job.ID, &next)
 	return nil
 }
@@ -299,12 +319,13 @@ func (s *State) end(c *statepb.End, now int64) error {
 	next.Verdict, next.Usage, next.Start = c.GetVerdict(), atLeast(c.GetUsage(), job.Usage), c.GetStart()
 	s.book(job, next.Usage, 1, now)
 	next.Spec = withoutEnvironment(job.Spec)
-	next.Preput, next.names = nil, nil
+	next.Preput, next.names, next.Ordered = nil, nil, ""
 	for _, service := range job.names {
 		put(s, s.names, nameKey{job.User.GetUid(), service}, nil)
 	}
 	put(s, s.jobs, job.ID, &next)
 	s.keepFinished(job.ID)
+	s.keepKey(job.ID)
 	return nil
 }
 

@@ -93,7 +93,7 @@ func drawScalar(d *dice, s *State, field protoreflect.FieldDescriptor) protorefl
 	case protoreflect.StringKind:
 		return protoreflect.ValueOfString(drawText(d, field))
 	case protoreflect.BytesKind:
-		return protoreflect.ValueOfBytes([]byte(pick(d, []string{"", "\x01", "\x02\x03"})))
+		return protoreflect.ValueOfBytes(drawBytes(d, field))
 	case protoreflect.BoolKind:
 		return protoreflect.ValueOfBool(d.once(2))
 	case protoreflect.EnumKind:
@@ -126,6 +126,24 @@ func drawText(d *dice, field protoreflect.FieldDescriptor) string {
 		pool = []string{"agent", "server", ""}
 	}
 	return pick(d, pool)
+}
+
+// drawBytes draws keys and digests of the right length where they are meant.
+func drawBytes(d *dice, field protoreflect.FieldDescriptor) []byte {
+	switch {
+	case field.Name() == "key" && !d.once(4):
+		return drawKey(d)
+	case field.Name() == "digest" && !d.once(4):
+		return make([]byte, DigestBytes)
+	default:
+		return []byte(pick(d, []string{"", "\x01", "\x02\x03"}))
+	}
+}
+
+// drawKey draws one of few keys, so that some come twice.
+func drawKey(d *dice) []byte {
+	key := keyOf(pick(d, []string{"a", "b", "c", "d"}))
+	return key[:]
 }
 
 // drawNumber draws the numbers of jobs where one is meant.

@@ -13,6 +13,7 @@ var (
 	ErrUnknownNode        = errors.New("there is no such node")
 	ErrNodeInUse          = errors.New("jobs have places on the node")
 	ErrJobID              = errors.New("the job's id is not the next one")
+	ErrSubmitted          = errors.New("the user has submitted a job under this key already")
 	ErrPhase              = errors.New("the job is in another phase")
 	ErrPlaces             = errors.New("the places do not hold the job's ranks once each")
 	ErrNameTaken          = errors.New("the service is published already")

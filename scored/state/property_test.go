@@ -29,7 +29,11 @@ func drawCommand(d *dice, s *State) *statepb.Command {
 	case 1:
 		return pick(d, []*statepb.Command{nodeGone(name), drain(name, "disk"), resumed(name)})
 	case 2, 3:
-		return submit(s.NextJob()+uint64(d.upTo(4)/4), uint32(d.upTo(3)))
+		c := submit(s.NextJob()+uint64(d.upTo(4)/4), uint32(d.upTo(3)))
+		if d.once(2) {
+			c.GetSubmit().Key, c.GetSubmit().Digest = drawKey(d), make([]byte, DigestBytes)
+		}
+		return c
 	case 4, 5:
 		return drawAllocate(d, s, id)
 	case 6:

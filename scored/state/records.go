@@ -62,6 +62,10 @@ type Job struct {
 	Allocated int64
 	// Restarts is how often it was begun anew after its ranks may have run.
 	Restarts uint32
+	// Because is why it was last put back into the queue, a sentence; empty: it never was.
+	Because string
+	// Ordered is why it is to be put back, when none of its processes is left; empty: it is not.
+	Ordered string
 
 	Verdict *scorev1.Verdict    // set when Done
 	Usage   *scorev1.Usage      // what its user has been charged

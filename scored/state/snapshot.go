@@ -28,15 +28,20 @@ type Image struct {
 
 	tokens       []*Token
 	certificates []*Certificate
+
+	submissions []*Submission
+	keysBefore  int64
 }
 
 // Image captures the state.
 func (s *State) Image() *Image {
+	jobs := s.Jobs()
 	return &Image{
 		nextJob: s.nextJob, nanos: s.nanos, settings: s.settings,
-		nodes: s.Nodes(), jobs: s.Jobs(), names: s.Names(), users: s.Users(),
+		nodes: s.Nodes(), jobs: jobs, names: s.Names(), users: s.Users(),
 		finished: s.finished[:len(s.finished):len(s.finished)],
 		tokens:   s.Tokens(), certificates: s.Certificates(),
+		submissions: s.submissions.all(jobs), keysBefore: s.submissions.before,
 	}
 }
 
@@ -51,6 +56,8 @@ func (i *Image) Encode() ([]byte, error) {
 		TimeNanos: i.nanos,
 		Settings:  i.settings,
 		Finished:  i.finished,
+
+		KeysBeforeNanos: i.keysBefore,
 	}
 	for _, node := range i.nodes {
 		image.Nodes = append(image.Nodes, node.proto())
@@ -69,6 +76,9 @@ func (i *Image) Encode() ([]byte, error) {
 	}
 	for _, user := range i.users {
 		image.Users = append(image.Users, user.proto())
+	}
+	for _, submission := range i.submissions {
+		image.Submissions = append(image.Submissions, submission.proto())
 	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(image)
 }
@@ -137,5 +147,5 @@ func (s *State) restoreRecords(image *statepb.Snapshot) error {
 			return fmt.Errorf("%w: finished job %d", ErrUnknownJob, id)
 		}
 	}
-	return nil
+	return s.restoreSubmissions(image)
 }

@@ -43,6 +43,8 @@ type State struct {
 	tokens       map[string]*Token
 	certificates map[string]*Certificate // by serial number
 
+	submissions submissions
+
 	undo []func() // how to take back the entry that is being applied
 }
 
@@ -58,6 +60,8 @@ func New() *State {
 
 		tokens:       make(map[string]*Token),
 		certificates: make(map[string]*Certificate),
+
+		submissions: newSubmissions(),
 	}
 }
 

@@ -157,6 +157,9 @@ func TestBadEntriesChangeNothing(t *testing.T) {
 		{"id too low", entry(100, submit(4, 1)), ErrJobID},
 		{"id too high", entry(100, submit(6, 1)), ErrJobID},
 		{"no tasks", entry(100, submit(5, 0)), ErrCommand},
+		{"key too short", entry(100, withKey(submit(5, 1), "short", make([]byte, DigestBytes))), ErrCommand},
+		{"key without digest", entry(100, withKey(submit(5, 1), "0123456789abcdef", nil)), ErrCommand},
+		{"key of a job", entry(100, keyed(5, "k"), end(5), submit(6, 1), submit(7, 1), keyed(8, "k")), ErrSubmitted},
 		{"unknown job", entry(100, markRunning(9)), ErrUnknownJob},
 		{"allocated twice", entry(100, allocate(2, 0, place("n1", ranks(0, 1), ranks(0)))), ErrPhase},
 		{"negative row", entry(100, allocate(1, -1, place("n1", ranks(0, 1), ranks(0)))), ErrCommand},
@@ -312,6 +315,7 @@ func checkInvariants(t fataler, s *State) {
 	if done != len(s.finished) || done > MaxFinished {
 		t.Fatalf("%d done, %d in order", done, len(s.finished))
 	}
+	checkSubmissions(t, s)
 	for _, name := range s.Names() {
 		job := s.Job(name.Job)
 		if job == nil || job.Phase == Done || job.User.GetUid() != name.UID {

@@ -105,13 +105,19 @@ func (r *recorder) draw(random *rand.Rand) input {
 // lostCodes are those of answers that were lost: of servers that died, stopped or could not commit.
 var lostCodes = []connect.Code{connect.CodeUnavailable, connect.CodeCanceled, connect.CodeUnknown}
 
+// answered is how long submissions and cancellations are repeated. They have an answer before, since a majority is back by then.
+var answered = client.Patience{Gone: answerBound, Undecided: answerBound}
+
+// answerBound is ten times what an election and the start of a server take on a busy machine.
+const answerBound = 2 * time.Minute
+
 // one makes a request and notes the answer. After a lost answer it waits until the cluster answers again.
 func (r *recorder) one(ctx context.Context, user *client.Client, id int, in input) error {
 	call := time.Since(r.begin).Nanoseconds()
 	out, err := ask(ctx, user, r.file, in)
 	back := time.Since(r.begin).Nanoseconds()
 	lost := err != nil && ctx.Err() == nil && slices.Contains(lostCodes, connect.CodeOf(err))
-	if err != nil && !lost {
+	if err != nil && (!lost || in.kind == submitWaiting || in.kind == submitRunning || in.kind == cancelJob) {
 		return fmt.Errorf("%+v: %w", in, err)
 	}
 	r.mu.Lock()
@@ -138,13 +144,10 @@ func (r *recorder) one(ctx context.Context, user *client.Client, id int, in inpu
 func ask(ctx context.Context, user *client.Client, file string, in input) (out output, err error) {
 	switch in.kind {
 	case submitWaiting, submitRunning:
-		reply, err := user.Jobs.Submit(ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: spec(in, file)}))
-		if err == nil {
-			out.job = reply.Msg.GetJobId()
-		}
+		out.job, err = user.Submit(client.WithPatience(ctx, answered), spec(in, file))
 		return out, err
 	case cancelJob:
-		_, err := user.Jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: in.job}))
+		_, err := user.Jobs.CancelJob(client.WithPatience(ctx, answered), connect.NewRequest(&scorev1.CancelJobRequest{JobId: in.job}))
 		if connect.CodeOf(err) == connect.CodeFailedPrecondition {
 			return output{ended: true}, nil
 		}

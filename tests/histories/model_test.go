@@ -87,8 +87,7 @@ func (s truth) step(in input, out output) (bool, truth) {
 		if !known {
 			return false, s
 		}
-		ended := s.jobs[in.job-s.first] == gone
-		return out.lost || out.ended == ended, s.with(in.job, gone)
+		return !out.ended, s.with(in.job, gone) // what was cancelled is not what has ended
 	case getJob:
 		known := in.job >= s.first && in.job < s.next()
 		return known && out.ended == (s.jobs[in.job-s.first] == gone), s
@@ -133,8 +132,11 @@ func TestModelRefuses(t *testing.T) {
 			one, op(3, 4, input{kind: cancelJob, job: 7}, output{}), op(5, 6, input{kind: getJob, job: 7}, output{}),
 		}, false},
 		"cancelled twice": {[]porcupine.Operation{
-			one, op(3, 4, input{kind: cancelJob, job: 7}, output{}), op(5, 6, input{kind: cancelJob, job: 7}, output{ended: true}),
+			one, op(3, 4, input{kind: cancelJob, job: 7}, output{}), op(5, 6, input{kind: cancelJob, job: 7}, output{}),
 		}, true},
+		"a cancelled job has ended by itself": {[]porcupine.Operation{
+			one, op(3, 4, input{kind: cancelJob, job: 7}, output{}), op(5, 6, input{kind: cancelJob, job: 7}, output{ended: true}),
+		}, false},
 		"a setting of before": {[]porcupine.Operation{
 			op(1, 2, input{kind: setPoints, value: 5}, output{}), op(3, 4, input{kind: getPoints}, output{value: 3}),
 		}, false},

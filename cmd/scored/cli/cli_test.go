@@ -153,6 +153,12 @@ func example(t *testing.T) clienttest.Daemon {
 			_, err := find(id)
 			return err
 		},
+		Requeue: func(r *scorev1.RequeueJobRequest) error {
+			if r.GetJobId() == 4 && r.GetReason() == "disk" {
+				return connect.NewError(connect.CodeFailedPrecondition, errors.New("job 4 waits in the queue"))
+			}
+			return nil
+		},
 		Signal: func(id uint64, signal int32) error {
 			if signal != 10 {
 				t.Errorf("signal %d", signal)
@@ -304,26 +310,29 @@ func TestActions(t *testing.T) {
 		code int
 		errs string
 	}{
-		"job cancel 3 4":         {},
-		"job cancel 9 3 8":       {1, "scored: there is no job 9; there is no job 8\n"},
-		"job cancel":             {1, "scored: name the jobs to end\n"},
-		"job cancel x":           {1, "scored: \"x\" is no job's number; 'scored job list' shows them\n"},
-		"job cancel 0":           {1, "scored: \"0\" is no job's number; 'scored job list' shows them\n"},
-		"job signal USR1 3":      {},
-		"job signal sigusr1 3 4": {},
-		"job signal 10 3":        {},
-		"job signal 99 3":        {1, "scored: there is no signal 99\n"},
-		"job signal HELLO 3":     {1, "scored: there is no signal \"HELLO\": give a name (USR1) or a number\n"},
-		"job signal USR1":        {1, "scored: name the jobs after the signal\n"},
-		"job wait 2":             {139, ""},
-		"job wait 3":             {0, ""},
-		"job wait 3 2 4":         {139, ""},
-		"job wait 9":             {125, "scored: there is no job 9\n"},
-		"job attach 9":           {125, "scored: there is no job 9\n"},
-		"job attach 3 4":         {1, "scored: name one job only\n"},
-		"job show 9":             {1, "scored: there is no job 9\n"},
-		"node show n9":           {1, "scored: there is no node \"n9\"; 'scored node list' shows them\n"},
-		"node drain n2":          {},
+		"job cancel 3 4":                {},
+		"job cancel 9 3 8":              {1, "scored: there is no job 9; there is no job 8\n"},
+		"job cancel":                    {1, "scored: name the jobs to end\n"},
+		"job cancel x":                  {1, "scored: \"x\" is no job's number; 'scored job list' shows them\n"},
+		"job cancel 0":                  {1, "scored: \"0\" is no job's number; 'scored job list' shows them\n"},
+		"job requeue 3":                 {},
+		"job requeue 3 4 --reason disk": {1, "scored: job 4 waits in the queue\n"},
+		"job requeue":                   {1, "scored: name the jobs to begin anew\n"},
+		"job signal USR1 3":             {},
+		"job signal sigusr1 3 4":        {},
+		"job signal 10 3":               {},
+		"job signal 99 3":               {1, "scored: there is no signal 99\n"},
+		"job signal HELLO 3":            {1, "scored: there is no signal \"HELLO\": give a name (USR1) or a number\n"},
+		"job signal USR1":               {1, "scored: name the jobs after the signal\n"},
+		"job wait 2":                    {139, ""},
+		"job wait 3":                    {0, ""},
+		"job wait 3 2 4":                {139, ""},
+		"job wait 9":                    {125, "scored: there is no job 9\n"},
+		"job attach 9":                  {125, "scored: there is no job 9\n"},
+		"job attach 3 4":                {1, "scored: name one job only\n"},
+		"job show 9":                    {1, "scored: there is no job 9\n"},
+		"node show n9":                  {1, "scored: there is no node \"n9\"; 'scored node list' shows them\n"},
+		"node drain n2":                 {},
 		"node drain n1 --requeue --timeout 1ms --reason disk": {1, "scored: waiting for jobs: n1: 3 8\nscored: the nodes are drained, and still have jobs: n1: 3 8\n"},
 		"node drain n9":                    {1, "scored: there is no node n9\n"},
 		"node drain n2 --wait --requeue":   {1, "scored: if any flags in the group [requeue wait] are set none of the others can be; [requeue wait] were all set\n"},

@@ -29,6 +29,7 @@ func TestJobNumbersAreCompleted(t *testing.T) {
 		"job cancel":         {running, queued},
 		"job cancel 3":       {queued},
 		"job wait 4 2":       {running},
+		"job requeue":        {running, queued},
 		"job signal":         {},
 		"job signal USR1":    {running, queued},
 		"job signal USR1 3":  {queued},

@@ -19,7 +19,7 @@ import (
 func jobCommand(c *caller) *cobra.Command {
 	return parent("job", "list, show, explain and end jobs",
 		jobListCommand(c), jobShowCommand(c), jobExplainCommand(c), jobAttachCommand(c),
-		jobCancelCommand(c), jobSignalCommand(c), jobWaitCommand(c), jobDumpCommand(c))
+		jobCancelCommand(c), jobSignalCommand(c), jobRequeueCommand(c), jobWaitCommand(c), jobDumpCommand(c))
 }
 
 // parseJobs reads job numbers.

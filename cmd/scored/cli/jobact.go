@@ -57,6 +57,32 @@ func jobCancelCommand(c *caller) *cobra.Command {
 	}
 }
 
+func jobRequeueCommand(c *caller) *cobra.Command {
+	var reason string
+	command := &cobra.Command{
+		Use:   "requeue JOB...",
+		Short: "end the ranks of jobs and begin them anew",
+		Long: `Ends the ranks of jobs that run and puts the jobs back into the queue: same number,
+old place in the queue. A job's own user may do that, and operators, whether it was
+submitted with --requeue or not. Programs are told by SCORE_RESTART_COUNT; an scrun
+that is attached stays, and says so. 'scored job show' tells how often and why.
+
+If a node of the job is lost meanwhile, a job without --requeue ends instead: its
+ranks there may live on.`,
+		ValidArgsFunction: c.completeJobs(0, 0, false),
+		Args:              needs(0, "the jobs to begin anew"),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			return each(arguments, func(id uint64) error {
+				request := &scorev1.RequeueJobRequest{JobId: id, Reason: reason}
+				_, err := daemon.Jobs.RequeueJob(command.Context(), connect.NewRequest(request))
+				return err
+			})
+		}),
+	}
+	command.Flags().StringVar(&reason, "reason", "", "`why`, for 'scored job show'")
+	return command
+}
+
 func jobSignalCommand(c *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:               "signal SIGNAL JOB...",

@@ -36,6 +36,7 @@ type jobData struct {
 	ParentJob      uint64       `json:"parent_job,omitempty"`
 	Requeue        bool         `json:"requeue"`
 	Restarts       uint32       `json:"restarts"`
+	Because        string       `json:"because,omitempty"`
 	Verdict        *verdictData `json:"verdict,omitempty"`
 	Usage          usageData    `json:"usage"`
 	Start          *startData   `json:"start,omitempty"`
@@ -87,7 +88,7 @@ func newJobData(job *scorev1.Job) jobData {
 		Detached: spec.GetDetached(), TimeLimitNanos: spec.GetTimeLimitNanos(),
 		SubmittedNanos: job.GetSubmittedNanos(), StartedNanos: job.GetStartedNanos(), EndedNanos: job.GetEndedNanos(),
 		Row: job.GetRow(), AlsoRows: nonNil(job.GetAlsoRows()), Places: []placeData{},
-		WaitingFor: job.GetWaitingFor(), Idle: newIdleData(job.GetIdle()), ParentJob: job.GetParentJob(), Requeue: spec.GetRequeue(), Restarts: job.GetRestarts(), Usage: newUsageData(job.GetUsage()),
+		WaitingFor: job.GetWaitingFor(), Idle: newIdleData(job.GetIdle()), ParentJob: job.GetParentJob(), Requeue: spec.GetRequeue(), Restarts: job.GetRestarts(), Because: job.GetBecause(), Usage: newUsageData(job.GetUsage()),
 		Start: newStartData(job),
 	}
 	for _, place := range job.GetPlaces() {

@@ -119,6 +119,9 @@ func jobLines(reply *scorev1.GetJobResponse) [][2]string {
 	if job.GetRestarts() > 0 {
 		lines = append(lines, [2]string{"begun anew", fmt.Sprintf("%d times", job.GetRestarts())})
 	}
+	if job.GetBecause() != "" {
+		lines = append(lines, [2]string{"put back", printable(job.GetBecause())})
+	}
 	lines = append(lines, idleLines(job.GetIdle())...)
 	if job.GetState() == scorev1.JobState_JOB_STATE_QUEUED {
 		lines = append(lines, [2]string{"waits for", orDash(printable(job.GetWaitingFor()))})

@@ -22,6 +22,9 @@ cluster of its own for as long as the job lasts.
 Options mean what users of srun expect. Everything after the program's name
 belongs to the program.
 
+While the servers of a cluster have no majority scrun waits for them, before its job
+is submitted and after: what runs goes on. However often it asks, its job is one.
+
 The first ^C shows the state of the ranks, a second within one second ends the
 job, a third leaves. Other signals are passed on to the ranks.`
 
@@ -126,6 +129,7 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.TraceStart, "trace-start", false, "when the job has ended, tell when each phase of its start was over on each node ('scored job show --help' explains them)")
 	flags.Var(newParsed(&o.Exchange, "how", parseExchange), "exchange", "how what MPI's ranks exchange at their start goes between nodes: tree, ring, bruck, auto: by its size (default: auto)")
 	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
+	flags.Var(newParsed(&o.Patience, "time", ParseTime), "patience", "how long to wait for a cluster that cannot answer, as for --time (default: until its servers have a majority again; 30 seconds where no daemon is left)")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell what happens")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "show no warnings")
 	flags.BoolVar(&o.Version, "version", false, "print the version")

@@ -56,9 +56,11 @@ type Options struct {
 	TraceStart bool
 
 	Cluster string
-	Verbose bool
-	Quiet   bool
-	Version bool
+	// Patience is how long to wait for a cluster that cannot answer; 0: as usual.
+	Patience time.Duration
+	Verbose  bool
+	Quiet    bool
+	Version  bool
 
 	// Argv is the program and its arguments.
 	Argv []string

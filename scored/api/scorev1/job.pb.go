@@ -1415,7 +1415,8 @@ type Job struct {
 	ParentJob      uint64                 `protobuf:"varint,14,opt,name=parent_job,json=parentJob,proto3" json:"parent_job,omitempty"`   // of a spawned job
 	Idle           *Idleness              `protobuf:"bytes,30,opt,name=idle,proto3" json:"idle,omitempty"`                               // absent unless all its ranks sleep
 	Start          *StartTrace            `protobuf:"bytes,50,opt,name=start,proto3" json:"start,omitempty"`                             // absent before it has places
-	Restarts       uint32                 `protobuf:"varint,60,opt,name=restarts,proto3" json:"restarts,omitempty"`                      // how often it was begun anew since a node was lost or handed it back
+	Restarts       uint32                 `protobuf:"varint,60,opt,name=restarts,proto3" json:"restarts,omitempty"`                      // how often it was begun anew: a node was lost or handed it back, or somebody asked for it
+	Because        string                 `protobuf:"bytes,70,opt,name=because,proto3" json:"because,omitempty"`                         // why it was last put back into the queue; empty: it never was
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1567,6 +1568,13 @@ func (x *Job) GetRestarts() uint32 {
 		return x.Restarts
 	}
 	return 0
+}
+
+func (x *Job) GetBecause() string {
+	if x != nil {
+		return x.Because
+	}
+	return ""
 }
 
 // StartTrace tells when each phase of a job's start was over. Its fields are instants; 0: the phase was not
@@ -2014,7 +2022,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x0ereceived_bytes\x18\x05 \x01(\x04R\rreceivedBytes\x12\x12\n" +
 	"\x04full\x18\x06 \x01(\x04R\x04full\x12\x16\n" +
 	"\x06nacked\x18\a \x01(\x04R\x06nacked\x12\x16\n" +
-	"\x06resent\x18\b \x01(\x04R\x06resent\"\xdd\x04\n" +
+	"\x06resent\x18\b \x01(\x04R\x06resent\"\xf7\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -2036,7 +2044,8 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"parent_job\x18\x0e \x01(\x04R\tparentJob\x12&\n" +
 	"\x04idle\x18\x1e \x01(\v2\x12.score.v1.IdlenessR\x04idle\x12*\n" +
 	"\x05start\x182 \x01(\v2\x14.score.v1.StartTraceR\x05start\x12\x1a\n" +
-	"\brestarts\x18< \x01(\rR\brestarts\"\x81\x01\n" +
+	"\brestarts\x18< \x01(\rR\brestarts\x12\x18\n" +
+	"\abecause\x18F \x01(\tR\abecause\"\x81\x01\n" +
 	"\n" +
 	"StartTrace\x12'\n" +
 	"\x0fallocated_nanos\x18\x01 \x01(\x03R\x0eallocatedNanos\x12\x1f\n" +

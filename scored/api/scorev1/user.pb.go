@@ -537,9 +537,13 @@ func (x *StepDownResponse) GetLeader() string {
 }
 
 type SubmitRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Spec          *JobSpec               `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of the client
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Spec    *JobSpec               `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
+	Version string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of the client
+	// Names the submission, 16 random bytes: what is submitted again under the key of a job is that job. Empty: it
+	// must not be made again when its answer is lost.
+	Key           []byte `protobuf:"bytes,70,opt,name=key,proto3" json:"key,omitempty"`
+	WaitedNanos   int64  `protobuf:"varint,71,opt,name=waited_nanos,json=waitedNanos,proto3" json:"waited_nanos,omitempty"` // since it was first made; 0: this is the first time
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -586,6 +590,20 @@ func (x *SubmitRequest) GetVersion() string {
 		return x.Version
 	}
 	return ""
+}
+
+func (x *SubmitRequest) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *SubmitRequest) GetWaitedNanos() int64 {
+	if x != nil {
+		return x.WaitedNanos
+	}
+	return 0
 }
 
 type SubmitResponse struct {
@@ -1959,6 +1977,94 @@ func (*SignalJobResponse) Descriptor() ([]byte, []int) {
 	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
 }
 
+type RequeueJobRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"` // empty: none was given
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequeueJobRequest) Reset() {
+	*x = RequeueJobRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequeueJobRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequeueJobRequest) ProtoMessage() {}
+
+func (x *RequeueJobRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequeueJobRequest.ProtoReflect.Descriptor instead.
+func (*RequeueJobRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *RequeueJobRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *RequeueJobRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type RequeueJobResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequeueJobResponse) Reset() {
+	*x = RequeueJobResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequeueJobResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequeueJobResponse) ProtoMessage() {}
+
+func (x *RequeueJobResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequeueJobResponse.ProtoReflect.Descriptor instead.
+func (*RequeueJobResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
+}
+
 type WaitJobRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -1968,7 +2074,7 @@ type WaitJobRequest struct {
 
 func (x *WaitJobRequest) Reset() {
 	*x = WaitJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2086,7 @@ func (x *WaitJobRequest) String() string {
 func (*WaitJobRequest) ProtoMessage() {}
 
 func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2099,7 @@ func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobRequest.ProtoReflect.Descriptor instead.
 func (*WaitJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WaitJobRequest) GetJobId() uint64 {
@@ -2012,7 +2118,7 @@ type WaitJobResponse struct {
 
 func (x *WaitJobResponse) Reset() {
 	*x = WaitJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2130,7 @@ func (x *WaitJobResponse) String() string {
 func (*WaitJobResponse) ProtoMessage() {}
 
 func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2143,7 @@ func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobResponse.ProtoReflect.Descriptor instead.
 func (*WaitJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WaitJobResponse) GetJob() *Job {
@@ -2070,7 +2176,7 @@ type ChannelState struct {
 
 func (x *ChannelState) Reset() {
 	*x = ChannelState{}
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2188,7 @@ func (x *ChannelState) String() string {
 func (*ChannelState) ProtoMessage() {}
 
 func (x *ChannelState) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2201,7 @@ func (x *ChannelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelState.ProtoReflect.Descriptor instead.
 func (*ChannelState) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChannelState) GetJobId() uint64 {
@@ -2214,7 +2320,7 @@ type PortCounts struct {
 
 func (x *PortCounts) Reset() {
 	*x = PortCounts{}
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2226,7 +2332,7 @@ func (x *PortCounts) String() string {
 func (*PortCounts) ProtoMessage() {}
 
 func (x *PortCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2239,7 +2345,7 @@ func (x *PortCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortCounts.ProtoReflect.Descriptor instead.
 func (*PortCounts) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PortCounts) GetSent() uint64 {
@@ -2326,7 +2432,7 @@ type ChannelPeer struct {
 
 func (x *ChannelPeer) Reset() {
 	*x = ChannelPeer{}
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2444,7 @@ func (x *ChannelPeer) String() string {
 func (*ChannelPeer) ProtoMessage() {}
 
 func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2457,7 @@ func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelPeer.ProtoReflect.Descriptor instead.
 func (*ChannelPeer) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ChannelPeer) GetRank() uint32 {
@@ -2443,7 +2549,7 @@ type ListChannelsRequest struct {
 
 func (x *ListChannelsRequest) Reset() {
 	*x = ListChannelsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2561,7 @@ func (x *ListChannelsRequest) String() string {
 func (*ListChannelsRequest) ProtoMessage() {}
 
 func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2574,7 @@ func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsRequest.ProtoReflect.Descriptor instead.
 func (*ListChannelsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListChannelsRequest) GetJobId() uint64 {
@@ -2509,7 +2615,7 @@ type ListChannelsResponse struct {
 
 func (x *ListChannelsResponse) Reset() {
 	*x = ListChannelsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2627,7 @@ func (x *ListChannelsResponse) String() string {
 func (*ListChannelsResponse) ProtoMessage() {}
 
 func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2534,7 +2640,7 @@ func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsResponse.ProtoReflect.Descriptor instead.
 func (*ListChannelsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListChannelsResponse) GetChannels() []*ChannelState {
@@ -2562,7 +2668,7 @@ type DumpJobRequest struct {
 
 func (x *DumpJobRequest) Reset() {
 	*x = DumpJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2680,7 @@ func (x *DumpJobRequest) String() string {
 func (*DumpJobRequest) ProtoMessage() {}
 
 func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2693,7 @@ func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpJobRequest.ProtoReflect.Descriptor instead.
 func (*DumpJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DumpJobRequest) GetJobId() uint64 {
@@ -2627,7 +2733,7 @@ type DumpPart struct {
 
 func (x *DumpPart) Reset() {
 	*x = DumpPart{}
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +2745,7 @@ func (x *DumpPart) String() string {
 func (*DumpPart) ProtoMessage() {}
 
 func (x *DumpPart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +2758,7 @@ func (x *DumpPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpPart.ProtoReflect.Descriptor instead.
 func (*DumpPart) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DumpPart) GetPart() isDumpPart_Part {
@@ -2724,7 +2830,7 @@ type DumpHead struct {
 
 func (x *DumpHead) Reset() {
 	*x = DumpHead{}
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +2842,7 @@ func (x *DumpHead) String() string {
 func (*DumpHead) ProtoMessage() {}
 
 func (x *DumpHead) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +2855,7 @@ func (x *DumpHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpHead.ProtoReflect.Descriptor instead.
 func (*DumpHead) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DumpHead) GetRank() uint32 {
@@ -2821,7 +2927,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2833,7 +2939,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2846,7 +2952,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Node) GetName() string {
@@ -3042,7 +3148,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3054,7 +3160,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3067,7 +3173,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DrainNodeRequest) GetNode() string {
@@ -3100,7 +3206,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3112,7 +3218,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3125,7 +3231,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DrainNodeResponse) GetNode() *Node {
@@ -3144,7 +3250,7 @@ type ResumeNodeRequest struct {
 
 func (x *ResumeNodeRequest) Reset() {
 	*x = ResumeNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3156,7 +3262,7 @@ func (x *ResumeNodeRequest) String() string {
 func (*ResumeNodeRequest) ProtoMessage() {}
 
 func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3169,7 +3275,7 @@ func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ResumeNodeRequest) GetNode() string {
@@ -3188,7 +3294,7 @@ type ResumeNodeResponse struct {
 
 func (x *ResumeNodeResponse) Reset() {
 	*x = ResumeNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3200,7 +3306,7 @@ func (x *ResumeNodeResponse) String() string {
 func (*ResumeNodeResponse) ProtoMessage() {}
 
 func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3213,7 +3319,7 @@ func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ResumeNodeResponse) GetNode() *Node {
@@ -3232,7 +3338,7 @@ type RemoveNodeRequest struct {
 
 func (x *RemoveNodeRequest) Reset() {
 	*x = RemoveNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3244,7 +3350,7 @@ func (x *RemoveNodeRequest) String() string {
 func (*RemoveNodeRequest) ProtoMessage() {}
 
 func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3257,7 +3363,7 @@ func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*RemoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RemoveNodeRequest) GetNode() string {
@@ -3276,7 +3382,7 @@ type RemoveNodeResponse struct {
 
 func (x *RemoveNodeResponse) Reset() {
 	*x = RemoveNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3288,7 +3394,7 @@ func (x *RemoveNodeResponse) String() string {
 func (*RemoveNodeResponse) ProtoMessage() {}
 
 func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3301,7 +3407,7 @@ func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RemoveNodeResponse) GetRevoked() uint32 {
@@ -3319,7 +3425,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3331,7 +3437,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3344,7 +3450,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
 }
 
 type ListNodesResponse struct {
@@ -3357,7 +3463,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3369,7 +3475,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3382,7 +3488,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -3415,7 +3521,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3533,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3546,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Settings) GetSliceNanos() int64 {
@@ -3507,7 +3613,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3519,7 +3625,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3532,7 +3638,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
 }
 
 type GetSettingsResponse struct {
@@ -3544,7 +3650,7 @@ type GetSettingsResponse struct {
 
 func (x *GetSettingsResponse) Reset() {
 	*x = GetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3556,7 +3662,7 @@ func (x *GetSettingsResponse) String() string {
 func (*GetSettingsResponse) ProtoMessage() {}
 
 func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3569,7 +3675,7 @@ func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GetSettingsResponse) GetSettings() *Settings {
@@ -3589,7 +3695,7 @@ type SetSettingsRequest struct {
 
 func (x *SetSettingsRequest) Reset() {
 	*x = SetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3601,7 +3707,7 @@ func (x *SetSettingsRequest) String() string {
 func (*SetSettingsRequest) ProtoMessage() {}
 
 func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3614,7 +3720,7 @@ func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*SetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SetSettingsRequest) GetSettings() *Settings {
@@ -3640,7 +3746,7 @@ type SetSettingsResponse struct {
 
 func (x *SetSettingsResponse) Reset() {
 	*x = SetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3652,7 +3758,7 @@ func (x *SetSettingsResponse) String() string {
 func (*SetSettingsResponse) ProtoMessage() {}
 
 func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3665,7 +3771,7 @@ func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*SetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SetSettingsResponse) GetSettings() *Settings {
@@ -3691,7 +3797,7 @@ type StepTimes struct {
 
 func (x *StepTimes) Reset() {
 	*x = StepTimes{}
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3703,7 +3809,7 @@ func (x *StepTimes) String() string {
 func (*StepTimes) ProtoMessage() {}
 
 func (x *StepTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3716,7 +3822,7 @@ func (x *StepTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTimes.ProtoReflect.Descriptor instead.
 func (*StepTimes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *StepTimes) GetStep() string {
@@ -3780,7 +3886,7 @@ type Flushes struct {
 
 func (x *Flushes) Reset() {
 	*x = Flushes{}
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3792,7 +3898,7 @@ func (x *Flushes) String() string {
 func (*Flushes) ProtoMessage() {}
 
 func (x *Flushes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3805,7 +3911,7 @@ func (x *Flushes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flushes.ProtoReflect.Descriptor instead.
 func (*Flushes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Flushes) GetClean() uint64 {
@@ -3840,7 +3946,7 @@ type SwitchMetricsRequest struct {
 
 func (x *SwitchMetricsRequest) Reset() {
 	*x = SwitchMetricsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3852,7 +3958,7 @@ func (x *SwitchMetricsRequest) String() string {
 func (*SwitchMetricsRequest) ProtoMessage() {}
 
 func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +3971,7 @@ func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsRequest.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SwitchMetricsRequest) GetJobId() uint64 {
@@ -3903,7 +4009,7 @@ type SwitchMetricsResponse struct {
 
 func (x *SwitchMetricsResponse) Reset() {
 	*x = SwitchMetricsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3915,7 +4021,7 @@ func (x *SwitchMetricsResponse) String() string {
 func (*SwitchMetricsResponse) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3928,7 +4034,7 @@ func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SwitchMetricsResponse) GetGroups() []*SwitchMetricsResponse_Group {
@@ -3984,7 +4090,7 @@ type MatrixRow struct {
 
 func (x *MatrixRow) Reset() {
 	*x = MatrixRow{}
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3996,7 +4102,7 @@ func (x *MatrixRow) String() string {
 func (*MatrixRow) ProtoMessage() {}
 
 func (x *MatrixRow) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4009,7 +4115,7 @@ func (x *MatrixRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow.ProtoReflect.Descriptor instead.
 func (*MatrixRow) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *MatrixRow) GetIndex() uint32 {
@@ -4041,7 +4147,7 @@ type GetMatrixRequest struct {
 
 func (x *GetMatrixRequest) Reset() {
 	*x = GetMatrixRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4053,7 +4159,7 @@ func (x *GetMatrixRequest) String() string {
 func (*GetMatrixRequest) ProtoMessage() {}
 
 func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4066,7 +4172,7 @@ func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixRequest.ProtoReflect.Descriptor instead.
 func (*GetMatrixRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
 }
 
 type GetMatrixResponse struct {
@@ -4081,7 +4187,7 @@ type GetMatrixResponse struct {
 
 func (x *GetMatrixResponse) Reset() {
 	*x = GetMatrixResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4093,7 +4199,7 @@ func (x *GetMatrixResponse) String() string {
 func (*GetMatrixResponse) ProtoMessage() {}
 
 func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4106,7 +4212,7 @@ func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixResponse.ProtoReflect.Descriptor instead.
 func (*GetMatrixResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *GetMatrixResponse) GetPlanVersion() uint64 {
@@ -4145,7 +4251,7 @@ type GetTopRequest struct {
 
 func (x *GetTopRequest) Reset() {
 	*x = GetTopRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4157,7 +4263,7 @@ func (x *GetTopRequest) String() string {
 func (*GetTopRequest) ProtoMessage() {}
 
 func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4170,7 +4276,7 @@ func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopRequest.ProtoReflect.Descriptor instead.
 func (*GetTopRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
 }
 
 type GetTopResponse struct {
@@ -4191,7 +4297,7 @@ type GetTopResponse struct {
 
 func (x *GetTopResponse) Reset() {
 	*x = GetTopResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4203,7 +4309,7 @@ func (x *GetTopResponse) String() string {
 func (*GetTopResponse) ProtoMessage() {}
 
 func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4216,7 +4322,7 @@ func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopResponse.ProtoReflect.Descriptor instead.
 func (*GetTopResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *GetTopResponse) GetNowNanos() int64 {
@@ -4313,7 +4419,7 @@ type TopJob struct {
 
 func (x *TopJob) Reset() {
 	*x = TopJob{}
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4325,7 +4431,7 @@ func (x *TopJob) String() string {
 func (*TopJob) ProtoMessage() {}
 
 func (x *TopJob) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4338,7 +4444,7 @@ func (x *TopJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopJob.ProtoReflect.Descriptor instead.
 func (*TopJob) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *TopJob) GetJobId() uint64 {
@@ -4454,7 +4560,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4466,7 +4572,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4479,7 +4585,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
 }
 
 type GetVersionResponse struct {
@@ -4494,7 +4600,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4506,7 +4612,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4519,7 +4625,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *GetVersionResponse) GetVersion() string {
@@ -4560,7 +4666,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4572,7 +4678,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4585,7 +4691,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -4612,7 +4718,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4624,7 +4730,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4637,7 +4743,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CreateTokenResponse) GetToken() string {
@@ -4666,7 +4772,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4678,7 +4784,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4691,7 +4797,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *JoinToken) GetId() string {
@@ -4730,7 +4836,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4742,7 +4848,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4755,7 +4861,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
 }
 
 type ListTokensResponse struct {
@@ -4767,7 +4873,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4779,7 +4885,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4792,7 +4898,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListTokensResponse) GetTokens() []*JoinToken {
@@ -4811,7 +4917,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4823,7 +4929,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4836,7 +4942,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -4854,7 +4960,7 @@ type RemoveTokenResponse struct {
 
 func (x *RemoveTokenResponse) Reset() {
 	*x = RemoveTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4866,7 +4972,7 @@ func (x *RemoveTokenResponse) String() string {
 func (*RemoveTokenResponse) ProtoMessage() {}
 
 func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4879,7 +4985,7 @@ func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenResponse.ProtoReflect.Descriptor instead.
 func (*RemoveTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
 }
 
 type DaemonCertificate struct {
@@ -4895,7 +5001,7 @@ type DaemonCertificate struct {
 
 func (x *DaemonCertificate) Reset() {
 	*x = DaemonCertificate{}
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4907,7 +5013,7 @@ func (x *DaemonCertificate) String() string {
 func (*DaemonCertificate) ProtoMessage() {}
 
 func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4920,7 +5026,7 @@ func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaemonCertificate.ProtoReflect.Descriptor instead.
 func (*DaemonCertificate) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *DaemonCertificate) GetSerial() []byte {
@@ -4966,7 +5072,7 @@ type ListCertificatesRequest struct {
 
 func (x *ListCertificatesRequest) Reset() {
 	*x = ListCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4978,7 +5084,7 @@ func (x *ListCertificatesRequest) String() string {
 func (*ListCertificatesRequest) ProtoMessage() {}
 
 func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4991,7 +5097,7 @@ func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*ListCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
 }
 
 type ListCertificatesResponse struct {
@@ -5003,7 +5109,7 @@ type ListCertificatesResponse struct {
 
 func (x *ListCertificatesResponse) Reset() {
 	*x = ListCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5015,7 +5121,7 @@ func (x *ListCertificatesResponse) String() string {
 func (*ListCertificatesResponse) ProtoMessage() {}
 
 func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5028,7 +5134,7 @@ func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*ListCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ListCertificatesResponse) GetCertificates() []*DaemonCertificate {
@@ -5048,7 +5154,7 @@ type RevokeCertificatesRequest struct {
 
 func (x *RevokeCertificatesRequest) Reset() {
 	*x = RevokeCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[76]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5060,7 +5166,7 @@ func (x *RevokeCertificatesRequest) String() string {
 func (*RevokeCertificatesRequest) ProtoMessage() {}
 
 func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[76]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5073,7 +5179,7 @@ func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *RevokeCertificatesRequest) GetRole() string {
@@ -5099,7 +5205,7 @@ type RevokeCertificatesResponse struct {
 
 func (x *RevokeCertificatesResponse) Reset() {
 	*x = RevokeCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5111,7 +5217,7 @@ func (x *RevokeCertificatesResponse) String() string {
 func (*RevokeCertificatesResponse) ProtoMessage() {}
 
 func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5124,7 +5230,7 @@ func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *RevokeCertificatesResponse) GetRevoked() uint32 {
@@ -5149,7 +5255,7 @@ type UserLimits struct {
 
 func (x *UserLimits) Reset() {
 	*x = UserLimits{}
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5161,7 +5267,7 @@ func (x *UserLimits) String() string {
 func (*UserLimits) ProtoMessage() {}
 
 func (x *UserLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5174,7 +5280,7 @@ func (x *UserLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserLimits.ProtoReflect.Descriptor instead.
 func (*UserLimits) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *UserLimits) GetJobs() uint32 {
@@ -5241,7 +5347,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5253,7 +5359,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5266,7 +5372,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *User) GetUid() uint32 {
@@ -5369,7 +5475,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5381,7 +5487,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5394,7 +5500,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ListUsersRequest) GetUser() string {
@@ -5413,7 +5519,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5425,7 +5531,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5438,7 +5544,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -5459,7 +5565,7 @@ type SetUserRequest struct {
 
 func (x *SetUserRequest) Reset() {
 	*x = SetUserRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[82]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5471,7 +5577,7 @@ func (x *SetUserRequest) String() string {
 func (*SetUserRequest) ProtoMessage() {}
 
 func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[82]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5484,7 +5590,7 @@ func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserRequest.ProtoReflect.Descriptor instead.
 func (*SetUserRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *SetUserRequest) GetUser() string {
@@ -5517,7 +5623,7 @@ type SetUserResponse struct {
 
 func (x *SetUserResponse) Reset() {
 	*x = SetUserResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5529,7 +5635,7 @@ func (x *SetUserResponse) String() string {
 func (*SetUserResponse) ProtoMessage() {}
 
 func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5542,7 +5648,7 @@ func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserResponse.ProtoReflect.Descriptor instead.
 func (*SetUserResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *SetUserResponse) GetUser() *User {
@@ -5565,7 +5671,7 @@ type GetHistoryRequest struct {
 
 func (x *GetHistoryRequest) Reset() {
 	*x = GetHistoryRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5577,7 +5683,7 @@ func (x *GetHistoryRequest) String() string {
 func (*GetHistoryRequest) ProtoMessage() {}
 
 func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5590,7 +5696,7 @@ func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *GetHistoryRequest) GetUser() string {
@@ -5638,7 +5744,7 @@ type GetHistoryResponse struct {
 
 func (x *GetHistoryResponse) Reset() {
 	*x = GetHistoryResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5650,7 +5756,7 @@ func (x *GetHistoryResponse) String() string {
 func (*GetHistoryResponse) ProtoMessage() {}
 
 func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5663,7 +5769,7 @@ func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{85}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *GetHistoryResponse) GetJobs() []*Job {
@@ -5693,7 +5799,7 @@ type StageRequest struct {
 
 func (x *StageRequest) Reset() {
 	*x = StageRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5705,7 +5811,7 @@ func (x *StageRequest) String() string {
 func (*StageRequest) ProtoMessage() {}
 
 func (x *StageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5718,7 +5824,7 @@ func (x *StageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRequest.ProtoReflect.Descriptor instead.
 func (*StageRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{86}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *StageRequest) GetPart() isStageRequest_Part {
@@ -5773,7 +5879,7 @@ type StageFiles struct {
 
 func (x *StageFiles) Reset() {
 	*x = StageFiles{}
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5785,7 +5891,7 @@ func (x *StageFiles) String() string {
 func (*StageFiles) ProtoMessage() {}
 
 func (x *StageFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5798,7 +5904,7 @@ func (x *StageFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageFiles.ProtoReflect.Descriptor instead.
 func (*StageFiles) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{87}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *StageFiles) GetFiles() []*StagedFile {
@@ -5833,7 +5939,7 @@ type StageReply struct {
 
 func (x *StageReply) Reset() {
 	*x = StageReply{}
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5845,7 +5951,7 @@ func (x *StageReply) String() string {
 func (*StageReply) ProtoMessage() {}
 
 func (x *StageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5858,7 +5964,7 @@ func (x *StageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageReply.ProtoReflect.Descriptor instead.
 func (*StageReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{88}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *StageReply) GetMissing() []uint32 {
@@ -5894,7 +6000,7 @@ type ListStagedRequest struct {
 
 func (x *ListStagedRequest) Reset() {
 	*x = ListStagedRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[89]
+	mi := &file_score_v1_user_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5906,7 +6012,7 @@ func (x *ListStagedRequest) String() string {
 func (*ListStagedRequest) ProtoMessage() {}
 
 func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[89]
+	mi := &file_score_v1_user_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5919,7 +6025,7 @@ func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStagedRequest.ProtoReflect.Descriptor instead.
 func (*ListStagedRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{89}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ListStagedRequest) GetClear() bool {
@@ -5960,7 +6066,7 @@ type ListStagedResponse struct {
 
 func (x *ListStagedResponse) Reset() {
 	*x = ListStagedResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[90]
+	mi := &file_score_v1_user_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5972,7 +6078,7 @@ func (x *ListStagedResponse) String() string {
 func (*ListStagedResponse) ProtoMessage() {}
 
 func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[90]
+	mi := &file_score_v1_user_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5985,7 +6091,7 @@ func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStagedResponse.ProtoReflect.Descriptor instead.
 func (*ListStagedResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{90}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ListStagedResponse) GetStaged() []*Staged {
@@ -6017,7 +6123,7 @@ type Staged struct {
 
 func (x *Staged) Reset() {
 	*x = Staged{}
-	mi := &file_score_v1_user_proto_msgTypes[91]
+	mi := &file_score_v1_user_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6029,7 +6135,7 @@ func (x *Staged) String() string {
 func (*Staged) ProtoMessage() {}
 
 func (x *Staged) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[91]
+	mi := &file_score_v1_user_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6042,7 +6148,7 @@ func (x *Staged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Staged.ProtoReflect.Descriptor instead.
 func (*Staged) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{91}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Staged) GetNode() string {
@@ -6095,7 +6201,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[92]
+	mi := &file_score_v1_user_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6107,7 +6213,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[92]
+	mi := &file_score_v1_user_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6120,7 +6226,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{92}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{94}
 }
 
 type SaveSnapshotResponse struct {
@@ -6132,7 +6238,7 @@ type SaveSnapshotResponse struct {
 
 func (x *SaveSnapshotResponse) Reset() {
 	*x = SaveSnapshotResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[93]
+	mi := &file_score_v1_user_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6144,7 +6250,7 @@ func (x *SaveSnapshotResponse) String() string {
 func (*SaveSnapshotResponse) ProtoMessage() {}
 
 func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[93]
+	mi := &file_score_v1_user_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6157,7 +6263,7 @@ func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{93}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *SaveSnapshotResponse) GetData() []byte {
@@ -6180,7 +6286,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[94]
+	mi := &file_score_v1_user_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6192,7 +6298,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[94]
+	mi := &file_score_v1_user_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6255,7 +6361,7 @@ type AttachEvent_Restarted struct {
 
 func (x *AttachEvent_Restarted) Reset() {
 	*x = AttachEvent_Restarted{}
-	mi := &file_score_v1_user_proto_msgTypes[95]
+	mi := &file_score_v1_user_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6267,7 +6373,7 @@ func (x *AttachEvent_Restarted) String() string {
 func (*AttachEvent_Restarted) ProtoMessage() {}
 
 func (x *AttachEvent_Restarted) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[95]
+	mi := &file_score_v1_user_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6315,7 +6421,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[96]
+	mi := &file_score_v1_user_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6327,7 +6433,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[96]
+	mi := &file_score_v1_user_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6374,7 +6480,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[97]
+	mi := &file_score_v1_user_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6386,7 +6492,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[97]
+	mi := &file_score_v1_user_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6428,7 +6534,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[98]
+	mi := &file_score_v1_user_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6440,7 +6546,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[98]
+	mi := &file_score_v1_user_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6453,7 +6559,7 @@ func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse_Group.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse_Group) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{57, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{59, 0}
 }
 
 func (x *SwitchMetricsResponse_Group) GetNode() string {
@@ -6496,7 +6602,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[99]
+	mi := &file_score_v1_user_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6508,7 +6614,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[99]
+	mi := &file_score_v1_user_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6521,7 +6627,7 @@ func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow_Cell.ProtoReflect.Descriptor instead.
 func (*MatrixRow_Cell) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{58, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{60, 0}
 }
 
 func (x *MatrixRow_Cell) GetNode() string {
@@ -6580,10 +6686,12 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x14RemoveServerResponse\"\x11\n" +
 	"\x0fStepDownRequest\"*\n" +
 	"\x10StepDownResponse\x12\x16\n" +
-	"\x06leader\x18\x01 \x01(\tR\x06leader\"P\n" +
+	"\x06leader\x18\x01 \x01(\tR\x06leader\"\x85\x01\n" +
 	"\rSubmitRequest\x12%\n" +
 	"\x04spec\x18\x01 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion\"'\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
+	"\x03key\x18F \x01(\fR\x03key\x12!\n" +
+	"\fwaited_nanos\x18G \x01(\x03R\vwaitedNanos\"'\n" +
 	"\x0eSubmitResponse\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xe3\x02\n" +
 	"\rAttachRequest\x122\n" +
@@ -6694,7 +6802,11 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x10SignalJobRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x16\n" +
 	"\x06signal\x18\x02 \x01(\x05R\x06signal\"\x13\n" +
-	"\x11SignalJobResponse\"'\n" +
+	"\x11SignalJobResponse\"B\n" +
+	"\x11RequeueJobRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x14\n" +
+	"\x12RequeueJobResponse\"'\n" +
 	"\x0eWaitJobRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"2\n" +
 	"\x0fWaitJobResponse\x12\x1f\n" +
@@ -7048,7 +7160,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\tROLE_USER\x10\x01\x12\x11\n" +
 	"\rROLE_OPERATOR\x10\x02\x12\x0e\n" +
 	"\n" +
-	"ROLE_ADMIN\x10\x032\xc5\a\n" +
+	"ROLE_ADMIN\x10\x032\x8e\b\n" +
 	"\n" +
 	"JobService\x12;\n" +
 	"\x06Submit\x12\x17.score.v1.SubmitRequest\x1a\x18.score.v1.SubmitResponse\x12<\n" +
@@ -7059,7 +7171,9 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\n" +
 	"ExplainJob\x12\x1b.score.v1.ExplainJobRequest\x1a\x1c.score.v1.ExplainJobResponse\x12D\n" +
 	"\tCancelJob\x12\x1a.score.v1.CancelJobRequest\x1a\x1b.score.v1.CancelJobResponse\x12D\n" +
-	"\tSignalJob\x12\x1a.score.v1.SignalJobRequest\x1a\x1b.score.v1.SignalJobResponse\x12>\n" +
+	"\tSignalJob\x12\x1a.score.v1.SignalJobRequest\x1a\x1b.score.v1.SignalJobResponse\x12G\n" +
+	"\n" +
+	"RequeueJob\x12\x1b.score.v1.RequeueJobRequest\x1a\x1c.score.v1.RequeueJobResponse\x12>\n" +
 	"\aWaitJob\x12\x18.score.v1.WaitJobRequest\x1a\x19.score.v1.WaitJobResponse\x12M\n" +
 	"\fListChannels\x12\x1d.score.v1.ListChannelsRequest\x1a\x1e.score.v1.ListChannelsResponse\x129\n" +
 	"\aDumpJob\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01\x129\n" +
@@ -7108,7 +7222,7 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_user_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 100)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 102)
 var file_score_v1_user_proto_goTypes = []any{
 	(NodeState)(0),                      // 0: score.v1.NodeState
 	(Role)(0),                           // 1: score.v1.Role
@@ -7142,157 +7256,159 @@ var file_score_v1_user_proto_goTypes = []any{
 	(*CancelJobResponse)(nil),           // 29: score.v1.CancelJobResponse
 	(*SignalJobRequest)(nil),            // 30: score.v1.SignalJobRequest
 	(*SignalJobResponse)(nil),           // 31: score.v1.SignalJobResponse
-	(*WaitJobRequest)(nil),              // 32: score.v1.WaitJobRequest
-	(*WaitJobResponse)(nil),             // 33: score.v1.WaitJobResponse
-	(*ChannelState)(nil),                // 34: score.v1.ChannelState
-	(*PortCounts)(nil),                  // 35: score.v1.PortCounts
-	(*ChannelPeer)(nil),                 // 36: score.v1.ChannelPeer
-	(*ListChannelsRequest)(nil),         // 37: score.v1.ListChannelsRequest
-	(*ListChannelsResponse)(nil),        // 38: score.v1.ListChannelsResponse
-	(*DumpJobRequest)(nil),              // 39: score.v1.DumpJobRequest
-	(*DumpPart)(nil),                    // 40: score.v1.DumpPart
-	(*DumpHead)(nil),                    // 41: score.v1.DumpHead
-	(*Node)(nil),                        // 42: score.v1.Node
-	(*DrainNodeRequest)(nil),            // 43: score.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),           // 44: score.v1.DrainNodeResponse
-	(*ResumeNodeRequest)(nil),           // 45: score.v1.ResumeNodeRequest
-	(*ResumeNodeResponse)(nil),          // 46: score.v1.ResumeNodeResponse
-	(*RemoveNodeRequest)(nil),           // 47: score.v1.RemoveNodeRequest
-	(*RemoveNodeResponse)(nil),          // 48: score.v1.RemoveNodeResponse
-	(*ListNodesRequest)(nil),            // 49: score.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),           // 50: score.v1.ListNodesResponse
-	(*Settings)(nil),                    // 51: score.v1.Settings
-	(*GetSettingsRequest)(nil),          // 52: score.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),         // 53: score.v1.GetSettingsResponse
-	(*SetSettingsRequest)(nil),          // 54: score.v1.SetSettingsRequest
-	(*SetSettingsResponse)(nil),         // 55: score.v1.SetSettingsResponse
-	(*StepTimes)(nil),                   // 56: score.v1.StepTimes
-	(*Flushes)(nil),                     // 57: score.v1.Flushes
-	(*SwitchMetricsRequest)(nil),        // 58: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 59: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 60: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 61: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 62: score.v1.GetMatrixResponse
-	(*GetTopRequest)(nil),               // 63: score.v1.GetTopRequest
-	(*GetTopResponse)(nil),              // 64: score.v1.GetTopResponse
-	(*TopJob)(nil),                      // 65: score.v1.TopJob
-	(*GetVersionRequest)(nil),           // 66: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 67: score.v1.GetVersionResponse
-	(*CreateTokenRequest)(nil),          // 68: score.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),         // 69: score.v1.CreateTokenResponse
-	(*JoinToken)(nil),                   // 70: score.v1.JoinToken
-	(*ListTokensRequest)(nil),           // 71: score.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 72: score.v1.ListTokensResponse
-	(*RemoveTokenRequest)(nil),          // 73: score.v1.RemoveTokenRequest
-	(*RemoveTokenResponse)(nil),         // 74: score.v1.RemoveTokenResponse
-	(*DaemonCertificate)(nil),           // 75: score.v1.DaemonCertificate
-	(*ListCertificatesRequest)(nil),     // 76: score.v1.ListCertificatesRequest
-	(*ListCertificatesResponse)(nil),    // 77: score.v1.ListCertificatesResponse
-	(*RevokeCertificatesRequest)(nil),   // 78: score.v1.RevokeCertificatesRequest
-	(*RevokeCertificatesResponse)(nil),  // 79: score.v1.RevokeCertificatesResponse
-	(*UserLimits)(nil),                  // 80: score.v1.UserLimits
-	(*User)(nil),                        // 81: score.v1.User
-	(*ListUsersRequest)(nil),            // 82: score.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),           // 83: score.v1.ListUsersResponse
-	(*SetUserRequest)(nil),              // 84: score.v1.SetUserRequest
-	(*SetUserResponse)(nil),             // 85: score.v1.SetUserResponse
-	(*GetHistoryRequest)(nil),           // 86: score.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil),          // 87: score.v1.GetHistoryResponse
-	(*StageRequest)(nil),                // 88: score.v1.StageRequest
-	(*StageFiles)(nil),                  // 89: score.v1.StageFiles
-	(*StageReply)(nil),                  // 90: score.v1.StageReply
-	(*ListStagedRequest)(nil),           // 91: score.v1.ListStagedRequest
-	(*ListStagedResponse)(nil),          // 92: score.v1.ListStagedResponse
-	(*Staged)(nil),                      // 93: score.v1.Staged
-	(*SaveSnapshotRequest)(nil),         // 94: score.v1.SaveSnapshotRequest
-	(*SaveSnapshotResponse)(nil),        // 95: score.v1.SaveSnapshotResponse
-	(*AttachRequest_Open)(nil),          // 96: score.v1.AttachRequest.Open
-	(*AttachEvent_Restarted)(nil),       // 97: score.v1.AttachEvent.Restarted
-	(*AttachEvent_StateChange)(nil),     // 98: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 99: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 100: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 101: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 102: score.v1.JobSpec
-	(*Verdict)(nil),                     // 103: score.v1.Verdict
-	(JobState)(0),                       // 104: score.v1.JobState
-	(*Job)(nil),                         // 105: score.v1.Job
-	(*Usage)(nil),                       // 106: score.v1.Usage
-	(EndReason)(0),                      // 107: score.v1.EndReason
-	(*StagedFile)(nil),                  // 108: score.v1.StagedFile
-	(*Identity)(nil),                    // 109: score.v1.Identity
-	(*NodePlace)(nil),                   // 110: score.v1.NodePlace
+	(*RequeueJobRequest)(nil),           // 32: score.v1.RequeueJobRequest
+	(*RequeueJobResponse)(nil),          // 33: score.v1.RequeueJobResponse
+	(*WaitJobRequest)(nil),              // 34: score.v1.WaitJobRequest
+	(*WaitJobResponse)(nil),             // 35: score.v1.WaitJobResponse
+	(*ChannelState)(nil),                // 36: score.v1.ChannelState
+	(*PortCounts)(nil),                  // 37: score.v1.PortCounts
+	(*ChannelPeer)(nil),                 // 38: score.v1.ChannelPeer
+	(*ListChannelsRequest)(nil),         // 39: score.v1.ListChannelsRequest
+	(*ListChannelsResponse)(nil),        // 40: score.v1.ListChannelsResponse
+	(*DumpJobRequest)(nil),              // 41: score.v1.DumpJobRequest
+	(*DumpPart)(nil),                    // 42: score.v1.DumpPart
+	(*DumpHead)(nil),                    // 43: score.v1.DumpHead
+	(*Node)(nil),                        // 44: score.v1.Node
+	(*DrainNodeRequest)(nil),            // 45: score.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),           // 46: score.v1.DrainNodeResponse
+	(*ResumeNodeRequest)(nil),           // 47: score.v1.ResumeNodeRequest
+	(*ResumeNodeResponse)(nil),          // 48: score.v1.ResumeNodeResponse
+	(*RemoveNodeRequest)(nil),           // 49: score.v1.RemoveNodeRequest
+	(*RemoveNodeResponse)(nil),          // 50: score.v1.RemoveNodeResponse
+	(*ListNodesRequest)(nil),            // 51: score.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),           // 52: score.v1.ListNodesResponse
+	(*Settings)(nil),                    // 53: score.v1.Settings
+	(*GetSettingsRequest)(nil),          // 54: score.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),         // 55: score.v1.GetSettingsResponse
+	(*SetSettingsRequest)(nil),          // 56: score.v1.SetSettingsRequest
+	(*SetSettingsResponse)(nil),         // 57: score.v1.SetSettingsResponse
+	(*StepTimes)(nil),                   // 58: score.v1.StepTimes
+	(*Flushes)(nil),                     // 59: score.v1.Flushes
+	(*SwitchMetricsRequest)(nil),        // 60: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 61: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 62: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 63: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 64: score.v1.GetMatrixResponse
+	(*GetTopRequest)(nil),               // 65: score.v1.GetTopRequest
+	(*GetTopResponse)(nil),              // 66: score.v1.GetTopResponse
+	(*TopJob)(nil),                      // 67: score.v1.TopJob
+	(*GetVersionRequest)(nil),           // 68: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 69: score.v1.GetVersionResponse
+	(*CreateTokenRequest)(nil),          // 70: score.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),         // 71: score.v1.CreateTokenResponse
+	(*JoinToken)(nil),                   // 72: score.v1.JoinToken
+	(*ListTokensRequest)(nil),           // 73: score.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 74: score.v1.ListTokensResponse
+	(*RemoveTokenRequest)(nil),          // 75: score.v1.RemoveTokenRequest
+	(*RemoveTokenResponse)(nil),         // 76: score.v1.RemoveTokenResponse
+	(*DaemonCertificate)(nil),           // 77: score.v1.DaemonCertificate
+	(*ListCertificatesRequest)(nil),     // 78: score.v1.ListCertificatesRequest
+	(*ListCertificatesResponse)(nil),    // 79: score.v1.ListCertificatesResponse
+	(*RevokeCertificatesRequest)(nil),   // 80: score.v1.RevokeCertificatesRequest
+	(*RevokeCertificatesResponse)(nil),  // 81: score.v1.RevokeCertificatesResponse
+	(*UserLimits)(nil),                  // 82: score.v1.UserLimits
+	(*User)(nil),                        // 83: score.v1.User
+	(*ListUsersRequest)(nil),            // 84: score.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),           // 85: score.v1.ListUsersResponse
+	(*SetUserRequest)(nil),              // 86: score.v1.SetUserRequest
+	(*SetUserResponse)(nil),             // 87: score.v1.SetUserResponse
+	(*GetHistoryRequest)(nil),           // 88: score.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),          // 89: score.v1.GetHistoryResponse
+	(*StageRequest)(nil),                // 90: score.v1.StageRequest
+	(*StageFiles)(nil),                  // 91: score.v1.StageFiles
+	(*StageReply)(nil),                  // 92: score.v1.StageReply
+	(*ListStagedRequest)(nil),           // 93: score.v1.ListStagedRequest
+	(*ListStagedResponse)(nil),          // 94: score.v1.ListStagedResponse
+	(*Staged)(nil),                      // 95: score.v1.Staged
+	(*SaveSnapshotRequest)(nil),         // 96: score.v1.SaveSnapshotRequest
+	(*SaveSnapshotResponse)(nil),        // 97: score.v1.SaveSnapshotResponse
+	(*AttachRequest_Open)(nil),          // 98: score.v1.AttachRequest.Open
+	(*AttachEvent_Restarted)(nil),       // 99: score.v1.AttachEvent.Restarted
+	(*AttachEvent_StateChange)(nil),     // 100: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 101: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 102: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 103: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 104: score.v1.JobSpec
+	(*Verdict)(nil),                     // 105: score.v1.Verdict
+	(JobState)(0),                       // 106: score.v1.JobState
+	(*Job)(nil),                         // 107: score.v1.Job
+	(*Usage)(nil),                       // 108: score.v1.Usage
+	(EndReason)(0),                      // 109: score.v1.EndReason
+	(*StagedFile)(nil),                  // 110: score.v1.StagedFile
+	(*Identity)(nil),                    // 111: score.v1.Identity
+	(*NodePlace)(nil),                   // 112: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
 	3,   // 0: score.v1.Server.disk:type_name -> score.v1.Disk
 	2,   // 1: score.v1.ListServersResponse.servers:type_name -> score.v1.Server
-	102, // 2: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	96,  // 3: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	104, // 2: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	98,  // 3: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
 	16,  // 4: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
 	15,  // 5: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	98,  // 6: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	100, // 6: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
 	18,  // 7: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	99,  // 8: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	103, // 9: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	97,  // 10: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
+	101, // 8: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	105, // 9: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	99,  // 10: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
 	15,  // 11: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	104, // 12: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
+	106, // 12: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
 	22,  // 13: score.v1.ListJobsRequest.page:type_name -> score.v1.JobPage
-	105, // 14: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	107, // 14: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
 	22,  // 15: score.v1.ListJobsResponse.next:type_name -> score.v1.JobPage
-	105, // 16: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	107, // 16: score.v1.GetJobResponse.job:type_name -> score.v1.Job
 	19,  // 17: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
 	25,  // 18: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	106, // 19: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	56,  // 20: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	56,  // 21: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	57,  // 22: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	105, // 23: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	35,  // 24: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	36,  // 25: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	34,  // 26: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	41,  // 27: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	108, // 19: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	58,  // 20: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	58,  // 21: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	59,  // 22: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	107, // 23: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	37,  // 24: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	38,  // 25: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	36,  // 26: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	43,  // 27: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
 	0,   // 28: score.v1.Node.state:type_name -> score.v1.NodeState
-	42,  // 29: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
-	42,  // 30: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
-	42,  // 31: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	51,  // 32: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	51,  // 33: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	51,  // 34: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	100, // 35: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	56,  // 36: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	56,  // 37: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	101, // 38: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	60,  // 39: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	62,  // 40: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	65,  // 41: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	56,  // 42: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	56,  // 43: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	104, // 44: score.v1.TopJob.state:type_name -> score.v1.JobState
-	106, // 45: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	56,  // 46: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	56,  // 47: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	70,  // 48: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	70,  // 49: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	75,  // 50: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	44,  // 29: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
+	44,  // 30: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
+	44,  // 31: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	53,  // 32: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	53,  // 33: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	53,  // 34: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	102, // 35: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	58,  // 36: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	58,  // 37: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	103, // 38: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	62,  // 39: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	64,  // 40: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	67,  // 41: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	58,  // 42: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	58,  // 43: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	106, // 44: score.v1.TopJob.state:type_name -> score.v1.JobState
+	108, // 45: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	58,  // 46: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	58,  // 47: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	72,  // 48: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	72,  // 49: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	77,  // 50: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
 	1,   // 51: score.v1.User.role:type_name -> score.v1.Role
-	80,  // 52: score.v1.User.limits:type_name -> score.v1.UserLimits
-	81,  // 53: score.v1.ListUsersResponse.users:type_name -> score.v1.User
-	81,  // 54: score.v1.SetUserRequest.values:type_name -> score.v1.User
-	81,  // 55: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	107, // 56: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
+	82,  // 52: score.v1.User.limits:type_name -> score.v1.UserLimits
+	83,  // 53: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	83,  // 54: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	83,  // 55: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	109, // 56: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
 	22,  // 57: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
-	105, // 58: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	107, // 58: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
 	22,  // 59: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
-	89,  // 60: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
-	108, // 61: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
-	109, // 62: score.v1.StageFiles.user:type_name -> score.v1.Identity
-	93,  // 63: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
+	91,  // 60: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
+	110, // 61: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
+	111, // 62: score.v1.StageFiles.user:type_name -> score.v1.Identity
+	95,  // 63: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
 	15,  // 64: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	104, // 65: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	110, // 66: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	106, // 65: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	112, // 66: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
 	19,  // 67: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	56,  // 68: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	57,  // 69: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	58,  // 68: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	59,  // 69: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
 	10,  // 70: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
 	12,  // 71: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
 	13,  // 72: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
@@ -7301,70 +7417,72 @@ var file_score_v1_user_proto_depIdxs = []int32{
 	26,  // 75: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
 	28,  // 76: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
 	30,  // 77: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	32,  // 78: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	37,  // 79: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	39,  // 80: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	88,  // 81: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
-	91,  // 82: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
-	86,  // 83: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	49,  // 84: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	43,  // 85: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
-	45,  // 86: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
-	47,  // 87: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
-	52,  // 88: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	54,  // 89: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	58,  // 90: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	61,  // 91: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	63,  // 92: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	66,  // 93: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	68,  // 94: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	71,  // 95: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	73,  // 96: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	76,  // 97: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	78,  // 98: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	82,  // 99: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	84,  // 100: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	94,  // 101: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
-	4,   // 102: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
-	6,   // 103: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
-	8,   // 104: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
-	11,  // 105: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	17,  // 106: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	14,  // 107: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	21,  // 108: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	24,  // 109: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	27,  // 110: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	29,  // 111: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	31,  // 112: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	33,  // 113: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	38,  // 114: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	40,  // 115: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	90,  // 116: score.v1.JobService.Stage:output_type -> score.v1.StageReply
-	92,  // 117: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
-	87,  // 118: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	50,  // 119: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	44,  // 120: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
-	46,  // 121: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
-	48,  // 122: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
-	53,  // 123: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	55,  // 124: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	59,  // 125: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	62,  // 126: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	64,  // 127: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	67,  // 128: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	69,  // 129: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	72,  // 130: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	74,  // 131: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	77,  // 132: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	79,  // 133: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	83,  // 134: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	85,  // 135: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	95,  // 136: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
-	5,   // 137: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
-	7,   // 138: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
-	9,   // 139: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
-	105, // [105:140] is the sub-list for method output_type
-	70,  // [70:105] is the sub-list for method input_type
+	32,  // 78: score.v1.JobService.RequeueJob:input_type -> score.v1.RequeueJobRequest
+	34,  // 79: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	39,  // 80: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	41,  // 81: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	90,  // 82: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
+	93,  // 83: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
+	88,  // 84: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	51,  // 85: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	45,  // 86: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	47,  // 87: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	49,  // 88: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	54,  // 89: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	56,  // 90: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	60,  // 91: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	63,  // 92: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	65,  // 93: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	68,  // 94: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	70,  // 95: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	73,  // 96: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	75,  // 97: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	78,  // 98: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	80,  // 99: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	84,  // 100: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	86,  // 101: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	96,  // 102: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
+	4,   // 103: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
+	6,   // 104: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
+	8,   // 105: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
+	11,  // 106: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	17,  // 107: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	14,  // 108: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	21,  // 109: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	24,  // 110: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	27,  // 111: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	29,  // 112: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	31,  // 113: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	33,  // 114: score.v1.JobService.RequeueJob:output_type -> score.v1.RequeueJobResponse
+	35,  // 115: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	40,  // 116: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	42,  // 117: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	92,  // 118: score.v1.JobService.Stage:output_type -> score.v1.StageReply
+	94,  // 119: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
+	89,  // 120: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	52,  // 121: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	46,  // 122: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	48,  // 123: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	50,  // 124: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	55,  // 125: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	57,  // 126: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	61,  // 127: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	64,  // 128: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	66,  // 129: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	69,  // 130: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	71,  // 131: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	74,  // 132: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	76,  // 133: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	79,  // 134: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	81,  // 135: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	85,  // 136: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	87,  // 137: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	97,  // 138: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
+	5,   // 139: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
+	7,   // 140: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
+	9,   // 141: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
+	106, // [106:142] is the sub-list for method output_type
+	70,  // [70:106] is the sub-list for method input_type
 	70,  // [70:70] is the sub-list for extension type_name
 	70,  // [70:70] is the sub-list for extension extendee
 	0,   // [0:70] is the sub-list for field type_name
@@ -7391,14 +7509,14 @@ func file_score_v1_user_proto_init() {
 		(*AttachEvent_Ended)(nil),
 		(*AttachEvent_Restarted_)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[38].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[40].OneofWrappers = []any{
 		(*DumpPart_Head)(nil),
 		(*DumpPart_Data)(nil),
 		(*DumpPart_Trouble)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[49].OneofWrappers = []any{}
-	file_score_v1_user_proto_msgTypes[78].OneofWrappers = []any{}
-	file_score_v1_user_proto_msgTypes[86].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[51].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[80].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[88].OneofWrappers = []any{
 		(*StageRequest_Files)(nil),
 		(*StageRequest_Data)(nil),
 	}
@@ -7408,7 +7526,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   100,
+			NumMessages:   102,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

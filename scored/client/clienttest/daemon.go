@@ -24,10 +24,14 @@ import (
 
 // Daemon is how a daemon answers. What is nil is not implemented.
 type Daemon struct {
-	Submit   func(*scorev1.JobSpec) (uint64, error)
+	Submit func(*scorev1.JobSpec) (uint64, error)
+	// SubmitRequest, if not nil, is asked instead of Submit, and sees all of the request.
+	SubmitRequest func(*scorev1.SubmitRequest) (uint64, error)
+
 	Attach   func(*Attachment)
 	GetJob   func(id uint64) (*scorev1.GetJobResponse, error)
 	Cancel   func(id uint64) error
+	Requeue  func(*scorev1.RequeueJobRequest) error
 	Signal   func(id uint64, signal int32) error
 	ListJobs func(*scorev1.ListJobsRequest) (*scorev1.ListJobsResponse, error)
 	Explain  func(id uint64) (*scorev1.ExplainJobResponse, error)
@@ -127,6 +131,16 @@ func (a *Attachment) Fail(code connect.Code, message string) {
 	a.err = connect.NewError(code, errors.New(message))
 }
 
+// FailUndecided makes the call end as where no server can decide.
+func (a *Attachment) FailUndecided() { a.err = Undecided() }
+
+// Undecided is the answer of servers without a majority.
+func Undecided() error {
+	err := connect.NewError(connect.CodeUnavailable, errors.New("the cluster can decide nothing now"))
+	err.Meta().Set("Score-Unchanged", "yes")
+	return err
+}
+
 // Stdin waits for the next piece of input; nil when the client is gone.
 func (a *Attachment) Stdin() *scorev1.Stdin {
 	for {
@@ -147,6 +161,10 @@ type jobs struct {
 }
 
 func (j jobs) Submit(ctx context.Context, r *connect.Request[scorev1.SubmitRequest]) (*connect.Response[scorev1.SubmitResponse], error) {
+	if j.daemon.SubmitRequest != nil {
+		id, err := j.daemon.SubmitRequest(r.Msg)
+		return reply(&scorev1.SubmitResponse{JobId: id}, err)
+	}
 	if j.daemon.Submit == nil {
 		return j.UnimplementedJobServiceHandler.Submit(ctx, r)
 	}
@@ -193,6 +211,13 @@ func (j jobs) ExplainJob(ctx context.Context, r *connect.Request[scorev1.Explain
 		return j.UnimplementedJobServiceHandler.ExplainJob(ctx, r)
 	}
 	return reply(j.daemon.Explain(r.Msg.GetJobId()))
+}
+
+func (j jobs) RequeueJob(ctx context.Context, r *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error) {
+	if j.daemon.Requeue == nil {
+		return j.UnimplementedJobServiceHandler.RequeueJob(ctx, r)
+	}
+	return reply(&scorev1.RequeueJobResponse{}, j.daemon.Requeue(r.Msg))
 }
 
 func (j jobs) CancelJob(ctx context.Context, r *connect.Request[scorev1.CancelJobRequest]) (*connect.Response[scorev1.CancelJobResponse], error) {

@@ -164,6 +164,7 @@ type Command struct {
 	//	*Command_SetUser
 	//	*Command_Charge
 	//	*Command_DrainNode
+	//	*Command_OrderRequeue
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -377,6 +378,15 @@ func (x *Command) GetDrainNode() *DrainNode {
 	return nil
 }
 
+func (x *Command) GetOrderRequeue() *OrderRequeue {
+	if x != nil {
+		if x, ok := x.Command.(*Command_OrderRequeue); ok {
+			return x.OrderRequeue
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -457,6 +467,10 @@ type Command_DrainNode struct {
 	DrainNode *DrainNode `protobuf:"bytes,60,opt,name=drain_node,json=drainNode,proto3,oneof"`
 }
 
+type Command_OrderRequeue struct {
+	OrderRequeue *OrderRequeue `protobuf:"bytes,70,opt,name=order_requeue,json=orderRequeue,proto3,oneof"`
+}
+
 func (*Command_RegisterNode) isCommand_Command() {}
 
 func (*Command_NodeGone) isCommand_Command() {}
@@ -494,6 +508,8 @@ func (*Command_SetUser) isCommand_Command() {}
 func (*Command_Charge) isCommand_Command() {}
 
 func (*Command_DrainNode) isCommand_Command() {}
+
+func (*Command_OrderRequeue) isCommand_Command() {}
 
 // RegisterNode adds a node, or replaces what was known of it.
 type RegisterNode struct {
@@ -717,6 +733,8 @@ type Submit struct {
 	// What the job is promised on each node: what it asked for, or the default
 	// that counted then.
 	MemoryPerNodeBytes uint64 `protobuf:"varint,6,opt,name=memory_per_node_bytes,json=memoryPerNodeBytes,proto3" json:"memory_per_node_bytes,omitempty"`
+	Key                []byte `protobuf:"bytes,70,opt,name=key,proto3" json:"key,omitempty"`       // the client's name for the submission; empty: it has none
+	Digest             []byte `protobuf:"bytes,71,opt,name=digest,proto3" json:"digest,omitempty"` // of what was submitted under the key, SHA-256
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -791,6 +809,20 @@ func (x *Submit) GetMemoryPerNodeBytes() uint64 {
 		return x.MemoryPerNodeBytes
 	}
 	return 0
+}
+
+func (x *Submit) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Submit) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
 }
 
 // Allocate gives a queued job the places of its whole gang.
@@ -921,6 +953,7 @@ type Requeue struct {
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Restart       bool                   `protobuf:"varint,60,opt,name=restart,proto3" json:"restart,omitempty"` // its ranks may have run: it is begun anew
 	Usage         *scorev1.Usage         `protobuf:"bytes,61,opt,name=usage,proto3" json:"usage,omitempty"`      // of all its attempts
+	Because       string                 `protobuf:"bytes,70,opt,name=because,proto3" json:"because,omitempty"`  // a sentence for the user
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -976,6 +1009,66 @@ func (x *Requeue) GetUsage() *scorev1.Usage {
 	return nil
 }
 
+func (x *Requeue) GetBecause() string {
+	if x != nil {
+		return x.Because
+	}
+	return ""
+}
+
+// OrderRequeue says that a job is to be put back into the queue when no process of it is left. Requeue or End follows.
+type OrderRequeue struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Because       string                 `protobuf:"bytes,2,opt,name=because,proto3" json:"because,omitempty"` // a sentence for the user, not empty
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OrderRequeue) Reset() {
+	*x = OrderRequeue{}
+	mi := &file_state_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OrderRequeue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OrderRequeue) ProtoMessage() {}
+
+func (x *OrderRequeue) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OrderRequeue.ProtoReflect.Descriptor instead.
+func (*OrderRequeue) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *OrderRequeue) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *OrderRequeue) GetBecause() string {
+	if x != nil {
+		return x.Because
+	}
+	return ""
+}
+
 // MarkRunning tells that a job has entered the rotation plan.
 type MarkRunning struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -987,7 +1080,7 @@ type MarkRunning struct {
 
 func (x *MarkRunning) Reset() {
 	*x = MarkRunning{}
-	mi := &file_state_proto_msgTypes[10]
+	mi := &file_state_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -999,7 +1092,7 @@ func (x *MarkRunning) String() string {
 func (*MarkRunning) ProtoMessage() {}
 
 func (x *MarkRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[10]
+	mi := &file_state_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1012,7 +1105,7 @@ func (x *MarkRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkRunning.ProtoReflect.Descriptor instead.
 func (*MarkRunning) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{10}
+	return file_state_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *MarkRunning) GetJobId() uint64 {
@@ -1042,7 +1135,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_state_proto_msgTypes[11]
+	mi := &file_state_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1054,7 +1147,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[11]
+	mi := &file_state_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1067,7 +1160,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{11}
+	return file_state_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *End) GetJobId() uint64 {
@@ -1107,7 +1200,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_state_proto_msgTypes[12]
+	mi := &file_state_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1212,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[12]
+	mi := &file_state_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1225,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{12}
+	return file_state_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SetSettings) GetSettings() *scorev1.Settings {
@@ -1155,7 +1248,7 @@ type PublishName struct {
 
 func (x *PublishName) Reset() {
 	*x = PublishName{}
-	mi := &file_state_proto_msgTypes[13]
+	mi := &file_state_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1260,7 @@ func (x *PublishName) String() string {
 func (*PublishName) ProtoMessage() {}
 
 func (x *PublishName) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[13]
+	mi := &file_state_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1273,7 @@ func (x *PublishName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishName.ProtoReflect.Descriptor instead.
 func (*PublishName) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{13}
+	return file_state_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PublishName) GetJobId() uint64 {
@@ -1221,7 +1314,7 @@ type UnpublishName struct {
 
 func (x *UnpublishName) Reset() {
 	*x = UnpublishName{}
-	mi := &file_state_proto_msgTypes[14]
+	mi := &file_state_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1326,7 @@ func (x *UnpublishName) String() string {
 func (*UnpublishName) ProtoMessage() {}
 
 func (x *UnpublishName) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[14]
+	mi := &file_state_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1339,7 @@ func (x *UnpublishName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpublishName.ProtoReflect.Descriptor instead.
 func (*UnpublishName) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{14}
+	return file_state_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *UnpublishName) GetJobId() uint64 {
@@ -1273,7 +1366,7 @@ type AddToken struct {
 
 func (x *AddToken) Reset() {
 	*x = AddToken{}
-	mi := &file_state_proto_msgTypes[15]
+	mi := &file_state_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1378,7 @@ func (x *AddToken) String() string {
 func (*AddToken) ProtoMessage() {}
 
 func (x *AddToken) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[15]
+	mi := &file_state_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1391,7 @@ func (x *AddToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToken.ProtoReflect.Descriptor instead.
 func (*AddToken) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{15}
+	return file_state_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AddToken) GetToken() *Token {
@@ -1317,7 +1410,7 @@ type RemoveToken struct {
 
 func (x *RemoveToken) Reset() {
 	*x = RemoveToken{}
-	mi := &file_state_proto_msgTypes[16]
+	mi := &file_state_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1422,7 @@ func (x *RemoveToken) String() string {
 func (*RemoveToken) ProtoMessage() {}
 
 func (x *RemoveToken) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[16]
+	mi := &file_state_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1435,7 @@ func (x *RemoveToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveToken.ProtoReflect.Descriptor instead.
 func (*RemoveToken) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{16}
+	return file_state_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RemoveToken) GetId() string {
@@ -1363,7 +1456,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_state_proto_msgTypes[17]
+	mi := &file_state_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1375,7 +1468,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[17]
+	mi := &file_state_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1388,7 +1481,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{17}
+	return file_state_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Admit) GetTokenId() string {
@@ -1415,7 +1508,7 @@ type RenewCertificate struct {
 
 func (x *RenewCertificate) Reset() {
 	*x = RenewCertificate{}
-	mi := &file_state_proto_msgTypes[18]
+	mi := &file_state_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1427,7 +1520,7 @@ func (x *RenewCertificate) String() string {
 func (*RenewCertificate) ProtoMessage() {}
 
 func (x *RenewCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[18]
+	mi := &file_state_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1440,7 +1533,7 @@ func (x *RenewCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewCertificate.ProtoReflect.Descriptor instead.
 func (*RenewCertificate) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{18}
+	return file_state_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RenewCertificate) GetCertificate() *Certificate {
@@ -1461,7 +1554,7 @@ type RevokeCertificates struct {
 
 func (x *RevokeCertificates) Reset() {
 	*x = RevokeCertificates{}
-	mi := &file_state_proto_msgTypes[19]
+	mi := &file_state_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +1566,7 @@ func (x *RevokeCertificates) String() string {
 func (*RevokeCertificates) ProtoMessage() {}
 
 func (x *RevokeCertificates) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[19]
+	mi := &file_state_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +1579,7 @@ func (x *RevokeCertificates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificates.ProtoReflect.Descriptor instead.
 func (*RevokeCertificates) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{19}
+	return file_state_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RevokeCertificates) GetRole() string {
@@ -1516,7 +1609,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_state_proto_msgTypes[20]
+	mi := &file_state_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1621,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[20]
+	mi := &file_state_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1634,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{20}
+	return file_state_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Token) GetId() string {
@@ -1592,7 +1685,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_state_proto_msgTypes[21]
+	mi := &file_state_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1697,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[21]
+	mi := &file_state_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1710,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{21}
+	return file_state_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Certificate) GetSerial() []byte {
@@ -1669,7 +1762,7 @@ type SetUser struct {
 
 func (x *SetUser) Reset() {
 	*x = SetUser{}
-	mi := &file_state_proto_msgTypes[22]
+	mi := &file_state_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1681,7 +1774,7 @@ func (x *SetUser) String() string {
 func (*SetUser) ProtoMessage() {}
 
 func (x *SetUser) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[22]
+	mi := &file_state_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1694,7 +1787,7 @@ func (x *SetUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUser.ProtoReflect.Descriptor instead.
 func (*SetUser) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{22}
+	return file_state_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SetUser) GetUid() uint32 {
@@ -1743,7 +1836,7 @@ type Charge struct {
 
 func (x *Charge) Reset() {
 	*x = Charge{}
-	mi := &file_state_proto_msgTypes[23]
+	mi := &file_state_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1848,7 @@ func (x *Charge) String() string {
 func (*Charge) ProtoMessage() {}
 
 func (x *Charge) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[23]
+	mi := &file_state_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1861,7 @@ func (x *Charge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Charge.ProtoReflect.Descriptor instead.
 func (*Charge) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{23}
+	return file_state_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Charge) GetJobs() []*JobUsage {
@@ -1788,7 +1881,7 @@ type JobUsage struct {
 
 func (x *JobUsage) Reset() {
 	*x = JobUsage{}
-	mi := &file_state_proto_msgTypes[24]
+	mi := &file_state_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1800,7 +1893,7 @@ func (x *JobUsage) String() string {
 func (*JobUsage) ProtoMessage() {}
 
 func (x *JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[24]
+	mi := &file_state_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1813,7 +1906,7 @@ func (x *JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobUsage.ProtoReflect.Descriptor instead.
 func (*JobUsage) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{24}
+	return file_state_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *JobUsage) GetJobId() uint64 {
@@ -1849,7 +1942,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_state_proto_msgTypes[25]
+	mi := &file_state_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +1954,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[25]
+	mi := &file_state_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +1967,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{25}
+	return file_state_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Node) GetName() string {
@@ -1965,7 +2058,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_state_proto_msgTypes[26]
+	mi := &file_state_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1977,7 +2070,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[26]
+	mi := &file_state_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1990,7 +2083,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{26}
+	return file_state_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Place) GetNode() string {
@@ -2024,7 +2117,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_state_proto_msgTypes[27]
+	mi := &file_state_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2036,7 +2129,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[27]
+	mi := &file_state_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2049,7 +2142,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{27}
+	return file_state_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Pair) GetKey() string {
@@ -2090,13 +2183,15 @@ type Job struct {
 	Start              *scorev1.StartTrace    `protobuf:"bytes,51,opt,name=start,proto3" json:"start,omitempty"`                                          // when it is done
 	Restarts           uint32                 `protobuf:"varint,60,opt,name=restarts,proto3" json:"restarts,omitempty"`                                   // how often it was begun anew after its ranks may have run
 	Earlier            *scorev1.Usage         `protobuf:"bytes,61,opt,name=earlier,proto3" json:"earlier,omitempty"`                                      // what the attempts before this one have used
+	Because            string                 `protobuf:"bytes,70,opt,name=because,proto3" json:"because,omitempty"`                                      // why it was last put back into the queue
+	Ordered            string                 `protobuf:"bytes,71,opt,name=ordered,proto3" json:"ordered,omitempty"`                                      // why it is to be put back, when none of its processes is left; empty: it is not
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_state_proto_msgTypes[28]
+	mi := &file_state_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2108,7 +2203,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[28]
+	mi := &file_state_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2121,7 +2216,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{28}
+	return file_state_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Job) GetId() uint64 {
@@ -2278,6 +2373,97 @@ func (x *Job) GetEarlier() *scorev1.Usage {
 	return nil
 }
 
+func (x *Job) GetBecause() string {
+	if x != nil {
+		return x.Because
+	}
+	return ""
+}
+
+func (x *Job) GetOrdered() string {
+	if x != nil {
+		return x.Ordered
+	}
+	return ""
+}
+
+// Submission is the key under which a job was submitted.
+type Submission struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uid           uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Digest        []byte                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
+	JobId         uint64                 `protobuf:"varint,4,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Nanos         int64                  `protobuf:"varint,5,opt,name=nanos,proto3" json:"nanos,omitempty"` // of the entry
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Submission) Reset() {
+	*x = Submission{}
+	mi := &file_state_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Submission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Submission) ProtoMessage() {}
+
+func (x *Submission) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Submission.ProtoReflect.Descriptor instead.
+func (*Submission) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Submission) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *Submission) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Submission) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *Submission) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *Submission) GetNanos() int64 {
+	if x != nil {
+		return x.Nanos
+	}
+	return 0
+}
+
 type Name struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uid           uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
@@ -2291,7 +2477,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_state_proto_msgTypes[29]
+	mi := &file_state_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2489,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[29]
+	mi := &file_state_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2502,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{29}
+	return file_state_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Name) GetUid() uint32 {
@@ -2373,7 +2559,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_state_proto_msgTypes[30]
+	mi := &file_state_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2571,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[30]
+	mi := &file_state_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2584,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{30}
+	return file_state_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *User) GetUid() uint32 {
@@ -2474,25 +2660,27 @@ func (x *User) GetJobsEnded() uint64 {
 // Snapshot is the whole state. Everything in it is in one fixed order, so
 // that equal states are equal bytes.
 type Snapshot struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Format        uint32                 `protobuf:"varint,1,opt,name=format,proto3" json:"format,omitempty"`
-	NextJob       uint64                 `protobuf:"varint,2,opt,name=next_job,json=nextJob,proto3" json:"next_job,omitempty"`
-	TimeNanos     int64                  `protobuf:"varint,3,opt,name=time_nanos,json=timeNanos,proto3" json:"time_nanos,omitempty"`
-	Settings      *scorev1.Settings      `protobuf:"bytes,4,opt,name=settings,proto3" json:"settings,omitempty"`
-	Nodes         []*Node                `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`                // by name
-	Jobs          []*Job                 `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`                  // by id
-	Names         []*Name                `protobuf:"bytes,7,rep,name=names,proto3" json:"names,omitempty"`                // by user and service
-	Finished      []uint64               `protobuf:"varint,8,rep,packed,name=finished,proto3" json:"finished,omitempty"`  // in the order of their ends
-	Tokens        []*Token               `protobuf:"bytes,20,rep,name=tokens,proto3" json:"tokens,omitempty"`             // by id
-	Certificates  []*Certificate         `protobuf:"bytes,21,rep,name=certificates,proto3" json:"certificates,omitempty"` // by serial number
-	Users         []*User                `protobuf:"bytes,31,rep,name=users,proto3" json:"users,omitempty"`               // by uid
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Format          uint32                 `protobuf:"varint,1,opt,name=format,proto3" json:"format,omitempty"`
+	NextJob         uint64                 `protobuf:"varint,2,opt,name=next_job,json=nextJob,proto3" json:"next_job,omitempty"`
+	TimeNanos       int64                  `protobuf:"varint,3,opt,name=time_nanos,json=timeNanos,proto3" json:"time_nanos,omitempty"`
+	Settings        *scorev1.Settings      `protobuf:"bytes,4,opt,name=settings,proto3" json:"settings,omitempty"`
+	Nodes           []*Node                `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`                                                // by name
+	Jobs            []*Job                 `protobuf:"bytes,6,rep,name=jobs,proto3" json:"jobs,omitempty"`                                                  // by id
+	Names           []*Name                `protobuf:"bytes,7,rep,name=names,proto3" json:"names,omitempty"`                                                // by user and service
+	Finished        []uint64               `protobuf:"varint,8,rep,packed,name=finished,proto3" json:"finished,omitempty"`                                  // in the order of their ends
+	Tokens          []*Token               `protobuf:"bytes,20,rep,name=tokens,proto3" json:"tokens,omitempty"`                                             // by id
+	Certificates    []*Certificate         `protobuf:"bytes,21,rep,name=certificates,proto3" json:"certificates,omitempty"`                                 // by serial number
+	Users           []*User                `protobuf:"bytes,31,rep,name=users,proto3" json:"users,omitempty"`                                               // by uid
+	Submissions     []*Submission          `protobuf:"bytes,70,rep,name=submissions,proto3" json:"submissions,omitempty"`                                   // of ended jobs in the order of their ends, then of others by job
+	KeysBeforeNanos int64                  `protobuf:"varint,71,opt,name=keys_before_nanos,json=keysBeforeNanos,proto3" json:"keys_before_nanos,omitempty"` // of the latest submission whose key is forgotten
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_state_proto_msgTypes[31]
+	mi := &file_state_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2504,7 +2692,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[31]
+	mi := &file_state_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2517,7 +2705,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{31}
+	return file_state_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Snapshot) GetFormat() uint32 {
@@ -2597,6 +2785,20 @@ func (x *Snapshot) GetUsers() []*User {
 	return nil
 }
 
+func (x *Snapshot) GetSubmissions() []*Submission {
+	if x != nil {
+		return x.Submissions
+	}
+	return nil
+}
+
+func (x *Snapshot) GetKeysBeforeNanos() int64 {
+	if x != nil {
+		return x.KeysBeforeNanos
+	}
+	return 0
+}
+
 var File_state_proto protoreflect.FileDescriptor
 
 const file_state_proto_rawDesc = "" +
@@ -2606,7 +2808,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
 	"\n" +
 	"time_nanos\x18\x02 \x01(\x03R\ttimeNanos\x120\n" +
-	"\bcommands\x18\x03 \x03(\v2\x14.score.state.CommandR\bcommands\"\xdb\b\n" +
+	"\bcommands\x18\x03 \x03(\v2\x14.score.state.CommandR\bcommands\"\x9d\t\n" +
 	"\aCommand\x12@\n" +
 	"\rregister_node\x18\x01 \x01(\v2\x19.score.state.RegisterNodeH\x00R\fregisterNode\x124\n" +
 	"\tnode_gone\x18\x02 \x01(\v2\x15.score.state.NodeGoneH\x00R\bnodeGone\x12-\n" +
@@ -2628,7 +2830,8 @@ const file_state_proto_rawDesc = "" +
 	"\bset_user\x18\x1f \x01(\v2\x14.score.state.SetUserH\x00R\asetUser\x12-\n" +
 	"\x06charge\x18  \x01(\v2\x13.score.state.ChargeH\x00R\x06charge\x127\n" +
 	"\n" +
-	"drain_node\x18< \x01(\v2\x16.score.state.DrainNodeH\x00R\tdrainNodeB\t\n" +
+	"drain_node\x18< \x01(\v2\x16.score.state.DrainNodeH\x00R\tdrainNode\x12@\n" +
+	"\rorder_requeue\x18F \x01(\v2\x19.score.state.OrderRequeueH\x00R\forderRequeueB\t\n" +
 	"\acommand\"5\n" +
 	"\fRegisterNode\x12%\n" +
 	"\x04node\x18\x01 \x01(\v2\x11.score.state.NodeR\x04node\"\x1e\n" +
@@ -2642,7 +2845,7 @@ const file_state_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x1f\n" +
 	"\vsince_nanos\x18\x03 \x01(\x03R\n" +
 	"sinceNanos\x12\x18\n" +
-	"\arequeue\x18\x04 \x01(\bR\arequeue\"\xeb\x01\n" +
+	"\arequeue\x18\x04 \x01(\bR\arequeue\"\x95\x02\n" +
 	"\x06Submit\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -2650,7 +2853,9 @@ const file_state_proto_rawDesc = "" +
 	"\n" +
 	"parent_job\x18\x04 \x01(\x04R\tparentJob\x12)\n" +
 	"\x06preput\x18\x05 \x03(\v2\x11.score.state.PairR\x06preput\x121\n" +
-	"\x15memory_per_node_bytes\x18\x06 \x01(\x04R\x12memoryPerNodeBytes\"s\n" +
+	"\x15memory_per_node_bytes\x18\x06 \x01(\x04R\x12memoryPerNodeBytes\x12\x10\n" +
+	"\x03key\x18F \x01(\fR\x03key\x12\x16\n" +
+	"\x06digest\x18G \x01(\fR\x06digest\"s\n" +
 	"\bAllocate\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x10\n" +
 	"\x03row\x18\x02 \x01(\x05R\x03row\x12*\n" +
@@ -2658,11 +2863,15 @@ const file_state_proto_rawDesc = "" +
 	"\x04gang\x18\x04 \x01(\x04R\x04gang\"2\n" +
 	"\aMoveRow\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x10\n" +
-	"\x03row\x18\x02 \x01(\x05R\x03row\"a\n" +
+	"\x03row\x18\x02 \x01(\x05R\x03row\"{\n" +
 	"\aRequeue\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\arestart\x18< \x01(\bR\arestart\x12%\n" +
-	"\x05usage\x18= \x01(\v2\x0f.score.v1.UsageR\x05usage\"I\n" +
+	"\x05usage\x18= \x01(\v2\x0f.score.v1.UsageR\x05usage\x12\x18\n" +
+	"\abecause\x18F \x01(\tR\abecause\"?\n" +
+	"\fOrderRequeue\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
+	"\abecause\x18\x02 \x01(\tR\abecause\"I\n" +
 	"\vMarkRunning\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12#\n" +
 	"\rstarted_nanos\x18\x02 \x01(\x03R\fstartedNanos\"\x9c\x01\n" +
@@ -2735,7 +2944,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04cpus\x18\x03 \x03(\rR\x04cpus\".\n" +
 	"\x04Pair\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x90\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xc4\x06\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -2761,7 +2970,16 @@ const file_state_proto_rawDesc = "" +
 	"\x0fallocated_nanos\x182 \x01(\x03R\x0eallocatedNanos\x12*\n" +
 	"\x05start\x183 \x01(\v2\x14.score.v1.StartTraceR\x05start\x12\x1a\n" +
 	"\brestarts\x18< \x01(\rR\brestarts\x12)\n" +
-	"\aearlier\x18= \x01(\v2\x0f.score.v1.UsageR\aearlier\"q\n" +
+	"\aearlier\x18= \x01(\v2\x0f.score.v1.UsageR\aearlier\x12\x18\n" +
+	"\abecause\x18F \x01(\tR\abecause\x12\x18\n" +
+	"\aordered\x18G \x01(\tR\aordered\"u\n" +
+	"\n" +
+	"Submission\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\fR\x06digest\x12\x15\n" +
+	"\x06job_id\x18\x04 \x01(\x04R\x05jobId\x12\x14\n" +
+	"\x05nanos\x18\x05 \x01(\x03R\x05nanos\"q\n" +
 	"\x04Name\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x12\n" +
@@ -2782,7 +3000,7 @@ const file_state_proto_rawDesc = "" +
 	"\frecent_nanos\x18\t \x01(\x03R\vrecentNanos\x12\x1d\n" +
 	"\n" +
 	"jobs_ended\x18\n" +
-	" \x01(\x04R\tjobsEnded\"\xb3\x03\n" +
+	" \x01(\x04R\tjobsEnded\"\x9a\x04\n" +
 	"\bSnapshot\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x19\n" +
 	"\bnext_job\x18\x02 \x01(\x04R\anextJob\x12\x1d\n" +
@@ -2795,7 +3013,9 @@ const file_state_proto_rawDesc = "" +
 	"\bfinished\x18\b \x03(\x04R\bfinished\x12*\n" +
 	"\x06tokens\x18\x14 \x03(\v2\x12.score.state.TokenR\x06tokens\x12<\n" +
 	"\fcertificates\x18\x15 \x03(\v2\x18.score.state.CertificateR\fcertificates\x12'\n" +
-	"\x05users\x18\x1f \x03(\v2\x11.score.state.UserR\x05users*h\n" +
+	"\x05users\x18\x1f \x03(\v2\x11.score.state.UserR\x05users\x129\n" +
+	"\vsubmissions\x18F \x03(\v2\x17.score.state.SubmissionR\vsubmissions\x12*\n" +
+	"\x11keys_before_nanos\x18G \x01(\x03R\x0fkeysBeforeNanos*h\n" +
 	"\x05Phase\x12\x15\n" +
 	"\x11PHASE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fPHASE_QUEUED\x10\x01\x12\x13\n" +
@@ -2817,7 +3037,7 @@ func file_state_proto_rawDescGZIP() []byte {
 }
 
 var file_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_state_proto_goTypes = []any{
 	(Phase)(0),                 // 0: score.state.Phase
 	(*Entry)(nil),              // 1: score.state.Entry
@@ -2830,36 +3050,38 @@ var file_state_proto_goTypes = []any{
 	(*Allocate)(nil),           // 8: score.state.Allocate
 	(*MoveRow)(nil),            // 9: score.state.MoveRow
 	(*Requeue)(nil),            // 10: score.state.Requeue
-	(*MarkRunning)(nil),        // 11: score.state.MarkRunning
-	(*End)(nil),                // 12: score.state.End
-	(*SetSettings)(nil),        // 13: score.state.SetSettings
-	(*PublishName)(nil),        // 14: score.state.PublishName
-	(*UnpublishName)(nil),      // 15: score.state.UnpublishName
-	(*AddToken)(nil),           // 16: score.state.AddToken
-	(*RemoveToken)(nil),        // 17: score.state.RemoveToken
-	(*Admit)(nil),              // 18: score.state.Admit
-	(*RenewCertificate)(nil),   // 19: score.state.RenewCertificate
-	(*RevokeCertificates)(nil), // 20: score.state.RevokeCertificates
-	(*Token)(nil),              // 21: score.state.Token
-	(*Certificate)(nil),        // 22: score.state.Certificate
-	(*SetUser)(nil),            // 23: score.state.SetUser
-	(*Charge)(nil),             // 24: score.state.Charge
-	(*JobUsage)(nil),           // 25: score.state.JobUsage
-	(*Node)(nil),               // 26: score.state.Node
-	(*Place)(nil),              // 27: score.state.Place
-	(*Pair)(nil),               // 28: score.state.Pair
-	(*Job)(nil),                // 29: score.state.Job
-	(*Name)(nil),               // 30: score.state.Name
-	(*User)(nil),               // 31: score.state.User
-	(*Snapshot)(nil),           // 32: score.state.Snapshot
-	(*scorev1.JobSpec)(nil),    // 33: score.v1.JobSpec
-	(*scorev1.Identity)(nil),   // 34: score.v1.Identity
-	(*scorev1.Usage)(nil),      // 35: score.v1.Usage
-	(*scorev1.Verdict)(nil),    // 36: score.v1.Verdict
-	(*scorev1.StartTrace)(nil), // 37: score.v1.StartTrace
-	(*scorev1.Settings)(nil),   // 38: score.v1.Settings
-	(scorev1.Role)(0),          // 39: score.v1.Role
-	(*scorev1.UserLimits)(nil), // 40: score.v1.UserLimits
+	(*OrderRequeue)(nil),       // 11: score.state.OrderRequeue
+	(*MarkRunning)(nil),        // 12: score.state.MarkRunning
+	(*End)(nil),                // 13: score.state.End
+	(*SetSettings)(nil),        // 14: score.state.SetSettings
+	(*PublishName)(nil),        // 15: score.state.PublishName
+	(*UnpublishName)(nil),      // 16: score.state.UnpublishName
+	(*AddToken)(nil),           // 17: score.state.AddToken
+	(*RemoveToken)(nil),        // 18: score.state.RemoveToken
+	(*Admit)(nil),              // 19: score.state.Admit
+	(*RenewCertificate)(nil),   // 20: score.state.RenewCertificate
+	(*RevokeCertificates)(nil), // 21: score.state.RevokeCertificates
+	(*Token)(nil),              // 22: score.state.Token
+	(*Certificate)(nil),        // 23: score.state.Certificate
+	(*SetUser)(nil),            // 24: score.state.SetUser
+	(*Charge)(nil),             // 25: score.state.Charge
+	(*JobUsage)(nil),           // 26: score.state.JobUsage
+	(*Node)(nil),               // 27: score.state.Node
+	(*Place)(nil),              // 28: score.state.Place
+	(*Pair)(nil),               // 29: score.state.Pair
+	(*Job)(nil),                // 30: score.state.Job
+	(*Submission)(nil),         // 31: score.state.Submission
+	(*Name)(nil),               // 32: score.state.Name
+	(*User)(nil),               // 33: score.state.User
+	(*Snapshot)(nil),           // 34: score.state.Snapshot
+	(*scorev1.JobSpec)(nil),    // 35: score.v1.JobSpec
+	(*scorev1.Identity)(nil),   // 36: score.v1.Identity
+	(*scorev1.Usage)(nil),      // 37: score.v1.Usage
+	(*scorev1.Verdict)(nil),    // 38: score.v1.Verdict
+	(*scorev1.StartTrace)(nil), // 39: score.v1.StartTrace
+	(*scorev1.Settings)(nil),   // 40: score.v1.Settings
+	(scorev1.Role)(0),          // 41: score.v1.Role
+	(*scorev1.UserLimits)(nil), // 42: score.v1.UserLimits
 }
 var file_state_proto_depIdxs = []int32{
 	2,  // 0: score.state.Entry.commands:type_name -> score.state.Command
@@ -2869,61 +3091,63 @@ var file_state_proto_depIdxs = []int32{
 	8,  // 4: score.state.Command.allocate:type_name -> score.state.Allocate
 	9,  // 5: score.state.Command.move_row:type_name -> score.state.MoveRow
 	10, // 6: score.state.Command.requeue:type_name -> score.state.Requeue
-	11, // 7: score.state.Command.mark_running:type_name -> score.state.MarkRunning
-	12, // 8: score.state.Command.end:type_name -> score.state.End
-	13, // 9: score.state.Command.set_settings:type_name -> score.state.SetSettings
-	14, // 10: score.state.Command.publish_name:type_name -> score.state.PublishName
-	15, // 11: score.state.Command.unpublish_name:type_name -> score.state.UnpublishName
-	16, // 12: score.state.Command.add_token:type_name -> score.state.AddToken
-	17, // 13: score.state.Command.remove_token:type_name -> score.state.RemoveToken
-	18, // 14: score.state.Command.admit:type_name -> score.state.Admit
-	19, // 15: score.state.Command.renew_certificate:type_name -> score.state.RenewCertificate
-	20, // 16: score.state.Command.revoke_certificates:type_name -> score.state.RevokeCertificates
-	23, // 17: score.state.Command.set_user:type_name -> score.state.SetUser
-	24, // 18: score.state.Command.charge:type_name -> score.state.Charge
+	12, // 7: score.state.Command.mark_running:type_name -> score.state.MarkRunning
+	13, // 8: score.state.Command.end:type_name -> score.state.End
+	14, // 9: score.state.Command.set_settings:type_name -> score.state.SetSettings
+	15, // 10: score.state.Command.publish_name:type_name -> score.state.PublishName
+	16, // 11: score.state.Command.unpublish_name:type_name -> score.state.UnpublishName
+	17, // 12: score.state.Command.add_token:type_name -> score.state.AddToken
+	18, // 13: score.state.Command.remove_token:type_name -> score.state.RemoveToken
+	19, // 14: score.state.Command.admit:type_name -> score.state.Admit
+	20, // 15: score.state.Command.renew_certificate:type_name -> score.state.RenewCertificate
+	21, // 16: score.state.Command.revoke_certificates:type_name -> score.state.RevokeCertificates
+	24, // 17: score.state.Command.set_user:type_name -> score.state.SetUser
+	25, // 18: score.state.Command.charge:type_name -> score.state.Charge
 	5,  // 19: score.state.Command.drain_node:type_name -> score.state.DrainNode
-	26, // 20: score.state.RegisterNode.node:type_name -> score.state.Node
-	6,  // 21: score.state.DrainNode.drain:type_name -> score.state.Drain
-	33, // 22: score.state.Submit.spec:type_name -> score.v1.JobSpec
-	34, // 23: score.state.Submit.user:type_name -> score.v1.Identity
-	28, // 24: score.state.Submit.preput:type_name -> score.state.Pair
-	27, // 25: score.state.Allocate.places:type_name -> score.state.Place
-	35, // 26: score.state.Requeue.usage:type_name -> score.v1.Usage
-	36, // 27: score.state.End.verdict:type_name -> score.v1.Verdict
-	35, // 28: score.state.End.usage:type_name -> score.v1.Usage
-	37, // 29: score.state.End.start:type_name -> score.v1.StartTrace
-	38, // 30: score.state.SetSettings.settings:type_name -> score.v1.Settings
-	21, // 31: score.state.AddToken.token:type_name -> score.state.Token
-	22, // 32: score.state.Admit.certificate:type_name -> score.state.Certificate
-	22, // 33: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
-	39, // 34: score.state.SetUser.role:type_name -> score.v1.Role
-	40, // 35: score.state.SetUser.limits:type_name -> score.v1.UserLimits
-	25, // 36: score.state.Charge.jobs:type_name -> score.state.JobUsage
-	35, // 37: score.state.JobUsage.usage:type_name -> score.v1.Usage
-	6,  // 38: score.state.Node.drain:type_name -> score.state.Drain
-	33, // 39: score.state.Job.spec:type_name -> score.v1.JobSpec
-	34, // 40: score.state.Job.user:type_name -> score.v1.Identity
-	0,  // 41: score.state.Job.phase:type_name -> score.state.Phase
-	27, // 42: score.state.Job.places:type_name -> score.state.Place
-	36, // 43: score.state.Job.verdict:type_name -> score.v1.Verdict
-	35, // 44: score.state.Job.usage:type_name -> score.v1.Usage
-	28, // 45: score.state.Job.preput:type_name -> score.state.Pair
-	37, // 46: score.state.Job.start:type_name -> score.v1.StartTrace
-	35, // 47: score.state.Job.earlier:type_name -> score.v1.Usage
-	39, // 48: score.state.User.role:type_name -> score.v1.Role
-	40, // 49: score.state.User.limits:type_name -> score.v1.UserLimits
-	38, // 50: score.state.Snapshot.settings:type_name -> score.v1.Settings
-	26, // 51: score.state.Snapshot.nodes:type_name -> score.state.Node
-	29, // 52: score.state.Snapshot.jobs:type_name -> score.state.Job
-	30, // 53: score.state.Snapshot.names:type_name -> score.state.Name
-	21, // 54: score.state.Snapshot.tokens:type_name -> score.state.Token
-	22, // 55: score.state.Snapshot.certificates:type_name -> score.state.Certificate
-	31, // 56: score.state.Snapshot.users:type_name -> score.state.User
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	11, // 20: score.state.Command.order_requeue:type_name -> score.state.OrderRequeue
+	27, // 21: score.state.RegisterNode.node:type_name -> score.state.Node
+	6,  // 22: score.state.DrainNode.drain:type_name -> score.state.Drain
+	35, // 23: score.state.Submit.spec:type_name -> score.v1.JobSpec
+	36, // 24: score.state.Submit.user:type_name -> score.v1.Identity
+	29, // 25: score.state.Submit.preput:type_name -> score.state.Pair
+	28, // 26: score.state.Allocate.places:type_name -> score.state.Place
+	37, // 27: score.state.Requeue.usage:type_name -> score.v1.Usage
+	38, // 28: score.state.End.verdict:type_name -> score.v1.Verdict
+	37, // 29: score.state.End.usage:type_name -> score.v1.Usage
+	39, // 30: score.state.End.start:type_name -> score.v1.StartTrace
+	40, // 31: score.state.SetSettings.settings:type_name -> score.v1.Settings
+	22, // 32: score.state.AddToken.token:type_name -> score.state.Token
+	23, // 33: score.state.Admit.certificate:type_name -> score.state.Certificate
+	23, // 34: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
+	41, // 35: score.state.SetUser.role:type_name -> score.v1.Role
+	42, // 36: score.state.SetUser.limits:type_name -> score.v1.UserLimits
+	26, // 37: score.state.Charge.jobs:type_name -> score.state.JobUsage
+	37, // 38: score.state.JobUsage.usage:type_name -> score.v1.Usage
+	6,  // 39: score.state.Node.drain:type_name -> score.state.Drain
+	35, // 40: score.state.Job.spec:type_name -> score.v1.JobSpec
+	36, // 41: score.state.Job.user:type_name -> score.v1.Identity
+	0,  // 42: score.state.Job.phase:type_name -> score.state.Phase
+	28, // 43: score.state.Job.places:type_name -> score.state.Place
+	38, // 44: score.state.Job.verdict:type_name -> score.v1.Verdict
+	37, // 45: score.state.Job.usage:type_name -> score.v1.Usage
+	29, // 46: score.state.Job.preput:type_name -> score.state.Pair
+	39, // 47: score.state.Job.start:type_name -> score.v1.StartTrace
+	37, // 48: score.state.Job.earlier:type_name -> score.v1.Usage
+	41, // 49: score.state.User.role:type_name -> score.v1.Role
+	42, // 50: score.state.User.limits:type_name -> score.v1.UserLimits
+	40, // 51: score.state.Snapshot.settings:type_name -> score.v1.Settings
+	27, // 52: score.state.Snapshot.nodes:type_name -> score.state.Node
+	30, // 53: score.state.Snapshot.jobs:type_name -> score.state.Job
+	32, // 54: score.state.Snapshot.names:type_name -> score.state.Name
+	22, // 55: score.state.Snapshot.tokens:type_name -> score.state.Token
+	23, // 56: score.state.Snapshot.certificates:type_name -> score.state.Certificate
+	33, // 57: score.state.Snapshot.users:type_name -> score.state.User
+	31, // 58: score.state.Snapshot.submissions:type_name -> score.state.Submission
+	59, // [59:59] is the sub-list for method output_type
+	59, // [59:59] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
@@ -2951,6 +3175,7 @@ func file_state_proto_init() {
 		(*Command_SetUser)(nil),
 		(*Command_Charge)(nil),
 		(*Command_DrainNode)(nil),
+		(*Command_OrderRequeue)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2958,7 +3183,7 @@ func file_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

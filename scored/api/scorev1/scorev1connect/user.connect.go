@@ -55,6 +55,8 @@ const (
 	JobServiceCancelJobProcedure = "/score.v1.JobService/CancelJob"
 	// JobServiceSignalJobProcedure is the fully-qualified name of the JobService's SignalJob RPC.
 	JobServiceSignalJobProcedure = "/score.v1.JobService/SignalJob"
+	// JobServiceRequeueJobProcedure is the fully-qualified name of the JobService's RequeueJob RPC.
+	JobServiceRequeueJobProcedure = "/score.v1.JobService/RequeueJob"
 	// JobServiceWaitJobProcedure is the fully-qualified name of the JobService's WaitJob RPC.
 	JobServiceWaitJobProcedure = "/score.v1.JobService/WaitJob"
 	// JobServiceListChannelsProcedure is the fully-qualified name of the JobService's ListChannels RPC.
@@ -143,6 +145,8 @@ type JobServiceClient interface {
 	ExplainJob(context.Context, *connect.Request[scorev1.ExplainJobRequest]) (*connect.Response[scorev1.ExplainJobResponse], error)
 	CancelJob(context.Context, *connect.Request[scorev1.CancelJobRequest]) (*connect.Response[scorev1.CancelJobResponse], error)
 	SignalJob(context.Context, *connect.Request[scorev1.SignalJobRequest]) (*connect.Response[scorev1.SignalJobResponse], error)
+	// RequeueJob ends a job's ranks and puts it back into the queue.
+	RequeueJob(context.Context, *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error)
 	// WaitJob answers when the job is done.
 	WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error)
 	// ListChannels tells how the channels of running jobs' ranks are.
@@ -219,6 +223,12 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(jobServiceMethods.ByName("SignalJob")),
 			connect.WithClientOptions(opts...),
 		),
+		requeueJob: connect.NewClient[scorev1.RequeueJobRequest, scorev1.RequeueJobResponse](
+			httpClient,
+			baseURL+JobServiceRequeueJobProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("RequeueJob")),
+			connect.WithClientOptions(opts...),
+		),
 		waitJob: connect.NewClient[scorev1.WaitJobRequest, scorev1.WaitJobResponse](
 			httpClient,
 			baseURL+JobServiceWaitJobProcedure,
@@ -268,6 +278,7 @@ type jobServiceClient struct {
 	explainJob    *connect.Client[scorev1.ExplainJobRequest, scorev1.ExplainJobResponse]
 	cancelJob     *connect.Client[scorev1.CancelJobRequest, scorev1.CancelJobResponse]
 	signalJob     *connect.Client[scorev1.SignalJobRequest, scorev1.SignalJobResponse]
+	requeueJob    *connect.Client[scorev1.RequeueJobRequest, scorev1.RequeueJobResponse]
 	waitJob       *connect.Client[scorev1.WaitJobRequest, scorev1.WaitJobResponse]
 	listChannels  *connect.Client[scorev1.ListChannelsRequest, scorev1.ListChannelsResponse]
 	dumpJob       *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
@@ -316,6 +327,11 @@ func (c *jobServiceClient) SignalJob(ctx context.Context, req *connect.Request[s
 	return c.signalJob.CallUnary(ctx, req)
 }
 
+// RequeueJob calls score.v1.JobService.RequeueJob.
+func (c *jobServiceClient) RequeueJob(ctx context.Context, req *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error) {
+	return c.requeueJob.CallUnary(ctx, req)
+}
+
 // WaitJob calls score.v1.JobService.WaitJob.
 func (c *jobServiceClient) WaitJob(ctx context.Context, req *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error) {
 	return c.waitJob.CallUnary(ctx, req)
@@ -360,6 +376,8 @@ type JobServiceHandler interface {
 	ExplainJob(context.Context, *connect.Request[scorev1.ExplainJobRequest]) (*connect.Response[scorev1.ExplainJobResponse], error)
 	CancelJob(context.Context, *connect.Request[scorev1.CancelJobRequest]) (*connect.Response[scorev1.CancelJobResponse], error)
 	SignalJob(context.Context, *connect.Request[scorev1.SignalJobRequest]) (*connect.Response[scorev1.SignalJobResponse], error)
+	// RequeueJob ends a job's ranks and puts it back into the queue.
+	RequeueJob(context.Context, *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error)
 	// WaitJob answers when the job is done.
 	WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error)
 	// ListChannels tells how the channels of running jobs' ranks are.
@@ -432,6 +450,12 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(jobServiceMethods.ByName("SignalJob")),
 		connect.WithHandlerOptions(opts...),
 	)
+	jobServiceRequeueJobHandler := connect.NewUnaryHandler(
+		JobServiceRequeueJobProcedure,
+		svc.RequeueJob,
+		connect.WithSchema(jobServiceMethods.ByName("RequeueJob")),
+		connect.WithHandlerOptions(opts...),
+	)
 	jobServiceWaitJobHandler := connect.NewUnaryHandler(
 		JobServiceWaitJobProcedure,
 		svc.WaitJob,
@@ -486,6 +510,8 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 			jobServiceCancelJobHandler.ServeHTTP(w, r)
 		case JobServiceSignalJobProcedure:
 			jobServiceSignalJobHandler.ServeHTTP(w, r)
+		case JobServiceRequeueJobProcedure:
+			jobServiceRequeueJobHandler.ServeHTTP(w, r)
 		case JobServiceWaitJobProcedure:
 			jobServiceWaitJobHandler.ServeHTTP(w, r)
 		case JobServiceListChannelsProcedure:
@@ -537,6 +563,10 @@ func (UnimplementedJobServiceHandler) CancelJob(context.Context, *connect.Reques
 
 func (UnimplementedJobServiceHandler) SignalJob(context.Context, *connect.Request[scorev1.SignalJobRequest]) (*connect.Response[scorev1.SignalJobResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.SignalJob is not implemented"))
+}
+
+func (UnimplementedJobServiceHandler) RequeueJob(context.Context, *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.RequeueJob is not implemented"))
 }
 
 func (UnimplementedJobServiceHandler) WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error) {

@@ -1,0 +1,113 @@
+package client_test
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/scored/client/clienttest"
+)
+
+// A submission is made again under the same key, whatever became of the connection, and others are made under another.
+func TestSubmitsUntilItHears(t *testing.T) {
+	var keys [][]byte
+	var waited []int64
+	lost := []error{
+		connect.NewError(connect.CodeUnavailable, errors.New("the server was lost while it had the request")),
+		clienttest.Undecided(),
+		http.ErrAbortHandler,
+	}
+	socket := clienttest.Serve(t, clienttest.Daemon{SubmitRequest: func(r *scorev1.SubmitRequest) (uint64, error) {
+		keys, waited = append(keys, r.GetKey()), append(waited, r.GetWaitedNanos())
+		if n := len(keys); n <= len(lost) {
+			if errors.Is(lost[n-1], http.ErrAbortHandler) {
+				panic(http.ErrAbortHandler) // the connection breaks in the midst of the answer
+			}
+			return 0, lost[n-1]
+		}
+		return 7, nil
+	}})
+	c := client.New(socket)
+	defer c.Close()
+	for range 2 {
+		if id, err := c.Submit(t.Context(), &scorev1.JobSpec{}); id != 7 || err != nil {
+			t.Errorf("job %d, %v", id, err)
+		}
+	}
+	if len(keys) != len(lost)+2 {
+		t.Fatalf("made %d times", len(keys))
+	}
+	for i := range lost {
+		if len(keys[i]) != 16 || !bytes.Equal(keys[i], keys[i+1]) || waited[i] >= waited[i+1] {
+			t.Errorf("keys %x, waited %v", keys, waited)
+		}
+	}
+	if bytes.Equal(keys[len(lost)], keys[len(lost)+1]) || waited[0] != 0 || waited[len(lost)+1] != 0 {
+		t.Errorf("keys %x, waited %v", keys, waited)
+	}
+}
+
+// What a server says for good is believed at once.
+func TestRefusalsAreNotRepeated(t *testing.T) {
+	asked := 0
+	socket := clienttest.Serve(t, clienttest.Daemon{
+		SubmitRequest: func(*scorev1.SubmitRequest) (uint64, error) {
+			asked++
+			return 0, connect.NewError(connect.CodeInternal, errors.New("a fault"))
+		},
+		Signal: func(uint64, int32) error {
+			asked++
+			return connect.NewError(connect.CodeUnavailable, errors.New("lost"))
+		},
+	})
+	c := client.New(socket)
+	defer c.Close()
+	if _, err := c.Submit(t.Context(), &scorev1.JobSpec{}); connect.CodeOf(err) != connect.CodeInternal || asked != 1 {
+		t.Errorf("%v, asked %d times", err, asked)
+	}
+	_, err := c.Jobs.SignalJob(t.Context(), connect.NewRequest(&scorev1.SignalJobRequest{JobId: 1, Signal: 1}))
+	if connect.CodeOf(err) != connect.CodeUnavailable || asked != 2 {
+		t.Errorf("%v, asked %d times", err, asked)
+	}
+}
+
+// A wait has a bound of its own where no server can decide, begins anew with every answer, and is told once.
+func TestWait(t *testing.T) {
+	undecided, gone := clienttest.Undecided(), errors.New("gone")
+	var told []string
+	patience := client.Patience{Gone: 10 * time.Second, Undecided: -1, Waiting: func(err error) { told = append(told, err.Error()) }}
+	w, begin := patience.NewWait(), time.Unix(0, 0)
+	for _, step := range []struct {
+		at   int // seconds
+		err  error
+		goes bool
+	}{
+		{0, undecided, true}, {2, undecided, true}, {1000, undecided, true}, {5000, undecided, true},
+		{5001, gone, true}, {5010, gone, true}, {5012, gone, false},
+		{5013, undecided, true}, {5020, gone, true}, {5029, gone, true},
+		{6000, nil, true},
+		{6001, gone, true}, {6010, gone, true}, {6012, gone, false},
+	} {
+		if step.err == nil {
+			w.Answered()
+			continue
+		}
+		if got := w.Goes(begin.Add(time.Duration(step.at)*time.Second), step.err); got != step.goes {
+			t.Errorf("at %d s, %v: %v", step.at, step.err, got)
+		}
+	}
+	if got := strings.Join(told, "; "); got != undecided.Error()+"; gone" {
+		t.Errorf("told %q", got)
+	}
+	bounded := client.Patience{Gone: time.Second, Undecided: time.Second}.NewWait()
+	if !bounded.Goes(begin, undecided) || bounded.Goes(begin.Add(2*time.Second), undecided) {
+		t.Error("a bounded wait")
+	}
+}

@@ -1,0 +1,26 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api"
+	"score/scored/api/scorev1"
+)
+
+// keyBytes is the length of a submission's key.
+const keyBytes = 16
+
+// Submit submits a job and gives its number. It repeats the submission under a key of its own until it has the answer,
+// for as long as the patience of ctx says, and however often it does so there is one job.
+func (c *Client) Submit(ctx context.Context, spec *scorev1.JobSpec) (uint64, error) {
+	key := make([]byte, keyBytes)
+	_, _ = rand.Read(key) // it never fails
+	reply, err := c.Jobs.Submit(ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: spec, Version: api.Version(), Key: key}))
+	if err != nil {
+		return 0, err
+	}
+	return reply.Msg.GetJobId(), nil
+}

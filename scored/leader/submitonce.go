@@ -1,0 +1,85 @@
+package leader
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// Key names a submission of a user, who may make it again under this key until it is answered.
+type Key struct {
+	Key    [state.KeyBytes]byte
+	Digest [state.DigestBytes]byte // of what is submitted
+	// Waited is for how long it has been made again; 0: it is made for the first time.
+	Waited time.Duration
+}
+
+// submission is whose key it is.
+type submission struct {
+	uid uint32
+	key [state.KeyBytes]byte
+}
+
+// entered is a job that was submitted under a key, and not yet committed.
+type entered struct {
+	job    uint64
+	digest [state.DigestBytes]byte
+}
+
+// SubmitOnce is Submit under a key: what was submitted under it before is given again, and not carried out twice. A key
+// under which something else was submitted is refused, and one of which it is not known any more whether it was used.
+func (l *Leader) SubmitOnce(ctx context.Context, key Key, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller) (uint64, error) {
+	return consult(ctx, l, func(b *brain, answer func(uint64, error)) { b.submitOnce(key, spec, user, caller, answer) })
+}
+
+func (b *brain) submitOnce(key Key, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
+	id, err := b.submitted(key, user.GetUid())
+	if id == 0 && err == nil {
+		j := b.newJob(spec, user)
+		j.key = &key
+		b.enter(j, caller, answer)
+		return
+	}
+	if j := b.jobs[id]; j != nil && j.ownerDeadline != 0 && !j.over() {
+		b.awaitOwner(j) // who asks again is there, and comes
+	}
+	b.call(func(lost error) { answer(id, cmp.Or(lost, err)) })
+}
+
+// submitted finds the job that was submitted under the key; 0: there is none.
+func (b *brain) submitted(key Key, uid uint32) (uint64, error) {
+	of := submission{uid, key.Key}
+	was, known := b.entered[of]
+	before := int64(0)
+	b.look(func(s *state.State) {
+		before = s.KeysBefore()
+		if record := s.Submitted(uid, key.Key); record != nil {
+			was, known = entered{record.Job, record.Digest}, true
+		}
+	})
+	switch {
+	case known && was.digest != key.Digest:
+		return 0, fmt.Errorf("%w: job %d was submitted under this key, and it is another one; each job needs a key of its own", ErrInvalid, was.job)
+	case known:
+		return was.job, nil
+	case key.Waited > 0 && b.now-key.Waited.Nanoseconds() <= before:
+		return 0, fmt.Errorf("%w: the job was submitted %v ago, and whether it was taken then is not known any more; 'scored job list' tells, and 'scored history'", ErrState, key.Waited.Round(time.Second))
+	}
+	return 0, nil
+}
+
+// putKey notes the key of a job that is being queued in its command, until the state has it.
+func (b *brain) putKey(j *job, c *statepb.Submit) {
+	if j.key == nil {
+		return
+	}
+	of := submission{j.user.GetUid(), j.key.Key}
+	b.entered[of] = entered{j.id, j.key.Digest}
+	c.Key, c.Digest = j.key.Key[:], j.key.Digest[:]
+	b.call(func(error) { delete(b.entered, of) })
+}

@@ -1,0 +1,141 @@
+package leader
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"score/scored/api/scorev1"
+	"score/scored/state"
+)
+
+func (w *world) submitOnce(key Key, uid uint32, spec *scorev1.JobSpec) (id uint64, err error) {
+	w.t.Helper()
+	w.b.submitOnce(key, spec, &scorev1.Identity{Uid: uid, User: "u"}, Caller{UID: uid}, func(i uint64, e error) { id, err = i, e })
+	return id, err
+}
+
+func keyFor(text string) (k Key) {
+	copy(k.Key[:], text)
+	copy(k.Digest[:], text)
+	return k
+}
+
+// A submission that is made again is one job: while the entry is on its way, when it is committed, to another leader, and
+// when the job is over.
+func TestSubmissionsMadeAgain(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 2))
+	key := keyFor("k")
+	var ids []uint64
+	again := func() {
+		w.b.submitOnce(key, jobSpec(1), &scorev1.Identity{Uid: 7}, Caller{UID: 7}, func(id uint64, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			ids = append(ids, id)
+		})
+		key.Waited += time.Second
+	}
+	again()
+	again() // before anything is committed
+	w.settle()
+	again()
+	w.settle()
+	w.restart()
+	again()
+	w.settle()
+	w.stop(1)
+	again()
+	w.settle()
+	for _, id := range ids {
+		if id != 1 {
+			t.Errorf("answers %v", ids)
+		}
+	}
+	if len(ids) != 5 || len(w.log.Jobs()) != 1 || len(w.b.entered) != 0 {
+		t.Errorf("answers %v, %d jobs, %d keys not committed", ids, len(w.log.Jobs()), len(w.b.entered))
+	}
+}
+
+// An entry of which the leader was told that it was lost, and that was committed all the same, is not decided again; one
+// that was lost is.
+func TestSubmissionsMadeAgainAfterADoubt(t *testing.T) {
+	for name, what := range map[string]failing{"lost": vanishing, "committed": doubtful} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.connect(hello("n1", 2))
+			w.failing = what
+			answered := error(nil)
+			w.b.submitOnce(keyFor("k"), jobSpec(1), &scorev1.Identity{Uid: 7}, Caller{UID: 7}, func(_ uint64, err error) { answered = err })
+			w.settle()
+			if !errors.Is(answered, ErrLost) {
+				t.Fatal(answered)
+			}
+			key := keyFor("k")
+			key.Waited = time.Second
+			id := uint64(0)
+			w.b.submitOnce(key, jobSpec(1), &scorev1.Identity{Uid: 7}, Caller{UID: 7}, func(i uint64, err error) { id, answered = i, err })
+			w.settle()
+			if answered != nil || id != 1 || len(w.log.Jobs()) != 1 {
+				t.Errorf("job %d, %v, %d jobs", id, answered, len(w.log.Jobs()))
+			}
+		})
+	}
+}
+
+// A key is a user's own, and names one content; a key that may have been forgotten is no new one.
+func TestKeysThatAreRefused(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 2))
+	_, _ = w.submitOnce(keyFor("k"), 7, jobSpec(1))
+	w.settle()
+	other := keyFor("k")
+	other.Digest[0]++
+	if _, err := w.submitOnce(other, 7, jobSpec(2)); err != nil {
+		t.Error("a refusal before what it comes from is committed")
+	}
+	var refused error
+	w.b.submitOnce(other, jobSpec(2), &scorev1.Identity{Uid: 7}, Caller{UID: 7}, func(_ uint64, err error) { refused = err })
+	w.settle()
+	if !errors.Is(refused, ErrInvalid) {
+		t.Errorf("another job under the same key: %v", refused)
+	}
+	w.b.submitOnce(other, jobSpec(2), &scorev1.Identity{Uid: 8}, Caller{UID: 8}, func(_ uint64, err error) { refused = err })
+	w.settle()
+	if refused != nil {
+		t.Errorf("another user's key is in the way: %v", refused)
+	}
+	w.log.Resume(w.b.now)
+	w.b.nextJob += state.JobLeap
+	for _, test := range []struct {
+		waited time.Duration
+		want   error
+	}{{0, nil}, {time.Second, ErrState}} {
+		key := keyFor("another" + test.waited.String())
+		key.Waited = test.waited
+		w.b.submitOnce(key, jobSpec(1), &scorev1.Identity{Uid: 7}, Caller{UID: 7}, func(_ uint64, err error) { refused = err })
+		w.settle()
+		if !errors.Is(refused, test.want) {
+			t.Errorf("first made %v ago: %v", test.waited, refused)
+		}
+	}
+}
+
+// Who asks again is there: the job waits for its owner from then on.
+func TestOwnerWhoAsksAgain(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 2))
+	spec := jobSpec(1)
+	spec.Detached = false
+	_, _ = w.submitOnce(keyFor("k"), 7, spec)
+	w.settle()
+	for range 3 {
+		w.pass(OwnerGrace * 2 / 3)
+		_, _ = w.submitOnce(keyFor("k"), 7, spec)
+		w.settle()
+	}
+	if j := w.b.jobs[1]; j == nil || j.state == ending || j.state == done {
+		t.Errorf("the job was ended: %+v", j)
+	}
+}

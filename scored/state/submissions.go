@@ -1,0 +1,137 @@
+package state
+
+import (
+	"fmt"
+
+	"score/scored/state/statepb"
+)
+
+const (
+	// KeyBytes is the length of a submission's key: random ones of 128 bits do not meet.
+	KeyBytes = 16
+	// DigestBytes is the length of a SHA-256.
+	DigestBytes = 32
+	// EndedKeys is how many keys of ended jobs are remembered, the latest ones; a job's own is as long as it has not
+	// ended. Whoever repeats a submission does so within seconds, and these are the ends of half a minute of the
+	// most submissions per second that there are, in 16 MB.
+	EndedKeys = 1 << 16
+)
+
+// Submission is the key under which a job was submitted. Keys are a user's own: another's are other keys.
+type Submission struct {
+	UID    uint32
+	Key    [KeyBytes]byte
+	Digest [DigestBytes]byte // of what was submitted
+	Job    JobID
+	Nanos  int64 // of the entry
+}
+
+type submissionKey struct {
+	uid uint32
+	key [KeyBytes]byte
+}
+
+func (s *Submission) name() submissionKey { return submissionKey{s.UID, s.Key} }
+
+// submissions are the keys there are. Each is in both maps.
+type submissions struct {
+	byKey map[submissionKey]*Submission
+	byJob map[JobID]*Submission
+	ended []JobID // jobs with keys, in the order of their ends, at most EndedKeys
+	// before is when the latest of those was submitted whose key is forgotten; 0: none is.
+	before int64
+}
+
+func newSubmissions() submissions {
+	return submissions{byKey: make(map[submissionKey]*Submission), byJob: make(map[JobID]*Submission)}
+}
+
+// Submitted finds what a user has submitted under a key, or nil.
+func (s *State) Submitted(uid uint32, key [KeyBytes]byte) *Submission {
+	return s.submissions.byKey[submissionKey{uid, key}]
+}
+
+// KeysBefore is when the latest of the jobs was submitted whose keys are forgotten: of a submission that was first made
+// later it is certain that Submitted finds it if it was carried out. 0: all are remembered.
+func (s *State) KeysBefore() int64 { return s.submissions.before }
+
+// noteKey remembers the key of a job that is being submitted, if it has one.
+func (s *State) noteKey(c *statepb.Submit, now int64) error {
+	if len(c.GetKey()) == 0 {
+		return nil
+	}
+	if len(c.GetKey()) != KeyBytes || len(c.GetDigest()) != DigestBytes {
+		return fmt.Errorf("%w: a key has %d bytes and its digest %d", ErrCommand, KeyBytes, DigestBytes)
+	}
+	entered := &Submission{
+		UID: c.GetUser().GetUid(), Key: [KeyBytes]byte(c.GetKey()), Digest: [DigestBytes]byte(c.GetDigest()), Job: c.GetJobId(), Nanos: now,
+	}
+	if known := s.submissions.byKey[entered.name()]; known != nil {
+		return fmt.Errorf("%w: as job %d", ErrSubmitted, known.Job)
+	}
+	put(s, s.submissions.byKey, entered.name(), entered)
+	put(s, s.submissions.byJob, entered.Job, entered)
+	return nil
+}
+
+// keepKey goes on remembering the key of a job that ends, and forgets that of the one that ended first when they are
+// too many.
+func (s *State) keepKey(id JobID) {
+	if s.submissions.byJob[id] == nil {
+		return
+	}
+	ended, before := s.submissions.ended, s.submissions.before
+	s.undo = append(s.undo, func() { s.submissions.ended, s.submissions.before = ended, before })
+	s.submissions.ended = append(s.submissions.ended, id)
+	if len(s.submissions.ended) <= EndedKeys {
+		return
+	}
+	oldest := s.submissions.byJob[s.submissions.ended[0]]
+	put(s, s.submissions.byKey, oldest.name(), nil)
+	put(s, s.submissions.byJob, oldest.Job, nil)
+	s.submissions.before = max(before, oldest.Nanos)
+	s.submissions.ended = s.submissions.ended[1:]
+}
+
+// all are the submissions of ended jobs in the order of their ends, then the others by job.
+func (s *submissions) all(jobs []*Job) []*Submission {
+	all := make([]*Submission, 0, len(s.byJob))
+	for _, id := range s.ended {
+		all = append(all, s.byJob[id])
+	}
+	for _, job := range jobs {
+		if entered := s.byJob[job.ID]; entered != nil && job.Phase != Done {
+			all = append(all, entered)
+		}
+	}
+	return all
+}
+
+// restoreSubmissions comes after the jobs.
+func (s *State) restoreSubmissions(image *statepb.Snapshot) error {
+	s.submissions.before = image.GetKeysBeforeNanos()
+	for _, record := range image.GetSubmissions() {
+		if len(record.GetKey()) != KeyBytes || len(record.GetDigest()) != DigestBytes || record.GetJobId() >= s.nextJob {
+			return fmt.Errorf("the submission of job %d", record.GetJobId())
+		}
+		entered := &Submission{
+			UID: record.GetUid(), Key: [KeyBytes]byte(record.GetKey()), Digest: [DigestBytes]byte(record.GetDigest()),
+			Job: record.GetJobId(), Nanos: record.GetNanos(),
+		}
+		if s.submissions.byKey[entered.name()] != nil || s.submissions.byJob[entered.Job] != nil {
+			return fmt.Errorf("the submission of job %d is there twice", entered.Job)
+		}
+		s.submissions.byKey[entered.name()], s.submissions.byJob[entered.Job] = entered, entered
+		if job := s.jobs[entered.Job]; job == nil || job.Phase == Done {
+			s.submissions.ended = append(s.submissions.ended, entered.Job)
+		}
+	}
+	if len(s.submissions.ended) > EndedKeys {
+		return fmt.Errorf("%d keys of ended jobs", len(s.submissions.ended))
+	}
+	return nil
+}
+
+func (s *Submission) proto() *statepb.Submission {
+	return &statepb.Submission{Uid: s.UID, Key: s.Key[:], Digest: s.Digest[:], JobId: s.Job, Nanos: s.Nanos}
+}

@@ -1,0 +1,102 @@
+package histories
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"score/scored/failpoint"
+	"score/tests/daemons"
+)
+
+// whileSubmitting are the points between which nobody but the servers knows what becomes of a submission.
+var whileSubmitting = []failpoint.Point{failpoint.ProposeBegin, failpoint.ProposeEnd, failpoint.CommitBegin, failpoint.CommitEnd}
+
+// The server that leads is killed while scrun submits, asked by scrun itself or by the server that scrun asks: scrun ends
+// with its job's own exit code, and the job has run once.
+func TestScrunOnce(t *testing.T) {
+	s := newScene(t, 3, nil)
+	for _, point := range whileSubmitting {
+		for _, leads := range []bool{true, false} {
+			s.submitsOnce(point, leads)
+		}
+	}
+	s.cancelAll([]uint64{s.holder})
+	s.awaitForgotten()
+	s.check(s.AwaitClean(s.ctx, nil))
+}
+
+func (s *scene) submitsOnce(point failpoint.Point, leads bool) {
+	s.t.Helper()
+	token := fmt.Sprintf("%s-%v", point, leads)
+	code, errs, hit := 0, "", false
+	for early := true; early; early = strings.Contains(errs, "no daemon answers") { // an entry of before came to the point
+		s.check(s.AwaitUp(s.ctx))
+		asked := s.server(leads)
+		s.check(s.Fail(fmt.Sprintf("%s:%s=kill@1", servers, point)))
+		keepers := s.keep(servers)
+		code, errs = s.scrun(asked.Socket, token)
+		s.check(s.disarm())
+		for _, k := range keepers {
+			hit = k.stop() || hit
+		}
+	}
+	if ran := s.ranTimes(token); code != 7 || ran != 1 || !hit {
+		s.t.Errorf("%s, asked by scrun %v: code %d, the job ran %d times, a server was killed: %v\n%s", point, leads, code, ran, hit, errs)
+	}
+}
+
+// server finds one that leads, or does not.
+func (s *scene) server(leads bool) (found *daemons.Daemon) {
+	s.t.Helper()
+	s.await("a server leads", func() bool {
+		for _, server := range s.Servers {
+			states, err := s.ServerStates(s.ctx, server.Socket)
+			for _, state := range states {
+				if err == nil && state.Name == server.Name && state.Leader == leads {
+					found = server
+					return true
+				}
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// scrun runs a job that appends its token to a file.
+func (s *scene) scrun(socket, token string) (code int, errs string) {
+	s.t.Helper()
+	command := exec.CommandContext(s.ctx, filepath.Join(bin, "scrun"), "--cluster", socket, "-n", "1", "-w", free, "--mem", "8M",
+		"sh", "-c", `echo "$0" >> "$1"; exit 7`, token, s.ran())
+	command.Env = append(os.Environ(), daemons.Mark+"="+s.Dir)
+	said := new(bytes.Buffer)
+	command.Stderr = said
+	err := command.Run()
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+		s.t.Fatal(err)
+	}
+	return command.ProcessState.ExitCode(), said.String()
+}
+
+func (s *scene) ran() string { return filepath.Join(s.Dir, "ran") }
+
+// ranTimes counts the lines that a job has appended.
+func (s *scene) ranTimes(token string) (times int) {
+	s.t.Helper()
+	data, err := os.ReadFile(s.ran())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if strings.TrimSuffix(line, "\n") == token {
+			times++
+		}
+	}
+	return times
+}
