@@ -1,9 +1,13 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log"
+	"net"
+	"slices"
+	"syscall"
 
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/zap"
@@ -41,9 +45,23 @@ var repeated = map[string]bool{
 	"appendEntries rejected, sending older logs": true, "failed to get previous log": true, "failed to pipeline appendEntries": true,
 }
 
+// undecoded is what Raft says of every connection that ends otherwise than in order, and of messages that it cannot read. Of the
+// first, which news tells, there are several whenever a server ends or is lost.
+const undecoded = "failed to decode incoming command"
+
+// connectionEnd tells whether an argument of a line is the error of a connection that has ended.
+func connectionEnd(arg any) bool {
+	err, ok := arg.(error)
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE, syscall.ETIMEDOUT},
+		func(end error) bool { return errors.Is(err, end) })
+}
+
 // Log writes one line. Arguments come in pairs of key and value.
 func (l *raftLogger) Log(level hclog.Level, message string, args ...any) {
-	if repeated[message] {
+	if repeated[message] || message == undecoded && slices.ContainsFunc(args, connectionEnd) {
 		level = hclog.Debug
 	}
 	line := l.zap.Check(zapLevel(level), l.name+": "+message)
