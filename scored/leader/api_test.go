@@ -91,21 +91,27 @@ func TestWhoMayDoWhat(t *testing.T) {
 func TestRefusalsWaitForTheCommit(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		join(t, l, "n1")
-		cancelTwice := func(id uint64) (first, second error) {
+		cancelAndSignal := func(id uint64) (first, second error) {
 			over := make(chan error)
 			go func() { over <- l.Cancel(t.Context(), id, owner, "ada") }()
 			synctest.Wait()
-			second = l.Cancel(t.Context(), id, owner, "ada")
+			second = l.Signal(t.Context(), id, 10, owner)
 			return <-over, second
 		}
 		for range 3 {
 			mustSubmit(t, l, jobSpec(1))
 		}
-		if first, second := cancelTwice(2); first != nil || !errors.Is(second, ErrState) {
+		if first, second := cancelAndSignal(2); first != nil || !errors.Is(second, ErrState) {
 			t.Errorf("cancelled: %v, then %v", first, second)
 		}
+		if err := l.Cancel(t.Context(), 2, owner, "ada"); err != nil {
+			t.Errorf("cancelled again: %v", err)
+		}
+		if err := l.Cancel(t.Context(), 2, Caller{UID: 99}, "eve"); err == nil {
+			t.Error("somebody else cancels it again")
+		}
 		r.failNext(errors.New("no space left on device"))
-		if first, second := cancelTwice(3); !errors.Is(first, ErrLost) || !errors.Is(second, ErrLost) {
+		if first, second := cancelAndSignal(3); !errors.Is(first, ErrLost) || !errors.Is(second, ErrLost) {
 			t.Errorf("cancelled in vain: %v, then %v", first, second)
 		}
 	})

@@ -22,8 +22,9 @@ cluster of its own for as long as the job lasts.
 Options mean what users of srun expect. Everything after the program's name
 belongs to the program.
 
-While the servers of a cluster have no majority scrun waits for them, before its job
-is submitted and after: what runs goes on. However often it asks, its job is one.
+While the servers of a cluster have no majority scrun waits for them, before its
+job is submitted and after: what runs goes on. However often it asks, its job is
+one.
 
 The first ^C shows the state of the ranks, a second within one second ends the
 job, a third leaves. Other signals are passed on to the ranks.`
