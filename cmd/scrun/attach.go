@@ -102,6 +102,12 @@ func patienceOf(o *options.Options, speak voice, own bool) client.Patience {
 	return p
 }
 
+// refused tells whether the daemon has said why it breaks the attachment off: while another server begins to lead it
+// has to, more than once.
+func refused(err error) bool {
+	return connect.CodeOf(err) == connect.CodeUnavailable && connect.IsWireError(err)
+}
+
 // follow receives the job's events until the last, over as many streams as it takes. The first is nil if it could not be
 // opened, for the reason broken.
 func (s *session) follow(ctx context.Context, stream *attachment, broken error, mute chan<- struct{}) outcome {
@@ -117,6 +123,7 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 				wait.Answered()
 			case client.IsUndecided(how.broken):
 				fruitless = 0
+			case refused(how.broken): // the patience bounds it
 			default:
 				fruitless++
 			}

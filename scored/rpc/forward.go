@@ -256,23 +256,27 @@ func (h *router) pass(w http.ResponseWriter, r *http.Request, b *body, leader st
 // hopHeaders concern one connection (RFC 9110, section 7.6.1).
 var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade"}
 
-// whileLeads calls lost some time after another server has begun to lead, until stop.
+// whileLeads calls lost some time after another server has begun to lead, or when none has led for as long as an
+// election may take, until stop.
 func (h *router) whileLeads(leader string, grace time.Duration, lost func()) (stop func()) {
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
 		for {
 			changed := h.Changed()
-			if now, _ := h.Leader(); now != leader && now != "" {
-				select {
-				case <-time.After(grace):
-					lost()
-				case <-done:
-				}
-				return
+			var late <-chan time.Time // nil while it leads
+			switch now, _ := h.Leader(); now {
+			case leader:
+			case "":
+				late = time.After(electionPatience)
+			default:
+				late, changed = time.After(grace), nil
 			}
 			select {
 			case <-changed:
+			case <-late:
+				lost()
+				return
 			case <-done:
 				return
 			}

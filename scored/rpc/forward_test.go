@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"connectrpc.com/connect"
@@ -198,6 +199,26 @@ func TestRouterWithoutLeader(t *testing.T) {
 	if got.Code != http.StatusServiceUnavailable || got.Header().Get(unchanged) == "" || !strings.Contains(got.Body.String(), "of its 3 servers (s1, s2, s3) no majority") {
 		t.Errorf("%d, %v, %q", got.Code, got.Header(), got.Body)
 	}
+}
+
+// TestRouterIsCutOff: a call that the leader does not answer is given up when this server has heard of no leader for as long
+// as an election may take, and not before; a leader that is heard has its time.
+func TestRouterIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElsewhere("s2", func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		const heard, silent = time.Minute, time.Second
+		time.AfterFunc(heard, func() { e.lead("") })
+		time.AfterFunc(heard+silent, func() { e.lead("s2") }) // elected again
+		time.AfterFunc(2*heard, func() { e.lead("") })
+		began := time.Now()
+		got := ask(NewRouter(local, e.place()), unary, "")
+		if took := time.Since(began); got.Code != http.StatusServiceUnavailable || took != 2*heard+electionPatience {
+			t.Errorf("%d, %q after %v", got.Code, got.Body, took)
+		}
+	})
 }
 
 // message is one of a stream.
