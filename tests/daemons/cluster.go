@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -41,6 +43,8 @@ type Options struct {
 	Slice   time.Duration
 	// Grace is how long jobs go on without their agent.
 	Grace time.Duration
+	// Network, if not nil, has a host for each server and each node, by name.
+	Network *Network
 	// Env is added to this process's environment.
 	Env []string
 	// Errors gets what goes wrong; default: standard error.
@@ -62,6 +66,7 @@ type Cluster struct {
 	read           chan struct{} // closed when nobody reads
 
 	agentsListen string
+	mu           sync.Mutex // of Servers, once some are added or removed
 }
 
 // Start starts a cluster that lasts until Stop, at most as long as this process. The
@@ -95,11 +100,11 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	settings, free := c.settings(0), free[servers:]
+	settings, free := c.settings(ports.Join(0)), free[servers:]
 	for i := range c.Nodes {
 		name := "n" + strconv.Itoa(i+1)
 		settings.Agent.Name = name
-		settings.Agent.Listen = ports.Join(free[2*i])
+		settings.Agent.Listen = c.address(name, free[2*i])
 		settings.Agent.MetricsListen = ports.Join(free[2*i+1])
 		agent := c.daemon(name, "agent")
 		agent.Metrics = "http://" + settings.Agent.MetricsListen + "/metrics"
@@ -120,7 +125,7 @@ func (c *Cluster) start(ctx context.Context) error {
 
 // startServer starts one server, which needs no certificate.
 func (c *Cluster) startServer(ctx context.Context, port int) error {
-	settings := c.settings(port)
+	settings := c.settings(ports.Join(port))
 	c.agentsListen = settings.Server.AgentsListen
 	c.Server = c.daemon("server", "server")
 	c.Server.Socket = settings.Server.Socket
@@ -132,12 +137,20 @@ func (c *Cluster) startServer(ctx context.Context, port int) error {
 	return Await(ctx, "the server answers", func() bool { return c.up(ctx) >= 0 })
 }
 
-func (c *Cluster) settings(port int) config.Config {
+// address is where a daemon listens.
+func (c *Cluster) address(name string, port int) string {
+	if c.Network == nil {
+		return ports.Join(port)
+	}
+	return net.JoinHostPort(c.Network.Address(name), strconv.Itoa(port))
+}
+
+func (c *Cluster) settings(listen string) config.Config {
 	s := config.Default()
 	s.Cluster = config.Cluster{Name: c.Name, KeyFile: c.KeyFile()}
 	s.Server.DataDir = filepath.Join(c.Dir, "data")
 	s.Server.Socket = c.Socket()
-	s.Server.AgentsListen = ports.Join(port)
+	s.Server.AgentsListen = listen
 	if c.Slice > 0 {
 		s.Server.Slice = c.Slice.String()
 	}

@@ -56,7 +56,11 @@ func (d *Daemon) Start() error {
 	if d.join != "" {
 		args, d.join = append(args, "--join", d.join), ""
 	}
-	command := exec.Command(filepath.Join(d.cluster.Bin, "scored"), args...)
+	line := append([]string{filepath.Join(d.cluster.Bin, "scored")}, args...)
+	if network := d.cluster.Network; network != nil {
+		line = network.on(d.Name, line...)
+	}
+	command := exec.Command(line[0], line[1:]...)
 	command.Dir = d.cluster.Dir
 	command.Env = append(append(os.Environ(), failpoint.Variable+"=@"+d.cluster.Points()), d.cluster.Env...)
 	command.Stderr = d.cluster.stderr

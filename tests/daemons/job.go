@@ -169,7 +169,7 @@ func (j *Job) AwaitRounds(ctx context.Context, after time.Time) (pause time.Dura
 func (j *Job) ID(ctx context.Context) (uint64, error) {
 	err := Await(ctx, "job "+j.Name+" has a number", func() bool {
 		if j.id == 0 {
-			if job := j.cluster.find(ctx, j.Name); job != nil {
+			if job := j.cluster.Find(ctx, j.Name); job != nil {
 				j.id = job.GetId()
 			}
 		}
@@ -178,8 +178,8 @@ func (j *Job) ID(ctx context.Context) (uint64, error) {
 	return j.id, err
 }
 
-// find finds the last job of that name, ended ones too; nil: there is none.
-func (c *Cluster) find(ctx context.Context, name string) (found *scorev1.Job) {
+// Find finds the last job of that name, ended ones too; nil: there is none.
+func (c *Cluster) Find(ctx context.Context, name string) (found *scorev1.Job) {
 	for job, err := range c.ListJobs(ctx, &scorev1.ListJobsRequest{All: true}) {
 		if err != nil {
 			return nil

@@ -2,7 +2,9 @@ package daemons
 
 import (
 	"bufio"
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -25,7 +27,13 @@ func (d *Daemon) Metric(name string) (float64, error) {
 
 // MetricsOf gives what Metric gives of several, from one look.
 func (d *Daemon) MetricsOf(names ...string) (sums []float64, err error) {
-	client := http.Client{Timeout: scrapeTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	transport := &http.Transport{DisableKeepAlives: true}
+	if network := d.cluster.Network; network != nil {
+		transport.DialContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+			return network.dial(ctx, d.Name, address)
+		}
+	}
+	client := http.Client{Timeout: scrapeTimeout, Transport: transport}
 	reply, err := client.Get(d.Metrics)
 	if err != nil {
 		return nil, err

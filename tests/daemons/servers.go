@@ -8,48 +8,100 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"score/cmd/scored/config"
 	"score/scored/client"
+	"score/tests/ports"
 )
 
 // errCommand is wrapped by the errors of scored's commands.
 var errCommand = errors.New("a command failed")
 
 // startServers starts several servers, which need certificates: the first by init, the others by tokens.
-func (c *Cluster) startServers(ctx context.Context, ports []int) error {
-	for i, port := range ports {
-		name := "s" + strconv.Itoa(i+1)
-		settings := c.member(name, c.settings(port))
-		settings.Server.Name = name
-		settings.Server.DataDir = filepath.Join(c.Dir, "data-"+name)
-		settings.Server.Socket = filepath.Join(c.Dir, name+".sock")
-		server := c.daemon(name, "server")
-		server.Socket = settings.Server.Socket
-		c.Servers = append(c.Servers, server)
-		if i == 0 {
-			c.Server, c.agentsListen = server, settings.Server.AgentsListen
-			if err := c.init(ctx, settings); err != nil {
-				return err
-			}
-			c.Client = client.New(server.Socket)
-		} else if err := c.admit(ctx, server, "server"); err != nil {
-			return err
-		}
-		if err := c.run(server, settings); err != nil {
-			return err
-		}
-		err := Await(ctx, "server "+name+" takes part", func() bool {
-			servers, err := c.ServerStates(ctx, c.Servers[0].Socket)
-			return err == nil && len(servers) == i+1 && servers[i].Voter
-		})
-		if err != nil {
+func (c *Cluster) startServers(ctx context.Context, free []int) error {
+	for i, port := range free {
+		if _, err := c.addServer(ctx, "s"+strconv.Itoa(i+1), port); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// AddServer has one more join, and waits until it votes.
+func (c *Cluster) AddServer(ctx context.Context, name string) (*Daemon, error) {
+	free, err := ports.Free(1)
+	if err != nil {
+		return nil, err
+	}
+	return c.addServer(ctx, name, free[0])
+}
+
+func (c *Cluster) addServer(ctx context.Context, name string, port int) (*Daemon, error) {
+	settings := c.member(name, c.settings(c.address(name, port)))
+	settings.Server.Name = name
+	settings.Server.DataDir = filepath.Join(c.Dir, "data-"+name)
+	settings.Server.Socket = filepath.Join(c.Dir, name+".sock")
+	server := c.daemon(name, "server")
+	server.Socket = settings.Server.Socket
+	var err error
+	if c.Server == nil {
+		c.Server, c.agentsListen = server, settings.Server.AgentsListen
+		c.Client = client.New(server.Socket)
+		err = c.init(ctx, settings)
+	} else {
+		err = c.admit(ctx, server, "server")
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.Servers = append(c.Servers, server)
+	c.mu.Unlock()
+	if err := c.run(server, settings); err != nil {
+		return nil, err
+	}
+	return server, Await(ctx, "server "+name+" takes part", func() bool {
+		servers, err := c.ServerStates(ctx, c.Servers[0].Socket)
+		return err == nil && slices.ContainsFunc(servers, func(s ServerState) bool { return s.Name == name && s.Voter })
+	})
+}
+
+// RemoveServer takes a server out of the cluster and waits for its end. Its name is not used again. On a busy machine no other
+// may be ready to lead at once instead of it, and it is asked again.
+func (c *Cluster) RemoveServer(ctx context.Context, server *Daemon) error {
+	c.mu.Lock()
+	c.Servers = slices.DeleteFunc(slices.Clone(c.Servers), func(d *Daemon) bool { return d == server })
+	c.Server = c.Servers[0]
+	c.mu.Unlock()
+	if c.Client.Socket() == server.Socket {
+		c.Close()
+		c.Client = client.New(c.Server.Socket)
+	}
+	var err error
+	await := Await(ctx, "server "+server.Name+" is removed, and ends", func() bool {
+		select {
+		case <-server.Ended():
+			return true
+		default:
+			_, err = c.Command(ctx, c.Server.Socket, "server", "remove", server.Name)
+			return false
+		}
+	})
+	if await != nil {
+		return errors.Join(await, err)
+	}
+	return nil
+}
+
+// StepDown has another server lead.
+func (c *Cluster) StepDown(ctx context.Context) error {
+	return Await(ctx, "another server leads", func() bool {
+		_, err := c.Command(ctx, c.Socket(), "server", "step-down")
+		return err == nil
+	})
 }
 
 // member gives a daemon a certificate and a key of its own.

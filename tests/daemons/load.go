@@ -1,0 +1,245 @@
+package daemons
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+const (
+	// loadPause is between the submissions of one client of a Load: a job costs some processes, and the cluster remembers the
+	// last 1,000 that have ended.
+	loadPause = 400 * time.Millisecond
+	// loadTimeout bounds one submission: who hears nothing for so long asks another server.
+	loadTimeout = 10 * time.Second
+)
+
+// errLoad is wrapped by what a Load finds wrong.
+var errLoad = errors.New("the load is wrong")
+
+// Load is clients that submit jobs all the time, each by way of one server. Each job writes its token into a file, so that
+// it is seen how often it ran.
+type Load struct {
+	cluster *Cluster
+	file    string
+	node    string
+	cancel  context.CancelFunc
+	all     sync.WaitGroup
+
+	mu       sync.Mutex
+	accepted map[string]uint64 // numbers by token
+	asked    map[string]bool   // tokens that are not known to be accepted
+	refusals map[string]int    // by sentence
+	waits    map[string]wait   // by socket
+}
+
+// wait is how long submissions by way of a server have waited.
+type wait struct {
+	last    time.Time // one was accepted
+	longest time.Duration
+}
+
+// Load starts as many clients, whose jobs run on one node.
+func (c *Cluster) Load(ctx context.Context, clients int, node string) *Load {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &Load{
+		cluster: c, file: filepath.Join(c.Dir, "load"), node: node, cancel: cancel,
+		accepted: make(map[string]uint64), asked: make(map[string]bool), refusals: make(map[string]int), waits: make(map[string]wait),
+	}
+	for i := range clients {
+		l.all.Go(func() { l.submitAll(ctx, i) })
+	}
+	return l
+}
+
+func (l *Load) submitAll(ctx context.Context, number int) {
+	tick := time.NewTicker(loadPause)
+	defer tick.Stop()
+	for turn := 0; ; turn++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		// A submission that is under way when all is over has its time, too.
+		l.submit(context.WithoutCancel(ctx), l.cluster.socketOf(number), fmt.Sprintf("%d.%d", number, turn))
+	}
+}
+
+// socketOf is that of a client's server, of those there are now.
+func (c *Cluster) socketOf(client int) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Servers[client%len(c.Servers)].Socket
+}
+
+func (l *Load) submit(ctx context.Context, socket, token string) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	user := client.New(socket)
+	defer user.Close()
+	l.mu.Lock()
+	l.asked[token] = true
+	l.mu.Unlock()
+	reply, err := user.Jobs.Submit(ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: &scorev1.JobSpec{
+		Name: "load" + token, Argv: []string{"/bin/sh", "-c", `echo "$0" >>"$1"`, token, l.file}, WorkDir: "/", Tasks: 1,
+		NodeList: []string{l.node}, Detached: true, StdoutPattern: os.DevNull, MemoryPerNodeBytes: 8 << 20,
+		Env: []string{"PATH=/bin:/usr/bin", Mark + "=" + l.cluster.Dir},
+	}}))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.refusals[err.Error()]++
+		return
+	}
+	delete(l.asked, token)
+	l.accepted[token] = reply.Msg.GetJobId()
+	now, w := time.Now(), l.waits[socket]
+	if !w.last.IsZero() {
+		w.longest = max(w.longest, now.Sub(w.last))
+	}
+	l.waits[socket] = wait{now, w.longest}
+}
+
+// Accepted is how many submissions were acknowledged until now.
+func (l *Load) Accepted() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.accepted)
+}
+
+// AwaitAccepted waits until so many more were.
+func (l *Load) AwaitAccepted(ctx context.Context, more int) error {
+	want := l.Accepted() + more
+	return Await(ctx, fmt.Sprint(more, " more jobs are accepted"), func() bool { return l.Accepted() >= want })
+}
+
+// Blocked is the longest time between two acknowledgements by way of the same of some servers since it was last called.
+func (l *Load) Blocked(servers ...*Daemon) (longest time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, server := range servers {
+		longest = max(longest, l.waits[server.Socket].longest)
+	}
+	for socket, w := range l.waits {
+		l.waits[socket] = wait{last: w.last}
+	}
+	return longest
+}
+
+// Stop ends the clients and says what became of the jobs. The error lists those that were acknowledged and have neither run
+// once nor an end that says why, and any that ran twice. The jobs to keep are others', which go on.
+func (l *Load) Stop(ctx context.Context, keep ...uint64) (summary string, err error) {
+	l.cancel()
+	l.all.Wait()
+	err = Await(ctx, "the load's jobs have ended", func() bool {
+		living, err := l.cluster.Living(ctx)
+		for _, id := range keep {
+			delete(living, id)
+		}
+		return err == nil && len(living) == 0
+	})
+	if err != nil {
+		return "", err
+	}
+	runs, err := l.runs()
+	if err != nil {
+		return "", err
+	}
+	var errs []error
+	ran, told := 0, 0
+	for token, id := range l.accepted {
+		reply, err := l.cluster.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w: job %d was acknowledged: %w", errLoad, id, err))
+			continue
+		}
+		verdict := reply.Msg.GetJob().GetVerdict()
+		switch good := verdict.GetReason() == scorev1.EndReason_END_REASON_EXITED && verdict.GetExitCode() == 0; {
+		case good && runs[token] == 1:
+			ran++
+		case !good && runs[token] <= 1 && verdict.GetMessage() != "":
+			told++
+		default:
+			errs = append(errs, fmt.Errorf("%w: job %d ran %d times, and its end says %v", errLoad, id, runs[token], verdict))
+		}
+	}
+	for token := range l.asked {
+		if runs[token] > 1 {
+			errs = append(errs, fmt.Errorf("%w: %s ran %d times", errLoad, token, runs[token]))
+		}
+	}
+	return fmt.Sprintf("%d ran, %d were reported, %d were not acknowledged: %v", ran, told, len(l.asked), l.refusals), errors.Join(errs...)
+}
+
+// runs counts what the jobs have written.
+func (l *Load) runs() (map[string]int, error) {
+	file, err := os.Open(l.file)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	counts := make(map[string]int)
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		counts[lines.Text()]++
+	}
+	return counts, lines.Err()
+}
+
+// Leader asks a server who leads, which it finds out from the leader itself; "": nobody, for now.
+func (c *Cluster) Leader(ctx context.Context, server *Daemon) string {
+	user := client.New(server.Socket)
+	defer user.Close()
+	reply, err := user.Cluster.ListServers(ctx, connect.NewRequest(new(scorev1.ListServersRequest)))
+	if err != nil {
+		return ""
+	}
+	i := slices.IndexFunc(reply.Msg.GetServers(), func(s *scorev1.Server) bool { return s.GetLeader() })
+	if i < 0 {
+		return ""
+	}
+	return reply.Msg.GetServers()[i].GetName()
+}
+
+// AwaitLeader waits until the servers agree on one that leads, which is not the one.
+func (c *Cluster) AwaitLeader(ctx context.Context, not string, among ...*Daemon) (leader *Daemon, err error) {
+	name := ""
+	err = Await(ctx, "another server than "+not+" leads", func() bool {
+		name = c.Leader(ctx, among[0])
+		return name != "" && name != not && !slices.ContainsFunc(among[1:], func(d *Daemon) bool { return c.Leader(ctx, d) != name })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.ServerNamed(name), nil
+}
+
+// ServerNamed gives a server; nil: there is none of that name.
+func (c *Cluster) ServerNamed(name string) *Daemon {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.Servers, func(d *Daemon) bool { return d.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.Servers[i]
+}
+
+// OtherServers are all but one.
+func (c *Cluster) OtherServers(than *Daemon) []*Daemon {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.Servers), func(d *Daemon) bool { return d == than })
+}
