@@ -114,13 +114,16 @@ func mayRepeat(err error, request connect.AnyRequest, patient bool) bool {
 	if !ok {
 		return false
 	}
+	// What a server says it says for good; what became of the connection may be told in many ways.
+	lost := failure.Code() == connect.CodeUnavailable || failure.Code() == connect.CodeCanceled || !connect.IsWireError(err)
 	procedure := request.Spec().Procedure
 	submission, _ := request.Any().(*scorev1.SubmitRequest)
-	if keyed := procedure == api.KeyedSubmit && len(submission.GetKey()) > 0; keyed {
-		// What a server says it says for good; what became of the connection may be told in many ways.
-		return failure.Code() == connect.CodeUnavailable || failure.Code() == connect.CodeCanceled || !connect.IsWireError(err)
-	}
-	if failure.Code() != connect.CodeUnavailable || isGone(err) && !patient {
+	switch keyed := procedure == api.KeyedSubmit && len(submission.GetKey()) > 0; {
+	case !lost:
+		return false
+	case keyed:
+		return true
+	case isGone(err) && !patient:
 		return false
 	}
 	return IsUndecided(err) || api.Repeatable(procedure)

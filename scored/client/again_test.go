@@ -54,6 +54,30 @@ func TestSubmitsUntilItHears(t *testing.T) {
 	}
 }
 
+// So are calls that do no harm the second time, and no others.
+func TestRepeatsWhatDoesNoHarm(t *testing.T) {
+	asked := 0
+	lostOnce := func() error {
+		if asked++; asked == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		return nil
+	}
+	socket := clienttest.Serve(t, clienttest.Daemon{
+		Cancel: func(uint64) error { return lostOnce() },
+		Signal: func(uint64, int32) error { return lostOnce() },
+	})
+	c := client.New(socket)
+	defer c.Close()
+	if _, err := c.Jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1})); err != nil || asked != 2 {
+		t.Errorf("%v, asked %d times", err, asked)
+	}
+	asked = 0
+	if _, err := c.Jobs.SignalJob(t.Context(), connect.NewRequest(&scorev1.SignalJobRequest{JobId: 1, Signal: 1})); err == nil || asked != 1 {
+		t.Errorf("%v, asked %d times", err, asked)
+	}
+}
+
 // What a server says for good is believed at once.
 func TestRefusalsAreNotRepeated(t *testing.T) {
 	asked := 0

@@ -139,7 +139,7 @@ func (p *program) ends(code int, texts ...string) {
 // refuses submits a job to a server that is cut off; the result waits for its refusal.
 func (s *scene) refuses(server *daemons.Daemon) (refused func()) {
 	s.t.Helper()
-	p := s.scrun(server, "refused", "--detach", "-o", "/dev/null", "sh", "-c", "echo x >>never")
+	p := s.scrun(server, "refused", "--patience", "3s", "--detach", "-o", "/dev/null", "sh", "-c", "echo x >>never")
 	return func() {
 		s.t.Helper()
 		s.await("the refusal", p.over)
