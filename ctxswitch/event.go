@@ -14,6 +14,7 @@ const (
 	EventJobRemoved
 	EventDone
 	EventJobConnected
+	EventJobRespawned
 )
 
 // Event is a fact the machine is told. Make it with one of the functions
@@ -65,6 +66,10 @@ func (e Event) StopAwaited() Event {
 // EffectLaunch. If the job was frozen meanwhile it is frozen once more, since
 // without a cgroup the processes born last have not been reached.
 func JobLaunched(job JobID) Event { return Event{Kind: EventJobLaunched, Job: job} }
+
+// JobRespawned tells that a process was born after all had been launched, since one had failed. Without a cgroup it runs, though
+// its job may be frozen: then the job is frozen once more.
+func JobRespawned(job JobID) Event { return Event{Kind: EventJobRespawned, Job: job} }
 
 // JobAdopted tells of a job that a former agent had launched. It counts as frozen if it was
 // told to stop, whether or not all of its processes stand still yet: one that is taken for running

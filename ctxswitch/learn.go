@@ -13,6 +13,8 @@ func (m *Machine) learn(now int64, ev *Event) {
 		m.learnOffset(now, ev.Term, ev.Offset)
 	case EventJobAdded:
 		m.add(job{id: ev.Job, contexts: ev.Contexts, awaited: ev.Awaited, phase: PhasePrepared, want: m.wants(ev.Job)})
+	case EventJobRespawned:
+		m.learnRespawned(now, ev.Job)
 	case EventJobAdopted:
 		m.learnAdopted(now, ev)
 	case EventJobLaunched:
@@ -106,6 +108,18 @@ func (m *Machine) learnLaunched(now int64, id JobID) {
 		return
 	}
 	j.launched = true
+	m.moreRun(now, j)
+}
+
+// learnRespawned notes that a process was born that no order has reached.
+func (m *Machine) learnRespawned(now int64, id JobID) {
+	if j := m.lookup(id); j != nil && j.launched {
+		m.moreRun(now, j)
+	}
+}
+
+// moreRun takes a job for running because of processes that were born.
+func (m *Machine) moreRun(now int64, j *job) {
 	if j.phase == PhaseRunning {
 		return
 	}

@@ -65,7 +65,7 @@ func (j *job) leave(n *node) bool {
 	if len(j.seats) == had {
 		return false
 	}
-	j.lost = true
+	j.lost = !j.req.Survives || len(j.seats) == 0
 	return true
 }
 

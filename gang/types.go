@@ -72,6 +72,8 @@ type Request struct {
 	// Again says that it had places before: it is queued even if the cluster cannot
 	// hold it, since the nodes that it lacks may come back.
 	Again bool
+	// Survives says that it goes on when a node of it is removed.
+	Survives bool
 	// NodeList are nodes the job must include; others are added as needed.
 	NodeList []NodeID
 }

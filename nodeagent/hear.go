@@ -24,6 +24,8 @@ func (j *job) hear(message *stewardpb.FromSteward) {
 		j.hearLaunched(m.Launched)
 	case *stewardpb.FromSteward_RankExited:
 		j.hearExited(m.RankExited)
+	case *stewardpb.FromSteward_RankNews:
+		j.hearRankNews(m.RankNews)
 	case *stewardpb.FromSteward_NodeDone:
 		j.started(m.NodeDone.GetStart())
 		j.finish(m.NodeDone.GetUsage())
@@ -96,6 +98,19 @@ func (j *job) hearExited(m *scorev1.RankExited) {
 	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: m}}, true)
 	j.agent.metrics.Add(exitKind(m), 1)
 	j.newsroom.rankExited(m)
+}
+
+// hearRankNews hears of a rank that has failed while the job goes on.
+func (j *job) hearRankNews(m *stewardpb.RankNews) {
+	if pid := int(m.GetPid()); pid != 0 {
+		if container := j.stewardOf().Container; container.FD() < 0 { // into a cgroup processes are born as it stands
+			container.Started(pid, pid)
+			j.current(func(s *switcher.Switcher, id ctxswitch.JobID) { s.Respawned(id) })
+		}
+		j.withChannels(func(c *dataplane.Job) { c.Respawned(m.GetRank(), m.GetPid()) })
+		j.agent.metrics.Add(metrics.Respawns, 1)
+	}
+	j.newsroom.rankNews(m)
 }
 
 func exitKind(m *scorev1.RankExited) metrics.ID {

@@ -57,7 +57,7 @@ func (r *newsroom) learn(kind news.Kind, node int, rank uint32, reason string) {
 
 // rankExited spreads the end of a rank that ends its gang.
 func (r *newsroom) rankExited(m *scorev1.RankExited) {
-	if m.GetByUs() || m.GetSignal() == 0 && !m.GetBeforeFinalize() && !m.GetOutOfMemory() {
+	if m.GetByUs() || m.GetSurvived() || m.GetSignal() == 0 && !m.GetBeforeFinalize() && !m.GetOutOfMemory() {
 		return
 	}
 	how := fmt.Sprintf("was killed by signal %d", m.GetSignal())
@@ -68,6 +68,20 @@ func (r *newsroom) rankExited(m *scorev1.RankExited) {
 		r.learn(news.RankFailed, int(r.job.order.GetNodeIndex()), m.GetRank(),
 			fmt.Sprintf("rank %d on node %s %s", m.GetRank(), r.job.agent.options.Name, how))
 	}
+}
+
+// rankNews spreads what has become of a rank that failed while the job goes on.
+func (r *newsroom) rankNews(m *stewardpb.RankNews) {
+	if r == nil {
+		return
+	}
+	item := news.Item{Kind: news.RankLost, Node: int(r.job.order.GetNodeIndex()), Rank: m.GetRank(), Incarnation: m.GetIncarnation()}
+	if item.Incarnation != 0 {
+		item.Kind = news.RankReborn
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.carryOut(r.machine.Learn(item))
 }
 
 // carryOut does what the machine says. The caller holds mu.
@@ -87,7 +101,7 @@ func (r *newsroom) send(to int, item news.Item) {
 	defer cancel()
 	err := j.agent.peers.news(ctx, j.order.GetPlaces()[to].GetAddress(), &scorev1.NewsRequest{
 		JobId: j.id, Attempt: j.order.GetAttempt(), FromNodeIndex: j.order.GetNodeIndex(),
-		Kind: uint32(item.Kind), NodeIndex: uint32(item.Node), Rank: item.Rank, Reason: item.Reason,
+		Kind: uint32(item.Kind), NodeIndex: uint32(item.Node), Rank: item.Rank, Reason: item.Reason, Incarnation: item.Incarnation,
 	})
 	if err != nil && j.ctx.Err() == nil {
 		j.agent.log.Debug("news do not arrive", zap.Uint64("job", j.id), zap.String("peer", j.order.GetPlaces()[to].GetNode()), zap.Error(err))
@@ -98,6 +112,12 @@ func (r *newsroom) send(to int, item news.Item) {
 func (r *newsroom) deliver(item news.Item) {
 	j := r.job
 	j.agent.metrics.Add(metrics.News, 1)
+	if item.Kind == news.RankLost || item.Kind == news.RankReborn {
+		if steward := j.stewardOf(); steward != nil {
+			_ = steward.RankNews(&stewardpb.RankNews{Rank: item.Rank, Incarnation: item.Incarnation})
+		}
+		return
+	}
 	j.agent.log.Info("a job has failed elsewhere", zap.Uint64("job", j.id), zap.String("peer", j.order.GetPlaces()[item.Node].GetNode()), zap.String("reason", item.Reason))
 	if steward := j.stewardOf(); steward != nil && item.Kind == news.PartLost {
 		_ = steward.PartLost(&stewardpb.PartLost{NodeIndex: uint32(item.Node), Reason: item.Reason})
@@ -126,7 +146,7 @@ func (a peerService) News(_ context.Context, request *connect.Request[scorev1.Ne
 	if j == nil || j.newsroom == nil || j.order.GetAttempt() != m.GetAttempt() {
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", m.GetJobId(), a.options.Name))
 	}
-	if m.GetKind() > uint32(news.RankFailed) {
+	if m.GetKind() > uint32(news.RankReborn) {
 		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("there is no news of kind %d", m.GetKind()))
 	}
 	r := j.newsroom
@@ -134,6 +154,7 @@ func (a peerService) News(_ context.Context, request *connect.Request[scorev1.Ne
 	defer r.mu.Unlock()
 	r.carryOut(r.machine.Receive(int(m.GetFromNodeIndex()), news.Item{
 		Kind: news.Kind(m.GetKind()), Node: int(m.GetNodeIndex()), Rank: m.GetRank(), Reason: m.GetReason(),
+		Incarnation: m.GetIncarnation(),
 	}))
 	return connect.NewResponse(&scorev1.NewsResponse{}), nil
 }

@@ -34,6 +34,24 @@ func (j *Job) Ended(rank uint32) {
 	}
 }
 
+// Respawned says that a rank which ended has another process. The channels of the last one stay dead: the others have
+// been told so, and what they had sent is lost. The new one may open others.
+func (j *Job) Respawned(rank uint32) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ended[rank] {
+		delete(j.ended, rank)
+		j.reborn[rank] = true
+	}
+}
+
+// isDead says that the context is of a process that is no more, though its rank has another.
+func (j *Job) isDead(c *Context) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.reborn[c.rank] && c.img.State() == abi.StateGone
+}
+
 // PeerEnded says that a rank on another node closed its channels (link.EndClosed) or died
 // (link.EndDied), as whoever knows better than the network can say.
 func (j *Job) PeerEnded(rank uint32, how uint8) {
@@ -60,9 +78,9 @@ func (j *Job) introduce(c *Context) {
 	if j.ended[c.rank] {
 		c.img.SetState(abi.StateGone)
 	}
-	for dead := range j.ended {
-		its := j.contexts[name{c.channel, dead}]
-		if its == nil || dead == c.rank {
+	for of, its := range j.contexts {
+		dead := of.rank
+		if of.channel != c.channel || dead == c.rank || !j.ended[dead] && !j.reborn[dead] {
 			continue
 		}
 		gone := its.damaged.Load()

@@ -40,6 +40,7 @@ type Job struct {
 	remote   bool     // a context that can speak to other nodes was made
 	contexts map[name]*Context
 	ended    map[uint32]bool
+	reborn   map[uint32]bool // ranks with contexts of processes that died, and another process
 	account  account
 	conns    map[*net.UnixConn]struct{}
 	serves   sync.WaitGroup
@@ -51,7 +52,7 @@ type Job struct {
 func newJob(n *Node, config JobConfig) (*Job, error) {
 	j := &Job{
 		node: n, connected: config.Connected, keep: config.Keep, done: config.Done, key: config.Key, ranks: slices.Clone(config.Ranks), places: config.Places, geometry: n.config.Geometry, channels: config.Channels,
-		contexts: map[name]*Context{}, ended: map[uint32]bool{}, conns: map[*net.UnixConn]struct{}{},
+		contexts: map[name]*Context{}, ended: map[uint32]bool{}, reborn: map[uint32]bool{}, conns: map[*net.UnixConn]struct{}{},
 	}
 	err := j.settle()
 	if err == nil {

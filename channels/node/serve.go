@@ -43,6 +43,9 @@ func (j *Job) serveImage(asker uint32, r handover.Request) (*os.File, handover.S
 	if status != handover.StatusOK {
 		return nil, status
 	}
+	if r.Rank == asker && j.isDead(c) {
+		return nil, handover.StatusGone
+	}
 	return c.img.File(), status
 }
 
@@ -53,6 +56,9 @@ func (j *Job) serveNetwork(asker, channel uint32) (socket, places *os.File, stat
 	c, status := j.serve(name{channel, asker})
 	if status != handover.StatusOK {
 		return nil, nil, status
+	}
+	if j.isDead(c) {
+		return nil, nil, handover.StatusGone
 	}
 	places, err := j.placesFile()
 	if err != nil {

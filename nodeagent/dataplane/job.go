@@ -37,16 +37,17 @@ type Job struct {
 	gone     chan struct{} // closed when nothing is left
 
 	mu      sync.Mutex
-	pids    []int32 // of the ranks, in their order
-	at      uint64  // when they had all been started, as lineage.Process.Start
-	waiting int     // connections of ranks that are not known yet
+	changed chan struct{} // closed, and made anew, by Respawned
+	pids    []int32       // of the ranks, in their order
+	at      uint64        // when they had all been started, as lineage.Process.Start
+	waiting int           // connections of ranks that are not known yet
 }
 
 func newJob(p *Plane, order *scorev1.Prepare, steward int) *Job {
 	return &Job{
 		plane: p, id: order.GetJobId(), uid: order.GetUser().GetUid(), steward: steward,
-		ranks:    order.GetPlaces()[order.GetNodeIndex()].GetRanks(),
-		launched: make(chan struct{}), left: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
+		ranks:   order.GetPlaces()[order.GetNodeIndex()].GetRanks(),
+		changed: make(chan struct{}), launched: make(chan struct{}), left: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
 	}
 }
 
@@ -64,6 +65,31 @@ func (j *Job) Launched(pids []int32) {
 		j.pids, j.at = pids, at
 		close(j.launched)
 	}
+}
+
+// Respawned says which process a rank is from now on. Channels on which its last one died stay dead.
+func (j *Job) Respawned(rank uint32, pid int32) {
+	at, err := lineage.SinceBoot()
+	i, here := slices.BinarySearch(j.ranks, rank)
+	if err != nil || !here {
+		return
+	}
+	j.handle.Respawned(rank)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if i < len(j.pids) {
+		j.pids[i], j.at = pid, at
+	}
+	close(j.changed)
+	j.changed = make(chan struct{})
+}
+
+// isNew tells of a child of the steward that began after the ranks did: one that takes a failed one's place, of which is yet
+// to be heard, or none of them. When that changes, changed is closed.
+func (j *Job) isNew(p lineage.Process) (is bool, changed <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.pids != nil && p.Start > j.at && !slices.Contains(j.pids, int32(p.PID)), j.changed
 }
 
 // Ended says that a rank's process ended.
@@ -131,8 +157,10 @@ func (j *Job) leaveLocked(linger time.Duration) {
 func (j *Job) admit(conn *net.UnixConn, rank lineage.Process) {
 	select {
 	case <-j.launched:
-		j.serve(conn, rank)
-		return
+		if is, _ := j.isNew(rank); !is {
+			j.serve(conn, rank)
+			return
+		}
 	default:
 	}
 	if !j.mayWait() {
@@ -143,13 +171,26 @@ func (j *Job) admit(conn *net.UnixConn, rank lineage.Process) {
 		defer j.waited()
 		timer := time.NewTimer(launchWait)
 		defer timer.Stop()
-		select {
-		case <-j.launched:
-			j.serve(conn, rank)
-		case <-j.left:
-			j.plane.refuse(conn, "the job is over", int32(rank.PID))
-		case <-timer.C:
-			j.plane.refuse(conn, "the job was not started in time", int32(rank.PID))
+		for {
+			var ready <-chan struct{}
+			is, changed := j.isNew(rank)
+			if !is {
+				ready = j.launched
+			}
+			select {
+			case <-ready:
+				if is, _ := j.isNew(rank); !is {
+					j.serve(conn, rank)
+					return
+				}
+			case <-changed:
+			case <-j.left:
+				j.plane.refuse(conn, "the job is over", int32(rank.PID))
+				return
+			case <-timer.C:
+				j.plane.refuse(conn, "the job was not started in time", int32(rank.PID))
+				return
+			}
 		}
 	})
 }

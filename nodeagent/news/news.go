@@ -13,6 +13,10 @@ const (
 	PartLost Kind = 1
 	// RankFailed: a rank on a node ended so that its gang ends with it.
 	RankFailed Kind = 2
+	// RankLost: a rank has failed, and the job goes on without it.
+	RankLost Kind = 3
+	// RankReborn: a rank has failed, and was begun anew.
+	RankReborn Kind = 4
 )
 
 const (
@@ -30,8 +34,10 @@ var ErrShape = errors.New("a job has no such node")
 type Item struct {
 	Kind   Kind
 	Node   int
-	Rank   uint32 // of RankFailed
+	Rank   uint32 // of all but PartLost
 	Reason string // a sentence
+	// Incarnation of RankReborn is how often the rank was begun anew.
+	Incarnation uint32
 }
 
 // key tells news apart.
@@ -39,6 +45,7 @@ type key struct {
 	kind Kind
 	node int
 	rank uint32
+	time uint32 // Incarnation
 }
 
 // Effect is a message to another node or, if Deliver, news for this one.
@@ -92,9 +99,9 @@ func (m *Machine) Receive(from int, item Item) []Effect {
 
 func (m *Machine) take(from int, item Item) []Effect {
 	m.effects = m.effects[:0]
-	k := key{item.Kind, item.Node, item.Rank}
+	k := key{item.Kind, item.Node, item.Rank, item.Incarnation}
 	switch {
-	case item.Node < 0 || item.Node >= m.nodes, item.Kind != PartLost && item.Kind != RankFailed:
+	case item.Node < 0 || item.Node >= m.nodes, item.Kind < PartLost, item.Kind > RankReborn, (item.Kind == RankReborn) != (item.Incarnation != 0):
 		return nil
 	case item.Kind == PartLost && item.Rank != 0, m.known[k], len(m.known) == MaxItems:
 		return nil

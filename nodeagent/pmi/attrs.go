@@ -15,6 +15,17 @@ func (e *Engine) JobAttr(key []byte) (value string, ok bool) {
 	case "hasNameServ":
 		return "yes", true
 	}
+	return e.FailureAttr(key)
+}
+
+// FailureAttr returns the attributes of the job that tell of failed ranks, DeadKey and IncarnationsKey.
+func (e *Engine) FailureAttr(key []byte) (value string, ok bool) {
+	switch string(key) {
+	case DeadKey:
+		return e.failures.dead()
+	case IncarnationsKey:
+		return e.failures.begunAnew()
+	}
 	return "", false
 }
 
@@ -22,6 +33,9 @@ func (e *Engine) JobAttr(key []byte) (value string, ok bool) {
 func (e *Engine) PutNodeAttr(rank int, key, value []byte) error {
 	if err := checkPair(key, value); err != nil {
 		return err
+	}
+	if string(key) == RespawnKey {
+		return e.askRespawn(rank, value)
 	}
 	old, has := e.attrs[string(key)]
 	s := e.state(rank)

@@ -69,6 +69,9 @@ func (e *Engine) appendSets(dst []byte) []byte {
 
 // leaving lists the keys that the i-th local rank gives to the present fence.
 func (e *Engine) leaving(i int) []string {
+	if e.fence.kind != kindCards && !e.ranks[i].inFence {
+		return nil
+	}
 	if e.fence.kind != kindCards {
 		return e.ranks[i].staged
 	}

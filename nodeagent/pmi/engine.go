@@ -23,8 +23,10 @@ const (
 // rankState is what the engine keeps of a rank of its own node.
 type rankState struct {
 	phase Phase
-	// gone is set when the connection has ended; nothing comes any more.
+	// gone is set when the connection has ended; nothing comes any more, unless the rank is begun anew.
 	gone bool
+	// survives: its failure does not end the job. lost: it has failed, and will not be begun anew.
+	survives, lost bool
 	// inFence is set from FenceIn or RingIn to the release; fenceTag and ring
 	// are of that request.
 	inFence  bool
@@ -64,8 +66,10 @@ type Engine struct {
 	jobs    map[uint64]*otherJob
 	// protocol is the one that ranks speak, from the first that did.
 	protocol Protocol
-	// departed counts ranks here that can enter no fence any more.
-	departed int
+	// departed counts ranks here that can enter no fence any more, lost those that the fences go on without.
+	departed, lost int
+	// failures are the ranks of all nodes that have failed while the job went on.
+	failures failures
 
 	events []Event
 	stats  Stats
@@ -109,6 +113,9 @@ func NewEngine(info JobInfo) (*Engine, error) {
 	}
 	e.ranks = make([]rankState, len(e.local))
 	e.fence.seq = 1
+	for i := range e.ranks {
+		e.ranks[i].survives = info.Survive
+	}
 	if mapping, ok := Mapping(info.RankNode); ok {
 		e.store.give(mappingKey, mapping)
 	}
@@ -259,6 +266,10 @@ func (e *Engine) Gone(rank int) (Phase, error) {
 	}
 	s.gone = true
 	if s.phase == PhaseFinalized {
+		return s.phase, nil
+	}
+	if s.survives {
+		e.dropRequests(rank)
 		return s.phase, nil
 	}
 	return s.phase, e.depart(rank, "has ended")

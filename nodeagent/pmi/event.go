@@ -6,7 +6,8 @@ type EventKind uint8
 // The first five, EventCard and EventGroup answer requests that were held; front ends encode them. The
 // others go to the server around the engine.
 const (
-	// EventReleased: Rank leaves the fence it entered with Tag.
+	// EventReleased: Rank leaves the fence it entered with Tag; with the Outcome Missing there was none, for the
+	// reason Value.
 	EventReleased EventKind = iota + 1
 	// EventRing: Rank's ring request Tag is answered by Ring.
 	EventRing
@@ -27,6 +28,8 @@ const (
 	EventSpawn
 	// EventAbort: Rank ends the job with exit code Code.
 	EventAbort
+	// EventRespawn: Rank asks to be begun anew Code times when it fails.
+	EventRespawn
 	// EventFinalized: Rank is done with PMI.
 	EventFinalized
 	// EventCard: Rank's fetch Tag of the keys of rank Of of Job (0: its own) is

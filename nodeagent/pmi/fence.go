@@ -15,6 +15,8 @@ type fenceState struct {
 	exchanging bool
 	// collect is set when a rank here wants data exchanged (kindCards).
 	collect bool
+	// broken says why there will be no fence of all ranks any more; empty: there will.
+	broken string
 	// size is what this node contributed last time, a good guess for the next.
 	size int
 }
@@ -65,6 +67,9 @@ func (e *Engine) arrive(rank int, tag Tag, kind blockKind, ring Ring) error {
 	switch {
 	case s.inFence:
 		return fmt.Errorf("%w: a second fence before the first was answered", ErrOrder)
+	case f.broken != "":
+		e.emit(Event{Kind: EventReleased, Rank: rank, Tag: tag, Outcome: Missing, Value: f.broken})
+		return nil
 	case e.departed > 0:
 		return fmt.Errorf("%w: %s that rank %d can no longer join", ErrOrder, kind, e.firstDeparted())
 	case f.arrived == 0:
@@ -74,10 +79,7 @@ func (e *Engine) arrive(rank int, tag Tag, kind blockKind, ring Ring) error {
 	}
 	s.inFence, s.fenceTag, s.ring = true, tag, ring
 	f.arrived++
-	if f.arrived < len(e.local) {
-		return nil
-	}
-	return e.allHere()
+	return e.maybeAllHere()
 }
 
 // allHere hands this node's data out once its last rank has come. A job of one
@@ -107,6 +109,9 @@ func (e *Engine) allHere() error {
 func (e *Engine) commitOwn() {
 	for i, rank := range e.local {
 		s := &e.ranks[i]
+		if !s.inFence {
+			continue
+		}
 		for _, key := range s.staged {
 			e.store.commit(int32(rank), key, e.store.sets[setKey{int32(rank), ScopeGlobal, key}].staged, e.fence.seq)
 		}
@@ -118,7 +123,7 @@ func (e *Engine) commitOwn() {
 // job must end then.
 func (e *Engine) FenceDone(seq uint64, data []byte) error {
 	f := &e.fence
-	if seq < f.seq {
+	if seq < f.seq || f.broken != "" {
 		// A repeated delivery of a fence that is over does no harm.
 		return nil
 	}
@@ -147,6 +152,9 @@ func (e *Engine) complete(rings []Ring) error {
 	}
 	for i, rank := range e.local {
 		s := &e.ranks[i]
+		if !s.inFence { // lost, or begun anew meanwhile
+			continue
+		}
 		s.inFence = false
 		if f.kind == kindRing {
 			e.emit(Event{Kind: EventRing, Rank: rank, Tag: s.fenceTag, Ring: ringOf(rings, rank)})
@@ -183,7 +191,7 @@ func (e *Engine) firstInFence() int {
 
 func (e *Engine) firstDeparted() int {
 	for i := range e.ranks {
-		if s := &e.ranks[i]; s.gone || s.phase == PhaseFinalized {
+		if s := &e.ranks[i]; s.gone && !s.survives || s.phase == PhaseFinalized {
 			return e.local[i]
 		}
 	}

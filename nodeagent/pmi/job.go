@@ -29,6 +29,8 @@ type JobInfo struct {
 	// SpawnerJob is the KVSName of the job that spawned this one; empty when a
 	// user started it.
 	SpawnerJob string
+	// Survive: the job goes on when ranks of it fail; Lose and Reborn say what becomes of them.
+	Survive bool
 	// Preput is in the key-value space before any rank asks; a spawning job
 	// leaves its address there.
 	Preput map[string]string

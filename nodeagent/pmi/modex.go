@@ -152,7 +152,7 @@ func (e *Engine) lastWord(c *card) Outcome {
 
 func (e *Engine) isDeparted(rank int) bool {
 	s := e.state(rank)
-	return s.gone || s.phase == PhaseFinalized
+	return s.lost || s.gone && !s.survives || s.phase == PhaseFinalized
 }
 
 // pursue does what brings a waiting fetch nearer to its end.

@@ -142,6 +142,8 @@ func (s *steward) obey(m *stewardpb.ToSteward) {
 		s.life.Kill(s.now())
 	case *stewardpb.ToSteward_PartLost:
 		s.partLost(int(body.PartLost.GetNodeIndex()))
+	case *stewardpb.ToSteward_RankNews:
+		s.rankNews(body.RankNews)
 	case *stewardpb.ToSteward_Lease:
 		s.lease(body.Lease)
 	case *stewardpb.ToSteward_Collective:

@@ -35,6 +35,7 @@ func (s *steward) exited(e launch.Exit) {
 	if state, _ := s.life.Rank(k); state == life.Unborn {
 		s.life.Started(s.now(), k) // it ended before the rest of its batch was forked
 	}
+	s.arrived(k) // or before its respawn was noted
 	if s.job.pmi != nil {
 		s.drainPMI(k)
 	}
@@ -71,8 +72,10 @@ func (s *steward) outOfMemory(status launch.ExitStatus) bool {
 
 func (s *steward) reportExit(k int) {
 	_, exit := s.life.Rank(k)
-	m := s.job.ranks[k].exited
-	m.BeforeFinalize, m.ByUs, m.OutOfMemory = exit.BeforeFinalize, exit.ByUs, exit.OutOfMemory
+	r := &s.job.ranks[k]
+	m := r.exited
+	m.BeforeFinalize, m.ByUs, m.OutOfMemory, m.Survived = exit.BeforeFinalize, exit.ByUs, exit.OutOfMemory, exit.Survived
+	m.CpuNanos, m.MaxRssBytes = m.GetCpuNanos()+r.spent, max(m.GetMaxRssBytes(), r.resident)
 	message := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankExited{RankExited: m}}
 	if isClean(m) {
 		s.sendLater(message)

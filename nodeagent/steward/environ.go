@@ -22,7 +22,7 @@ const (
 func ownVariable(name string) bool {
 	switch name {
 	case "SCORE_JOB_ID", "SCORE_RANK", "SCORE_SIZE", "SCORE_NODE", "SCORE_NODE_INDEX",
-		"SCORE_NODES", "SCORE_RESTART_COUNT", "SCORE_LOCAL_RANK", "SCORE_LOCAL_SIZE", pmSocket, pmDescriptor:
+		"SCORE_NODES", "SCORE_RESTART_COUNT", "SCORE_INCARNATION", "SCORE_LOCAL_RANK", "SCORE_LOCAL_SIZE", pmSocket, pmDescriptor:
 		return true
 	}
 	return false
@@ -66,7 +66,8 @@ func (j *job) rankEnv(k int) []string {
 	rank := int(j.ranks[k].rank)
 	env = append(env,
 		"SCORE_RANK="+strconv.Itoa(rank),
-		"SCORE_LOCAL_RANK="+strconv.Itoa(k))
+		"SCORE_LOCAL_RANK="+strconv.Itoa(k),
+		"SCORE_INCARNATION="+strconv.Itoa(j.ranks[k].incarnation))
 	if j.pmi != nil {
 		env = j.pmi.Engine().Environ(env, rank, pmiTarget)
 	}

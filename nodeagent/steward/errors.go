@@ -11,6 +11,8 @@ var (
 	// errOtherJob means that a reader comes for the streams of a job that this
 	// steward has no longer, or not yet.
 	errOtherJob = errors.New("steward has another job's streams")
+	// errStopped means that the job is being ended, so that nothing more is started.
+	errStopped = errors.New("the job is being ended")
 	// errBusy means that the steward has a job already.
 	errBusy = errors.New("steward has another job")
 )

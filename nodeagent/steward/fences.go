@@ -138,11 +138,17 @@ func (s *steward) lostCollective(l post.Letter, reason error) {
 	s.endFence(fmt.Sprintf("node %s: %s", s.job.node, text))
 }
 
-// endFence ends the job if its ranks are in a fence, or when they come to the next.
+// endFence ends the job if its ranks are in a fence, or when they come to the next. If the job goes on without what it
+// loses, they are told that there is none.
 func (s *steward) endFence(reason string) {
 	f := &s.letters.fences
 	f.ended = reason
-	if f.seq != 0 {
+	switch {
+	case f.seq == 0:
+	case s.survivesLoss():
+		f.seq = 0
+		s.noFences(reason)
+	default:
 		s.life.Abort(s.now(), life.Abort{Rank: -1, ExitCode: launch.CodeCluster, Message: reason})
 	}
 }
@@ -156,6 +162,11 @@ func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 	if !s.answered(request{kind: requestCollective, number: m.GetSequence()}) {
 		return
 	}
+	if m.GetError() != "" && s.survivesLoss() {
+		s.letters.fences.ended = m.GetError()
+		s.noFences(m.GetError())
+		return
+	}
 	if m.GetError() != "" {
 		s.life.Abort(s.now(), life.Abort{Rank: -1, ExitCode: launch.CodeCluster, Message: m.GetError()})
 		return
@@ -164,6 +175,14 @@ func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 		s.letters.fences.seq = m.GetSequence()
 	}
 	s.fenced(fence.Kind(m.GetKind()), m.GetData())
+}
+
+// noFences tells the ranks that there are no more fences of all of them.
+func (s *steward) noFences(reason string) {
+	s.engineDo(func(e *pmi.Engine) error {
+		e.FencesEnd(reason)
+		return nil
+	})
 }
 
 // fenced ends a fence with what all nodes gave.

@@ -155,18 +155,26 @@ func (f *files) close() error {
 	return f.set.Close()
 }
 
+// openInput opens the input file of local rank k.
+func (j *job) openInput(k int) error {
+	r := &j.ranks[k]
+	path, err := j.expand(j.spec.GetStdinPattern(), r.rank)
+	if err != nil {
+		return err
+	}
+	r.stdin, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return fmt.Errorf("opening the input file %s: %w", path, err)
+	}
+	return nil
+}
+
 // openInputs opens the ranks' input files, as the user.
 func (j *job) openInputs() error {
 	err := launch.AsUser(j.user, func() error {
 		for k := range j.ranks {
-			r := &j.ranks[k]
-			path, err := j.expand(j.spec.GetStdinPattern(), r.rank)
-			if err != nil {
+			if err := j.openInput(k); err != nil {
 				return err
-			}
-			r.stdin, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-			if err != nil {
-				return fmt.Errorf("opening the input file %s: %w", path, err)
 			}
 		}
 		return nil

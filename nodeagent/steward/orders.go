@@ -26,11 +26,15 @@ func (s *steward) obeyOrder(order life.Order) {
 	case life.Kill:
 		s.kill()
 	case life.Sweep:
+		s.relay.post(s.relay.complete) // if respawns were possible until now
 		s.sweep()
 	case life.ReportLaunched:
 		s.reportLaunched()
 	case life.ReportExit:
 		s.reportExit(order.Rank)
+		s.lose(order.Rank)
+	case life.Respawn:
+		s.respawn(order.Rank, order.Incarnation)
 	case life.ReportAbort:
 		s.reportAbort(order.Abort)
 	case life.ReportDone:

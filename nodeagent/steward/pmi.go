@@ -32,6 +32,7 @@ func (j *job) newPMI() error {
 		NodeIndex:    int(p.GetNodeIndex()),
 		UniverseSize: int(p.GetUniverseSize()),
 		Preput:       p.GetPreput(),
+		Survive:      j.spec.GetRecover() || j.spec.GetRespawn() > 0,
 	}
 	if parent := p.GetParentJob(); parent != 0 {
 		info.SpawnerJob = kvsName(parent)
@@ -135,6 +136,8 @@ func (s *steward) obeyPMI(effects []wire.Effect) {
 			s.joinKeys(s.job.local[uint32(e.Rank)], e.Bytes)
 		case wire.Contact:
 			s.spoke(s.job.local[uint32(e.Rank)])
+		case wire.Respawn:
+			s.allowRespawns(s.job.local[uint32(e.Rank)], e.Code)
 		case wire.Finalized:
 			s.life.Finalized(s.job.local[uint32(e.Rank)])
 		case wire.FenceReady:

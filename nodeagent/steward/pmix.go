@@ -138,7 +138,7 @@ func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
 // partLost tells ranks that have asked for such events that those of another node
 // are gone.
 func (s *steward) partLost(node int) {
-	if s.job == nil || !s.servesPMIx || s.job.pmix == nil {
+	if s.job == nil {
 		return
 	}
 	places := s.job.order.GetJob().GetPlaces()
@@ -146,7 +146,15 @@ func (s *steward) partLost(node int) {
 		return
 	}
 	for _, rank := range places[node].GetRanks() {
-		s.obeyPMIx(s.job.pmix.server.RankLost(s.now(), int(rank)))
+		if e := s.engine(); e != nil && s.survivesLoss() {
+			if e.IsLost(int(rank)) {
+				continue
+			}
+			s.engineDo(func(e *pmi.Engine) error { return e.Lost(int(rank)) })
+		}
+		if s.servesPMIx && s.job.pmix != nil {
+			s.obeyPMIx(s.job.pmix.server.RankLost(s.now(), int(rank)))
+		}
 	}
 }
 
@@ -180,6 +188,8 @@ func (s *steward) obeyPMIx(effects []pmix.Effect) {
 			after = append(after, func() { s.admitPMIx(id, rank) })
 		case pmix.Contact:
 			s.spoke(s.job.local[uint32(e.Rank)])
+		case pmix.Respawn:
+			s.allowRespawns(s.job.local[uint32(e.Rank)], e.Code)
 		case pmix.Finalized:
 			s.life.Finalized(s.job.local[uint32(e.Rank)])
 		case pmix.Event:

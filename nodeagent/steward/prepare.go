@@ -31,6 +31,8 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 		Ranks:         len(j.ranks),
 		KillOnBadExit: j.spec.GetKillOnBadExit(),
 		Detached:      j.spec.GetDetached(),
+		Recover:       j.spec.GetRecover(),
+		Respawn:       int(j.spec.GetRespawn()),
 	}
 	if !s.life.Prepare(s.now(), rules) {
 		s.send(preparedMessage(&scorev1.Prepared{JobId: j.id, ExitCode: launch.CodeCluster, Error: errBusy.Error()}))

@@ -80,7 +80,11 @@ func (s *steward) started(low int, processes []*launch.Process, at int64) {
 
 func (s *steward) startEnded() {
 	s.job.closeInputs(0) // of ranks that were never forked
-	s.relay.post(s.relay.complete)
+	if s.job.spec.GetRespawn() > 0 {
+		s.relay.post(s.relay.input.begin) // complete comes when no process will any more
+	} else {
+		s.relay.post(s.relay.complete)
+	}
 	s.life.StartEnded(s.now())
 	s.signalPending()
 }

@@ -127,6 +127,11 @@ func (s *Switcher) Launched(id ctxswitch.JobID) {
 	s.post(&letter{event: ctxswitch.JobLaunched(id)})
 }
 
+// Respawned tells that a process of a job was born after the others, which no signal to stop has reached.
+func (s *Switcher) Respawned(id ctxswitch.JobID) {
+	s.post(&letter{event: ctxswitch.JobRespawned(id)})
+}
+
 // Remove forgets a job, of which no process is left or shall be left. After
 // the answer the thread does not touch its container. The answer always comes,
 // also when the thread has ended.

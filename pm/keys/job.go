@@ -30,6 +30,9 @@ const (
 // EnvSocket is the descriptor on which a rank speaks with its job's steward; the launcher sets it.
 const EnvSocket = "PMI_FD"
 
+// EnvIncarnation is how often this rank was begun anew; the launcher sets it.
+const EnvIncarnation = "SCORE_INCARNATION"
+
 // Errors of the package.
 var (
 	// ErrEnvironment: the process was not started as a rank that may speak with its steward.
@@ -38,6 +41,8 @@ var (
 	ErrTooLong = keys.ErrTooLong
 	// ErrLost: the steward does not answer any more; the job is ending.
 	ErrLost = errors.New("keys: the job's steward does not answer")
+	// ErrNoFence: there is none any more since a node is lost, without which the job goes on.
+	ErrNoFence = errors.New("keys: no fence of all ranks is possible")
 	// ErrClosed: Close was called, or a wait was given up.
 	ErrClosed = errors.New("keys: closed")
 )
@@ -183,12 +188,30 @@ func (j *Job) Commit(ctx context.Context) error {
 	return j.commit(ctx)
 }
 
-// Fence commits, waits until all ranks have called it, and lets this one see what all have committed. The error wraps
-// ErrLost, ErrClosed or ctx's: a rank that gives up can ask nothing any more, only read.
+// Fence commits, waits until all ranks have called it, and lets this one see what all have committed. Of ranks for which the
+// job did not end when they failed it waits only for those that are begun anew. The error wraps ErrLost, ErrNoFence, ErrClosed or
+// ctx's: a rank that gives up can ask nothing any more, only read.
 func (j *Job) Fence(ctx context.Context) error { return j.meet(ctx, talk.Fence) }
 
 // Barrier commits, and waits until all ranks have called it. Errors are those of Fence.
 func (j *Job) Barrier(ctx context.Context) error { return j.meet(ctx, talk.Barrier) }
+
+// Respawn asks that this rank be begun anew so often, at most 1000 times, when it fails: when it is killed by a signal, or ends before
+// Close or with an exit code other than 0. Incarnation tells its next process. The error wraps ErrLost, ErrClosed or ctx's.
+func (j *Job) Respawn(ctx context.Context, times int) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.conn == nil {
+		return ErrClosed
+	}
+	return j.ask(ctx, talk.Respawn, talk.RespawnBody(times))
+}
+
+// Incarnation is how often this rank was begun anew.
+func (j *Job) Incarnation() int {
+	n, _ := strconv.Atoi(os.Getenv(EnvIncarnation)) // without it the process is the first
+	return n
+}
 
 func (j *Job) meet(ctx context.Context, op talk.Op) error {
 	j.mu.Lock()
@@ -220,8 +243,8 @@ func (j *Job) ask(ctx context.Context, op talk.Op, body []byte) error {
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, ErrNoFence) {
+		return err
 	}
 	// The answer may still come, and be taken for another's.
 	_ = conn.Close()
@@ -241,10 +264,19 @@ func exchange(conn *net.UnixConn, op talk.Op, body []byte) error {
 		return err
 	}
 	got, n, err := talk.Head(head[:])
-	if err == nil && (got != op || n != 0) {
-		err = fmt.Errorf("%w: %v in answer to %v", talk.ErrMalformed, got, op)
+	switch {
+	case err != nil:
+		return err
+	case n != 0 && n <= talk.MaxReason && got == op && (op == talk.Fence || op == talk.Barrier):
+		reason := make([]byte, n)
+		if _, err := io.ReadFull(conn, reason); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: %s", ErrNoFence, reason)
+	case got != op || n != 0:
+		return fmt.Errorf("%w: %v in answer to %v", talk.ErrMalformed, got, op)
 	}
-	return err
+	return nil
 }
 
 // Close leaves the job's key sets: values that Get has given must not be used any more. It waits for a Fence that another

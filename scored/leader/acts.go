@@ -151,12 +151,30 @@ func (b *brain) countExit(j *job, p *part, exit *scorev1.RankExited) {
 	j.exits[exit.GetRank()] = true
 	v := failure(exit, p.Node, j.spec, b.memoryLimit(j))
 	if v == nil {
-		if !exit.GetByUs() && exit.GetExitCode() > j.code {
-			j.code, j.codeRank, j.codeNode = exit.GetExitCode(), int32(exit.GetRank()), p.Node
-		}
+		j.counts(p, int32(exit.GetRank()), exitCode(exit))
 		return
 	}
 	b.failed(j, v, exit.GetAtNanos())
+}
+
+// counts has a rank's exit code be the job's if it is the highest.
+func (j *job) counts(p *part, rank, code int32) {
+	if code > j.code {
+		j.code, j.codeRank, j.codeNode = code, rank, p.Node
+	}
+}
+
+// exitCode is what an end counts as that does not end the job.
+func exitCode(exit *scorev1.RankExited) int32 {
+	switch {
+	case exit.GetByUs():
+		return 0
+	case exit.GetSurvived() && exit.GetSignal() != 0:
+		return exitSignal + exit.GetSignal()
+	case exit.GetSurvived():
+		return max(exit.GetExitCode(), 1)
+	}
+	return exit.GetExitCode()
 }
 
 // aborted notes that a rank ends the job, or its node on the job's behalf.

@@ -17,6 +17,9 @@ func (b *brain) losePart(j *job, p *part, reason string) {
 	switch {
 	case j.state == ending && j.restarting && p.done:
 		b.keepEnded(j, reason)
+	case j.state == running && j.spec.GetRecover():
+		b.goOnWithout(j, p, reason)
+		return
 	case j.state == ending:
 		b.blamed(j, reason)
 	case j.mayRestart():
@@ -29,6 +32,23 @@ func (b *brain) losePart(j *job, p *part, reason string) {
 		return
 	}
 	b.awaitEnd(j)
+}
+
+// goOnWithout has a job go on without a node, whose ranks count as killed.
+func (b *brain) goOnWithout(j *job, p *part, reason string) {
+	p.done = true
+	for _, rank := range p.Ranks {
+		if j.exits[rank] {
+			continue
+		}
+		if j.exits == nil {
+			j.exits = make(map[uint32]bool)
+		}
+		j.exits[rank] = true
+		j.counts(p, int32(rank), exitKilled)
+	}
+	b.warn(j, fmt.Sprintf("%s; job %d goes on without its ranks there", reason, j.id))
+	b.nodeDone(j, p, nil)
 }
 
 // whatNow is what a user can do about the loss of a node.

@@ -24,7 +24,10 @@ func (b *brain) submit(spec *scorev1.JobSpec, user *scorev1.Identity, caller Cal
 
 // enter queues the new job of a user.
 func (b *brain) enter(j *job, caller Caller, answer func(uint64, error)) {
-	err := b.checkStage(j.spec)
+	err := checkSurvival(j.spec)
+	if err == nil {
+		err = b.checkStage(j.spec)
+	}
 	if err == nil {
 		err = b.withinLimits(j, caller)
 	}
@@ -39,6 +42,20 @@ func (b *brain) enter(j *job, caller Caller, answer func(uint64, error)) {
 		b.awaitOwner(j)
 	}
 	b.call(func(err error) { answer(j.id, err) })
+}
+
+// maxRespawns bounds how often a rank may be begun anew, as stewards do (nodeagent/steward/life).
+const maxRespawns = 1000
+
+// checkSurvival refuses what contradicts itself about the loss of ranks and nodes.
+func checkSurvival(spec *scorev1.JobSpec) error {
+	switch {
+	case spec.GetRespawn() > maxRespawns:
+		return fmt.Errorf("%w: each rank is to be begun anew %d times, the most is %d", ErrInvalid, spec.GetRespawn(), maxRespawns)
+	case spec.GetRequeue() && (spec.GetRecover() || spec.GetRespawn() > 0):
+		return fmt.Errorf("%w: a job cannot both be begun anew as a whole and go on without what it loses", ErrInvalid)
+	}
+	return nil
 }
 
 func (b *brain) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job {
@@ -114,6 +131,7 @@ func (j *job) requestOf() gang.Request {
 		Cyclic:        s.GetDistribution() == scorev1.Distribution_DISTRIBUTION_CYCLIC,
 		TimeLimit:     time.Duration(s.GetTimeLimitNanos()),
 		Submitted:     j.submitted,
+		Survives:      s.GetRecover(),
 		With:          gang.JobID(j.parents),
 		Owner:         gang.OwnerID(j.user.GetUid()),
 	}

@@ -17,7 +17,8 @@ const (
 	exitSignal = 128
 	// exitDeadlock is next to those of the launchers: what timeout(1) uses for a program that was given up.
 	exitDeadlock = 124
-	exitMemory   = exitSignal + int32(unix.SIGKILL)
+	exitKilled   = exitSignal + int32(unix.SIGKILL)
+	exitMemory   = exitKilled
 	exitEnded    = exitSignal + int32(unix.SIGTERM)
 	// noRank in a verdict: no rank decided it.
 	noRank = -1
@@ -46,7 +47,7 @@ func verdict(why reason, code int32, format string, args ...any) *scorev1.Verdic
 // failure is the verdict by which one rank's exit ends its gang, or nil when
 // the others may go on.
 func failure(exit *scorev1.RankExited, node string, spec *scorev1.JobSpec, limit int64) *scorev1.Verdict {
-	if exit.GetByUs() {
+	if exit.GetByUs() || exit.GetSurvived() {
 		return nil
 	}
 	who := fmt.Sprintf("rank %d on node %s", exit.GetRank(), node)

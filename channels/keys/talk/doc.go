@@ -14,6 +14,9 @@
 //	         <-
 //	Leave    ->                            this rank asks nothing any more
 //	         <-
+//	Respawn  -> times 4                    begin this rank anew so often, when it fails
+//	         <-
 //
-// A client asks one thing at a time. There are no refusals: what is wrong ends the job, with a sentence.
+// A client asks one thing at a time. There are no refusals: what is wrong ends the job, with a sentence. The answer to a Fence
+// or Barrier has a body only where there was none, since a node is lost without which the job goes on: the reason.
 package talk

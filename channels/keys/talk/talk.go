@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Greeting is the client's first line: which protocol, and which version.
@@ -19,6 +20,7 @@ const (
 	Fence
 	Barrier
 	Leave
+	Respawn
 )
 
 func (o Op) String() string {
@@ -33,6 +35,8 @@ func (o Op) String() string {
 		return "barrier"
 	case Leave:
 		return "leave"
+	case Respawn:
+		return "respawn"
 	}
 	return fmt.Sprintf("request %d", uint8(o))
 }
@@ -45,6 +49,8 @@ const (
 	MaxFrame = 16<<20 + 4096
 	// JoinBytes is the length of the body of a Join.
 	JoinBytes = 8
+	// MaxReason bounds the reason why there was no fence.
+	MaxReason = 1024
 )
 
 // ErrMalformed says that the other side does not speak this protocol.
@@ -86,6 +92,19 @@ func ReadJoin(body []byte) (rank, size int, err error) {
 		return 0, 0, fmt.Errorf("%w: rank %d of %d", ErrMalformed, rank, size)
 	}
 	return rank, size, nil
+}
+
+// RespawnBody is the body of a Respawn.
+func RespawnBody(times int) []byte {
+	return binary.LittleEndian.AppendUint32(nil, uint32(min(max(times, 0), math.MaxInt32)))
+}
+
+// ReadRespawn reads it. The error wraps ErrMalformed.
+func ReadRespawn(body []byte) (times int, err error) {
+	if len(body) != 4 {
+		return 0, ErrMalformed
+	}
+	return int(int32(binary.LittleEndian.Uint32(body))), nil
 }
 
 // Scope says who may see a key.

@@ -3,6 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -127,6 +128,8 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 	stage.NoOptDefVal = "usual"
 	flags.Var(newParsed(&o.stageFile, "file", o.parseStageFile), "stage-file", "send this file along, too, to the directory $SCORE_JOB_DIR/stage of each node; may be given again")
 	flags.BoolVar(&o.Requeue, "requeue", false, "begin the job anew, on other nodes, when one of its nodes is lost or drained: its ranks may then have run in part before (SCORE_RESTART_COUNT says how often), and end when their node hears no server for 10 s")
+	flags.BoolVar(&o.Recover, "recover", false, "go on when a rank fails, or a node is lost: the others are told if they have asked for that (PMIx events), and the highest exit code of all ranks is the job's")
+	flags.Var(newParsed(&o.Respawn, "times", parseRespawn), "respawn", "begin each rank anew, on its node, that often when it fails; the others go on, and SCORE_INCARNATION tells the new process how often (default: 0; programs can ask by PMI-2 or package pm/keys, too)")
 	flags.BoolVar(&o.TraceStart, "trace-start", false, "when the job has ended, tell when each phase of its start was over on each node ('scored job show --help' explains them)")
 	flags.Var(newParsed(&o.Exchange, "how", parseExchange), "exchange", "how what MPI's ranks exchange at their start goes between nodes: tree, ring, bruck, auto: by its size (default: auto)")
 	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
@@ -146,6 +149,17 @@ func parseDistribution(text string) (scorev1.Distribution, error) {
 	default:
 		return 0, errors.New("it is block or cyclic")
 	}
+}
+
+// maxRespawns is the most that a steward grants.
+const maxRespawns = 1000
+
+func parseRespawn(text string) (uint32, error) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || n > maxRespawns {
+		return 0, fmt.Errorf("it is a number from 0 to %d", maxRespawns)
+	}
+	return uint32(n), nil
 }
 
 func parseExchange(text string) (scorev1.ExchangeMode, error) {

@@ -41,6 +41,9 @@ type Options struct {
 	KillOnDeadlock bool
 	// Requeue begins the job anew when a node of it is lost or drained.
 	Requeue bool
+	// Recover goes on when ranks or nodes of the job are lost; Respawn is how often a rank that fails is begun anew.
+	Recover bool
+	Respawn uint32
 
 	Label      bool
 	Unbuffered bool
@@ -92,6 +95,8 @@ func (o *Options) complete() error {
 		return fmt.Errorf("-w names %d nodes, -N asks for %d", len(o.Hosts), o.Nodes)
 	case o.Exclusive && o.oversubscribeGiven && o.Oversubscribe:
 		return errors.New("--exclusive and --oversubscribe exclude each other")
+	case o.Requeue && (o.Recover || o.Respawn > 0):
+		return errors.New("--requeue begins the whole job anew, --recover and --respawn have it go on: leave one out")
 	case o.Detach && o.TraceStart:
 		return errors.New("--trace-start prints when the job has ended, and --detach does not wait for that; 'scored job show' tells the same")
 	}
@@ -138,6 +143,8 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		KillOnBadExit:      o.KillOnBadExit,
 		KillOnDeadlock:     o.KillOnDeadlock,
 		Requeue:            o.Requeue,
+		Recover:            o.Recover,
+		Respawn:            o.Respawn,
 		NodeList:           o.Hosts,
 	}
 	o.setInput(spec, dir)

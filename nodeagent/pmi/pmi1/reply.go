@@ -19,6 +19,7 @@ const (
 	InitRefused     = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n"
 	PutOK           = "cmd=put_result rc=0 msg=success\n"
 	BarrierOut      = "cmd=barrier_out\n"
+	BarrierFailed   = "cmd=barrier_out rc=-1 msg=a_node_of_the_job_is_lost\n"
 	FinalizeAck     = "cmd=finalize_ack\n"
 	PublishOK       = "cmd=publish_result info=ok rc=0 msg=success\n"
 	PublishTaken    = "cmd=publish_result info=ok rc=1 msg=key_already_present\n"

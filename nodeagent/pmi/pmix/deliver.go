@@ -18,6 +18,8 @@ func (s *Server) deliverOne(event *pmi.Event) {
 	switch event.Kind {
 	case pmi.EventContact:
 		s.effect(Effect{Kind: Contact, Rank: event.Rank})
+	case pmi.EventRespawn:
+		s.effect(Effect{Kind: Respawn, Rank: event.Rank, Code: event.Code})
 	case pmi.EventFinalized:
 		s.effect(Effect{Kind: Finalized, Rank: event.Rank})
 	case pmi.EventAbort:
@@ -36,7 +38,11 @@ func (s *Server) deliverOne(event *pmi.Event) {
 func (s *Server) answer(c *conn, event *pmi.Event) {
 	switch event.Kind {
 	case pmi.EventReleased:
-		s.status(c, uint32(event.Tag), message.Success)
+		code := message.Success
+		if event.Outcome == pmi.Missing {
+			code = message.ErrUnreachable
+		}
+		s.status(c, uint32(event.Tag), code)
 	case pmi.EventGroup:
 		code := message.Success
 		if !event.OK {

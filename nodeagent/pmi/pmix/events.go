@@ -90,6 +90,20 @@ func (s *Server) RankLost(now time.Time, rank int) []Effect {
 	})
 }
 
+// Reborn notes that a rank of this node, whose connection has ended, was begun anew, and tells those who have
+// registered for it.
+func (s *Server) Reborn(now time.Time, rank, incarnation int) []Effect {
+	affected := bfrops.Proc{Namespace: s.Namespace(), Rank: uint32(rank)}
+	infos := []bfrops.Info{{Key: message.KeyAffected, Value: bfrops.NewProc(affected)}}
+	return s.Do(now, func(e *pmi.Engine) error {
+		e.Reborn(rank, incarnation)
+		if e.Protocol() == pmi.ProtocolPMIx {
+			e.Notify(pmi.Notice{Source: rank, Code: message.ErrRestarted, Range: message.RangeNamespace, Infos: packInfos(infos)}, pmi.ReachJob)
+		}
+		return nil
+	})
+}
+
 // RankEnded tells those who have registered for it how a rank of this node ended:
 // by signal, with an exit code, or before its good-bye.
 func (s *Server) RankEnded(now time.Time, rank int, phase pmi.Phase, code, signal int) []Effect {

@@ -10,9 +10,7 @@ func (x *session) answer2(dst []byte, event *pmi.Event) []byte {
 	thread := x.thread(event.Tag)
 	switch event.Kind {
 	case pmi.EventReleased:
-		f := pmi2.Begin(dst, "kvs-fence-response", thread)
-		f.Int("rc", 0)
-		return f.End()
+		return appendStatus2(dst, "kvs-fence-response", thread, event.Outcome != pmi.Missing, event.Value)
 	case pmi.EventRing:
 		f := pmi2.Begin(dst, "ring-response", thread)
 		f.Int("rc", 0)
@@ -66,7 +64,7 @@ func appendStatus2(dst []byte, name, thread string, ok bool, reason string) []by
 		return f.End()
 	}
 	f.Int("rc", 1)
-	f.Pair("errmsg", reason)
+	f.Pair("errmsg", reason[:min(len(reason), pmi.MaxValue)])
 	return f.End()
 }
 

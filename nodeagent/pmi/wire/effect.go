@@ -23,6 +23,8 @@ const (
 	Abort
 	// Contact: Rank has spoken for the first time.
 	Contact
+	// Respawn: Rank asks to be begun anew Code times when it fails.
+	Respawn
 	// Finalized: Rank has finished with PMI and may close its connection.
 	Finalized
 	// Join: write Bytes to Rank, and with them hand it the descriptor of the

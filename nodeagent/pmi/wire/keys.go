@@ -67,6 +67,15 @@ func (x *session) keysFrame(s *Server, frame []byte) error {
 		}
 		x.asked = op
 		return s.engine.CollectIn(x.rank, pmi.Tag(op), op == talk.Fence)
+	case talk.Respawn:
+		times, err := talk.ReadRespawn(body)
+		if err == nil {
+			err = s.engine.AskRespawn(x.rank, times)
+		}
+		if err == nil {
+			x.done(s, op)
+		}
+		return err
 	case talk.Join:
 	}
 	return fmt.Errorf("%w: %v with %d bytes", pmi.ErrMalformed, op, len(body))
@@ -91,5 +100,8 @@ var scopes = [...]pmi.Scope{talk.Global: pmi.ScopeGlobal, talk.Node: pmi.ScopeNo
 // answerKeys appends the answer to a fence or barrier.
 func (x *session) answerKeys(dst []byte, event *pmi.Event) []byte {
 	x.asked = 0
+	if event.Outcome == pmi.Missing {
+		return talk.Append(dst, talk.Op(event.Tag), []byte(event.Value[:min(len(event.Value), talk.MaxReason)]))
+	}
 	return talk.Append(dst, talk.Op(event.Tag), nil)
 }

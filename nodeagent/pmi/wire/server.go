@@ -73,6 +73,29 @@ func (s *Server) RankGone(rank int) (pmi.Phase, []Effect) {
 	return phase, s.effects
 }
 
+// Do lets the server around it drive the engine: f calls it, and what follows is carried out. The error of f ends the job.
+func (s *Server) Do(f func(*pmi.Engine) error) []Effect {
+	s.begin()
+	if s.ended {
+		return nil
+	}
+	err := f(s.engine)
+	s.deliver()
+	if err != nil {
+		s.violate(NoRank, err)
+	}
+	return s.effects
+}
+
+// Reborn notes that a rank of this node, whose connection has ended, was begun anew and has another one.
+func (s *Server) Reborn(rank, incarnation int) []Effect {
+	*s.session(rank) = session{rank: rank}
+	return s.Do(func(e *pmi.Engine) error {
+		e.Reborn(rank, incarnation)
+		return nil
+	})
+}
+
 // FenceDone takes the data of all nodes for the fence that FenceReady began,
 // this node's included, in any order, and releases the ranks. A repeated call
 // does nothing.
@@ -168,6 +191,8 @@ func (s *Server) deliverOne(event *pmi.Event) {
 	case pmi.EventAbort:
 		s.ended = true
 		s.effects = append(s.effects, Effect{Kind: Abort, Rank: event.Rank, Code: event.Code, Message: event.Value})
+	case pmi.EventRespawn:
+		s.effects = append(s.effects, Effect{Kind: Respawn, Rank: event.Rank, Code: event.Code})
 	case pmi.EventFinalized:
 		s.effects = append(s.effects, Effect{Kind: Finalized, Rank: event.Rank})
 	case pmi.EventCard, pmi.EventGroup, pmi.EventNotice, pmi.EventRelay, pmi.EventPlaces:

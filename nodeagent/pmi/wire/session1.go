@@ -169,6 +169,9 @@ func (x *session) get1(s *Server, line *pmi1.Line) error {
 		return nil
 	}
 	value, ok := s.engine.Get(x.rank, pmi.AnyRank, key)
+	if !ok {
+		value, ok = s.engine.FailureAttr(key)
+	}
 	if ok {
 		s.out, ok = pmi1.AppendValue(s.out, value)
 	}
@@ -228,6 +231,9 @@ func (x *session) answer1(dst []byte, event *pmi.Event) []byte {
 	x.busy = ""
 	switch event.Kind {
 	case pmi.EventReleased:
+		if event.Outcome == pmi.Missing {
+			return append(dst, pmi1.BarrierFailed...)
+		}
 		return append(dst, pmi1.BarrierOut...)
 	case pmi.EventSpawnAnswer:
 		return pmi1.AppendSpawn(dst, event.Result)

@@ -64,7 +64,7 @@ func (m *Machine) Renewed(now time.Time, ok bool) {
 // has happened, so that what it holds of the job is known. A kill may still be
 // under way when the last rank is gone; output that nobody read is still there.
 func (m *Machine) mayServeAgain() bool {
-	return m.again && !m.killed && !m.aborted && m.lostAt.IsZero() && m.served < maxJobs &&
+	return m.again && !m.killed && !m.aborted && !m.failed && m.lostAt.IsZero() && m.served < maxJobs &&
 		(m.drained || m.rules.Detached || !m.started)
 }
 

@@ -21,9 +21,11 @@ type job struct {
 	phase  Phase
 	rules  Rules
 	ranks  []rank
-	unborn int // ranks that may still be forked: all until Start is over
-	alive  int // forked and not reaped
-	closed int // alive ranks that closed their PMI connection too early
+	unborn int  // ranks that may still be forked: all until Start is over
+	alive  int  // forked and not reaped
+	anew   int  // reaped, and to be forked once more
+	failed bool // some rank has, and the gang went on
+	closed int  // alive ranks that closed their PMI connection too early
 
 	killed  bool // Kill was ordered
 	ended   bool // Kill was the agent's or a lost agent's wish, not a failure's
@@ -50,6 +52,9 @@ type rank struct {
 	finalized bool
 	exit      Exit
 	closedAt  time.Time // when it closed its PMI connection too early
+	due       bool      // to be forked once more when the others have been
+	respawns  int       // that it has left
+	begun     int       // respawns that it has had
 }
 
 // New is a free steward's machine; its agent has yet to connect.
@@ -86,6 +91,9 @@ func (m *Machine) Prepare(_ time.Time, rules Rules) bool {
 	m.served++
 	m.rules = rules
 	m.ranks = make([]rank, rules.Ranks)
+	for k := range m.ranks {
+		m.ranks[k].respawns = min(max(rules.Respawn, 0), MaxRespawns)
+	}
 	m.unborn = rules.Ranks
 	m.phase = Preparing
 	return true
@@ -145,6 +153,7 @@ func (m *Machine) StartEnded(now time.Time) {
 	if complete && !m.killed {
 		m.order(ReportLaunched)
 	}
+	m.beginDue()
 	m.reapedAll(now)
 }
 
@@ -158,7 +167,7 @@ func (m *Machine) Finalized(k int) { m.ranks[k].finalized = true }
 // is a failure, though its exit status, if it comes soon, says it better.
 func (m *Machine) Closed(now time.Time, k int) {
 	r := &m.ranks[k]
-	if r.state == Dead || !r.spoken || r.finalized {
+	if r.state == Dead || !r.spoken || r.finalized || m.survives(r) {
 		return
 	}
 	if r.closedAt.IsZero() {
@@ -176,13 +185,20 @@ func (m *Machine) Exited(now time.Time, k int, exit Exit) {
 	}
 	exit.ByUs = m.killed && exit.Signal == sigkill && !exit.OutOfMemory
 	exit.BeforeFinalize = r.spoken && !r.finalized
-	r.state, r.exit = Dead, exit
+	failed := !exit.ByUs && m.fails(exit)
+	exit.Survived = failed && m.rules.Recover && !m.killed && !exit.OutOfMemory
+	r.state = Dead
 	m.alive--
 	if !r.closedAt.IsZero() {
 		m.closed--
 	}
+	if m.beginAnew(k, exit) {
+		return
+	}
+	r.exit = exit
 	m.orders = append(m.orders, Order{Kind: ReportExit, Rank: k})
-	if !exit.ByUs && m.fails(exit) {
+	m.failed = m.failed || exit.Survived
+	if failed && !exit.Survived {
 		m.kill()
 	}
 	m.reapedAll(now)
@@ -195,7 +211,7 @@ func (m *Machine) fails(exit Exit) bool {
 
 // reapedAll goes on when no rank lives and none will be born.
 func (m *Machine) reapedAll(time.Time) {
-	if m.phase != Running || m.alive > 0 {
+	if m.phase != Running || m.alive+m.anew > 0 {
 		return
 	}
 	m.noteSilence()

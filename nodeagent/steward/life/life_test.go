@@ -22,6 +22,8 @@ func kinds(m *Machine) []string {
 		switch o.Kind {
 		case ReportExit:
 			names = append(names, fmt.Sprintf("%v %d", o.Kind, o.Rank))
+		case Respawn:
+			names = append(names, fmt.Sprintf("%v %d %d", o.Kind, o.Rank, o.Incarnation))
 		case ReportAbort:
 			names = append(names, fmt.Sprintf("%v %d %d %s", o.Kind, o.Abort.Rank, o.Abort.ExitCode, o.Abort.Message))
 		default:
@@ -108,6 +110,9 @@ func TestFailureRule(t *testing.T) {
 		{"exit before finalize", spoke, Exit{}, Rules{}, true, true},
 		{"exit after finalize", finalized, Exit{}, Rules{}, false, false},
 		{"bad exit after finalize", finalized, Exit{Code: 2}, Rules{}, false, false},
+		{"signal, but others shall go on", nothing, Exit{Signal: 11}, Rules{Recover: true}, false, false},
+		{"exit before finalize, but others shall go on", spoke, Exit{}, Rules{Recover: true}, false, true},
+		{"out of memory, though others shall go on", nothing, Exit{Signal: 9, OutOfMemory: true}, Rules{Recover: true, Respawn: 3}, true, false},
 		{"out of memory", nothing, Exit{Signal: 9, OutOfMemory: true}, Rules{}, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -400,6 +405,7 @@ type world struct {
 	ranks    int          // of each job
 	next     int          // rank to fork
 	living   map[int]bool // forked, not reaped
+	anew     map[int]bool // to be forked once more
 	doomed   bool         // all living ranks were killed
 	sweeping bool
 	exits    map[int]int
@@ -422,24 +428,29 @@ func (w *world) obey() {
 		case Kill:
 			w.doomed = true
 		case Sweep:
-			if len(w.living) > 0 || w.starting {
+			if len(w.living)+len(w.anew) > 0 || w.starting {
 				w.t.Fatal("swept while ranks live")
 			}
 			w.sweeping = true
 		case ReportExit:
 			w.exits[o.Rank]++
+		case Respawn:
+			if w.living[o.Rank] || w.anew[o.Rank] || w.starting {
+				w.t.Fatal("begun anew too early")
+			}
+			w.anew[o.Rank] = true
 		case ReportDone:
-			if len(w.living) > 0 || w.starting || w.sweeping {
+			if len(w.living)+len(w.anew) > 0 || w.starting || w.sweeping {
 				w.t.Fatal("done while something is left")
 			}
 			w.done++
 		case Leave:
-			if len(w.living) > 0 || w.starting || w.sweeping {
+			if len(w.living)+len(w.anew) > 0 || w.starting || w.sweeping {
 				w.t.Fatal("left while something is left")
 			}
 			w.left = true
 		case Renew:
-			if len(w.living) > 0 || w.starting || w.sweeping || w.doomed {
+			if len(w.living)+len(w.anew) > 0 || w.starting || w.sweeping || w.doomed {
 				w.t.Fatal("renewed with something left")
 			}
 			w.renewing = true
@@ -485,6 +496,23 @@ func (w *world) someRank() (int, bool) {
 	return rapid.SampledFrom(ks).Draw(w.t, "rank"), true
 }
 
+// bear forks a rank once more, or fails to.
+func (w *world) bear(ok bool) {
+	for k := range w.ranks {
+		if !w.anew[k] {
+			continue
+		}
+		delete(w.anew, k)
+		if ok {
+			w.living[k] = true
+			w.m.Respawned(w.now, k)
+		} else {
+			w.m.RespawnFailed(w.now, k, Abort{Rank: k, ExitCode: 125})
+		}
+		return
+	}
+}
+
 // step does one thing that may happen now.
 func (w *world) step() {
 	m, now := w.m, w.now
@@ -494,6 +522,9 @@ func (w *world) step() {
 	}
 	if len(w.living) > 0 {
 		choices = append(choices, "exit", "exit", "exit", "crash", "spoke", "finalized", "closed", "abort")
+	}
+	if len(w.anew) > 0 {
+		choices = append(choices, "reborn", "reborn", "not-reborn")
 	}
 	if w.sweeping {
 		choices = append(choices, "swept", "swept", "swept")
@@ -545,6 +576,8 @@ func (w *world) step() {
 			exit = Exit{Signal: 9}
 		}
 		m.Exited(now, k, exit)
+	case "reborn", "not-reborn":
+		w.bear(c == "reborn")
 	case "spoke":
 		m.Spoke(k)
 	case "finalized":
@@ -576,6 +609,8 @@ func (w *world) finish() {
 			w.m.StartEnded(w.now)
 		}
 		w.obey()
+		w.bear(false)
+		w.obey()
 		for k := range w.living {
 			if !w.doomed {
 				break
@@ -604,13 +639,15 @@ func (w *world) finish() {
 func TestAnyHistoryEndsClean(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranks := rapid.IntRange(1, 5).Draw(t, "ranks")
-		w := &world{t: t, now: epoch, ranks: ranks, living: map[int]bool{}, exits: map[int]int{}}
+		w := &world{t: t, now: epoch, ranks: ranks, living: map[int]bool{}, anew: map[int]bool{}, exits: map[int]int{}}
 		w.m = New(w.now, Config{Grace: grace})
 		w.m.AgentBack(w.now)
 		w.m.Prepare(w.now, Rules{
 			Ranks:         ranks,
 			KillOnBadExit: rapid.Bool().Draw(t, "kill-on-bad-exit"),
 			Detached:      rapid.Bool().Draw(t, "detached"),
+			Recover:       rapid.Bool().Draw(t, "recover"),
+			Respawn:       rapid.IntRange(0, 3).Draw(t, "respawn"),
 		})
 		w.m.Prepared(w.now, rapid.IntRange(0, 9).Draw(t, "ok") > 0, rapid.Bool().Draw(t, "silent"))
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {

@@ -56,6 +56,7 @@ type Exit struct {
 	// The machine fills in what follows.
 	BeforeFinalize bool // had spoken PMI and not said good-bye
 	ByUs           bool // died by the kill that the system ordered
+	Survived       bool // a failure, after which the gang goes on without the rank
 }
 
 // sigkill is the one signal a kill of ours can show up as.
@@ -66,6 +67,9 @@ type Rules struct {
 	Ranks         int  // local ranks
 	KillOnBadExit bool // any exit code but zero ends the gang
 	Detached      bool // no reader is owed the output
+	// Recover: a rank that fails does not end the gang; Respawn: it is begun anew so often.
+	Recover bool
+	Respawn int
 	// Silent is whether it is worth a note that no rank speaks PMI: the program
 	// looks like MPI and the job has more than one rank.
 	Silent bool
@@ -104,6 +108,9 @@ const (
 	// sum up to, and shares the start of a process, some 10 ms of CPU time, among
 	// so many that nothing of it is left.
 	maxJobs = 256
+	// MaxRespawns bounds how often a rank is begun anew, whatever was asked for: one that fails
+	// at once shall not fork for ever.
+	MaxRespawns = 1000
 )
 
 // OrderKind says what to do.
@@ -120,6 +127,9 @@ const (
 	ReportLaunched
 	// ReportExit tells the agent of the end of rank Order.Rank.
 	ReportExit
+	// Respawn forks rank Order.Rank once more, for the Order.Incarnation-th time; Respawned or RespawnFailed
+	// answers it.
+	Respawn
 	// ReportAbort tells the agent why the gang must end (Order.Abort).
 	ReportAbort
 	// ReportDone tells the agent that no process of the job is left.
@@ -134,7 +144,7 @@ const (
 	Leave
 )
 
-var orderNames = [...]string{"start", "kill", "sweep", "report-launched", "report-exit",
+var orderNames = [...]string{"start", "kill", "sweep", "report-launched", "report-exit", "respawn",
 	"report-abort", "report-done", "note-silence", "renew", "report-free", "leave"}
 
 func (k OrderKind) String() string { return orderNames[k] }
@@ -142,8 +152,10 @@ func (k OrderKind) String() string { return orderNames[k] }
 // Order is one thing to do. Orders must be carried out in turn.
 type Order struct {
 	Kind  OrderKind
-	Rank  int // local index, for ReportExit
+	Rank  int // local index, for ReportExit and Respawn
 	Abort Abort
+	// Incarnation counts the processes of the rank before the one that Respawn forks.
+	Incarnation int
 }
 
 // Abort is a reason to end the gang other than a rank's death.

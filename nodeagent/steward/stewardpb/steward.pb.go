@@ -49,6 +49,7 @@ type ToSteward struct {
 	//	*ToSteward_Lease
 	//	*ToSteward_RelayFailed
 	//	*ToSteward_Places
+	//	*ToSteward_RankNews
 	Message       isToSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -262,6 +263,15 @@ func (x *ToSteward) GetPlaces() *scorev1.PlacesReply {
 	return nil
 }
 
+func (x *ToSteward) GetRankNews() *RankNews {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_RankNews); ok {
+			return x.RankNews
+		}
+	}
+	return nil
+}
+
 type isToSteward_Message interface {
 	isToSteward_Message()
 }
@@ -342,6 +352,10 @@ type ToSteward_Places struct {
 	Places *scorev1.PlacesReply `protobuf:"bytes,22,opt,name=places,proto3,oneof"`
 }
 
+type ToSteward_RankNews struct {
+	RankNews *RankNews `protobuf:"bytes,65,opt,name=rank_news,json=rankNews,proto3,oneof"` // of another node
+}
+
 func (*ToSteward_Open) isToSteward_Message() {}
 
 func (*ToSteward_Prepare) isToSteward_Message() {}
@@ -379,6 +393,8 @@ func (*ToSteward_Lease) isToSteward_Message() {}
 func (*ToSteward_RelayFailed) isToSteward_Message() {}
 
 func (*ToSteward_Places) isToSteward_Message() {}
+
+func (*ToSteward_RankNews) isToSteward_Message() {}
 
 type Open struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -602,6 +618,7 @@ type FromSteward struct {
 	//	*FromSteward_Places
 	//	*FromSteward_PartLost
 	//	*FromSteward_Fences
+	//	*FromSteward_RankNews
 	Message       isFromSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -806,6 +823,15 @@ func (x *FromSteward) GetFences() *scorev1.Fences {
 	return nil
 }
 
+func (x *FromSteward) GetRankNews() *RankNews {
+	if x != nil {
+		if x, ok := x.Message.(*FromSteward_RankNews); ok {
+			return x.RankNews
+		}
+	}
+	return nil
+}
+
 type isFromSteward_Message interface {
 	isFromSteward_Message()
 }
@@ -882,6 +908,10 @@ type FromSteward_Fences struct {
 	Fences *scorev1.Fences `protobuf:"bytes,71,opt,name=fences,proto3,oneof"` // what this node's ranks have given to fences so far
 }
 
+type FromSteward_RankNews struct {
+	RankNews *RankNews `protobuf:"bytes,65,opt,name=rank_news,json=rankNews,proto3,oneof"` // of this node
+}
+
 func (*FromSteward_Status) isFromSteward_Message() {}
 
 func (*FromSteward_Prepared) isFromSteward_Message() {}
@@ -917,6 +947,8 @@ func (*FromSteward_Places) isFromSteward_Message() {}
 func (*FromSteward_PartLost) isFromSteward_Message() {}
 
 func (*FromSteward_Fences) isFromSteward_Message() {}
+
+func (*FromSteward_RankNews) isFromSteward_Message() {}
 
 // Status is all that a new control connection must know.
 type Status struct {
@@ -1059,6 +1091,67 @@ func (x *Status) GetCpuBeforeNanos() int64 {
 	return 0
 }
 
+// RankNews tells of a rank that has failed while its job goes on: it was begun anew, or is lost.
+type RankNews struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rank          uint32                 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
+	Incarnation   uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // how often it was begun anew; 0: it is lost
+	Pid           int32                  `protobuf:"varint,3,opt,name=pid,proto3" json:"pid,omitempty"`                 // from a steward alone: of its new process
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RankNews) Reset() {
+	*x = RankNews{}
+	mi := &file_steward_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RankNews) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RankNews) ProtoMessage() {}
+
+func (x *RankNews) ProtoReflect() protoreflect.Message {
+	mi := &file_steward_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RankNews.ProtoReflect.Descriptor instead.
+func (*RankNews) Descriptor() ([]byte, []int) {
+	return file_steward_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RankNews) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *RankNews) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *RankNews) GetPid() int32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
 // PartLost tells that nothing of the job runs on another node any more.
 type PartLost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1070,7 +1163,7 @@ type PartLost struct {
 
 func (x *PartLost) Reset() {
 	*x = PartLost{}
-	mi := &file_steward_proto_msgTypes[5]
+	mi := &file_steward_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1175,7 @@ func (x *PartLost) String() string {
 func (*PartLost) ProtoMessage() {}
 
 func (x *PartLost) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[5]
+	mi := &file_steward_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1188,7 @@ func (x *PartLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartLost.ProtoReflect.Descriptor instead.
 func (*PartLost) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{5}
+	return file_steward_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PartLost) GetNodeIndex() uint32 {
@@ -1125,7 +1218,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_steward_proto_msgTypes[6]
+	mi := &file_steward_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1230,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[6]
+	mi := &file_steward_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1243,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{6}
+	return file_steward_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Context) GetChannel() uint32 {
@@ -1185,7 +1278,7 @@ type Spares struct {
 
 func (x *Spares) Reset() {
 	*x = Spares{}
-	mi := &file_steward_proto_msgTypes[7]
+	mi := &file_steward_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1290,7 @@ func (x *Spares) String() string {
 func (*Spares) ProtoMessage() {}
 
 func (x *Spares) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[7]
+	mi := &file_steward_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1303,7 @@ func (x *Spares) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spares.ProtoReflect.Descriptor instead.
 func (*Spares) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{7}
+	return file_steward_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Spares) GetContexts() []*Context {
@@ -1241,7 +1334,7 @@ type Collective struct {
 
 func (x *Collective) Reset() {
 	*x = Collective{}
-	mi := &file_steward_proto_msgTypes[8]
+	mi := &file_steward_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1253,7 +1346,7 @@ func (x *Collective) String() string {
 func (*Collective) ProtoMessage() {}
 
 func (x *Collective) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[8]
+	mi := &file_steward_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1266,7 +1359,7 @@ func (x *Collective) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collective.ProtoReflect.Descriptor instead.
 func (*Collective) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{8}
+	return file_steward_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Collective) GetKind() uint32 {
@@ -1320,7 +1413,7 @@ type Relay struct {
 
 func (x *Relay) Reset() {
 	*x = Relay{}
-	mi := &file_steward_proto_msgTypes[9]
+	mi := &file_steward_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1332,7 +1425,7 @@ func (x *Relay) String() string {
 func (*Relay) ProtoMessage() {}
 
 func (x *Relay) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[9]
+	mi := &file_steward_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1345,7 +1438,7 @@ func (x *Relay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay.ProtoReflect.Descriptor instead.
 func (*Relay) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{9}
+	return file_steward_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Relay) GetJobId() uint64 {
@@ -1402,7 +1495,7 @@ type CollectiveResult struct {
 
 func (x *CollectiveResult) Reset() {
 	*x = CollectiveResult{}
-	mi := &file_steward_proto_msgTypes[10]
+	mi := &file_steward_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +1507,7 @@ func (x *CollectiveResult) String() string {
 func (*CollectiveResult) ProtoMessage() {}
 
 func (x *CollectiveResult) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[10]
+	mi := &file_steward_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +1520,7 @@ func (x *CollectiveResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectiveResult.ProtoReflect.Descriptor instead.
 func (*CollectiveResult) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{10}
+	return file_steward_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CollectiveResult) GetKind() uint32 {
@@ -1462,7 +1555,7 @@ var File_steward_proto protoreflect.FileDescriptor
 
 const file_steward_proto_rawDesc = "" +
 	"\n" +
-	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\x97\x06\n" +
+	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\xcf\x06\n" +
 	"\tToSteward\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.steward.OpenH\x00R\x04open\x125\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.score.steward.PrepareJobH\x00R\aprepare\x12\x18\n" +
@@ -1485,7 +1578,8 @@ const file_steward_proto_rawDesc = "" +
 	"\tpart_lost\x18= \x01(\v2\x17.score.steward.PartLostH\x00R\bpartLost\x12\x16\n" +
 	"\x05lease\x18< \x01(\x03H\x00R\x05lease\x129\n" +
 	"\frelay_failed\x18\x15 \x01(\v2\x14.score.steward.RelayH\x00R\vrelayFailed\x12/\n" +
-	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06placesB\t\n" +
+	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06places\x126\n" +
+	"\trank_news\x18A \x01(\v2\x17.score.steward.RankNewsH\x00R\brankNewsB\t\n" +
 	"\amessage\"\x81\x01\n" +
 	"\x04Open\x12\x14\n" +
 	"\x05stdio\x18\x01 \x01(\bR\x05stdio\x12\x18\n" +
@@ -1507,7 +1601,7 @@ const file_steward_proto_rawDesc = "" +
 	"sharesCpus\x12\x1a\n" +
 	"\bprograms\x182 \x01(\tR\bprograms\x12\x1d\n" +
 	"\n" +
-	"direct_key\x18F \x01(\fR\tdirectKey\"\x81\a\n" +
+	"direct_key\x18F \x01(\fR\tdirectKey\"\xb9\a\n" +
 	"\vFromSteward\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.score.steward.StatusH\x00R\x06status\x120\n" +
 	"\bprepared\x18\x02 \x01(\v2\x12.score.v1.PreparedH\x00R\bprepared\x120\n" +
@@ -1531,7 +1625,8 @@ const file_steward_proto_rawDesc = "" +
 	"\x05relay\x18\x14 \x01(\v2\x14.score.steward.RelayH\x00R\x05relay\x121\n" +
 	"\x06places\x18\x15 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06places\x126\n" +
 	"\tpart_lost\x18F \x01(\v2\x17.score.steward.PartLostH\x00R\bpartLost\x12*\n" +
-	"\x06fences\x18G \x01(\v2\x10.score.v1.FencesH\x00R\x06fencesB\t\n" +
+	"\x06fences\x18G \x01(\v2\x10.score.v1.FencesH\x00R\x06fences\x126\n" +
+	"\trank_news\x18A \x01(\v2\x17.score.steward.RankNewsH\x00R\brankNewsB\t\n" +
 	"\amessage\"\x88\x03\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x15\n" +
@@ -1547,7 +1642,11 @@ const file_steward_proto_rawDesc = "" +
 	" \x01(\v2\x19.score.steward.PrepareJobR\x05order\x12\x1a\n" +
 	"\bstarting\x18\v \x01(\bR\bstarting\x12\x1c\n" +
 	"\tforgotten\x18\f \x01(\bR\tforgotten\x12(\n" +
-	"\x10cpu_before_nanos\x18\r \x01(\x03R\x0ecpuBeforeNanos\"A\n" +
+	"\x10cpu_before_nanos\x18\r \x01(\x03R\x0ecpuBeforeNanos\"R\n" +
+	"\bRankNews\x12\x12\n" +
+	"\x04rank\x18\x01 \x01(\rR\x04rank\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x10\n" +
+	"\x03pid\x18\x03 \x01(\x05R\x03pid\"A\n" +
 	"\bPartLost\x12\x1d\n" +
 	"\n" +
 	"node_index\x18\x01 \x01(\rR\tnodeIndex\x12\x16\n" +
@@ -1593,77 +1692,80 @@ func file_steward_proto_rawDescGZIP() []byte {
 	return file_steward_proto_rawDescData
 }
 
-var file_steward_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_steward_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_steward_proto_goTypes = []any{
 	(*ToSteward)(nil),               // 0: score.steward.ToSteward
 	(*Open)(nil),                    // 1: score.steward.Open
 	(*PrepareJob)(nil),              // 2: score.steward.PrepareJob
 	(*FromSteward)(nil),             // 3: score.steward.FromSteward
 	(*Status)(nil),                  // 4: score.steward.Status
-	(*PartLost)(nil),                // 5: score.steward.PartLost
-	(*Context)(nil),                 // 6: score.steward.Context
-	(*Spares)(nil),                  // 7: score.steward.Spares
-	(*Collective)(nil),              // 8: score.steward.Collective
-	(*Relay)(nil),                   // 9: score.steward.Relay
-	(*CollectiveResult)(nil),        // 10: score.steward.CollectiveResult
-	(*scorev1.NameReply)(nil),       // 11: score.v1.NameReply
-	(*scorev1.SpawnReply)(nil),      // 12: score.v1.SpawnReply
-	(*scorev1.Stdin)(nil),           // 13: score.v1.Stdin
-	(*scorev1.PlacesReply)(nil),     // 14: score.v1.PlacesReply
-	(*scorev1.Prepare)(nil),         // 15: score.v1.Prepare
-	(*scorev1.Prepared)(nil),        // 16: score.v1.Prepared
-	(*scorev1.Launched)(nil),        // 17: score.v1.Launched
-	(*scorev1.RankExited)(nil),      // 18: score.v1.RankExited
-	(*scorev1.NodeDone)(nil),        // 19: score.v1.NodeDone
-	(*scorev1.Abort)(nil),           // 20: score.v1.Abort
-	(*scorev1.NameRequest)(nil),     // 21: score.v1.NameRequest
-	(*scorev1.SpawnRequest)(nil),    // 22: score.v1.SpawnRequest
-	(*scorev1.Output)(nil),          // 23: score.v1.Output
-	(*scorev1.JobNote)(nil),         // 24: score.v1.JobNote
-	(*scorev1.RankStatesReply)(nil), // 25: score.v1.RankStatesReply
-	(*scorev1.PlacesRequest)(nil),   // 26: score.v1.PlacesRequest
-	(*scorev1.Fences)(nil),          // 27: score.v1.Fences
-	(*scorev1.Envelope)(nil),        // 28: score.v1.Envelope
+	(*RankNews)(nil),                // 5: score.steward.RankNews
+	(*PartLost)(nil),                // 6: score.steward.PartLost
+	(*Context)(nil),                 // 7: score.steward.Context
+	(*Spares)(nil),                  // 8: score.steward.Spares
+	(*Collective)(nil),              // 9: score.steward.Collective
+	(*Relay)(nil),                   // 10: score.steward.Relay
+	(*CollectiveResult)(nil),        // 11: score.steward.CollectiveResult
+	(*scorev1.NameReply)(nil),       // 12: score.v1.NameReply
+	(*scorev1.SpawnReply)(nil),      // 13: score.v1.SpawnReply
+	(*scorev1.Stdin)(nil),           // 14: score.v1.Stdin
+	(*scorev1.PlacesReply)(nil),     // 15: score.v1.PlacesReply
+	(*scorev1.Prepare)(nil),         // 16: score.v1.Prepare
+	(*scorev1.Prepared)(nil),        // 17: score.v1.Prepared
+	(*scorev1.Launched)(nil),        // 18: score.v1.Launched
+	(*scorev1.RankExited)(nil),      // 19: score.v1.RankExited
+	(*scorev1.NodeDone)(nil),        // 20: score.v1.NodeDone
+	(*scorev1.Abort)(nil),           // 21: score.v1.Abort
+	(*scorev1.NameRequest)(nil),     // 22: score.v1.NameRequest
+	(*scorev1.SpawnRequest)(nil),    // 23: score.v1.SpawnRequest
+	(*scorev1.Output)(nil),          // 24: score.v1.Output
+	(*scorev1.JobNote)(nil),         // 25: score.v1.JobNote
+	(*scorev1.RankStatesReply)(nil), // 26: score.v1.RankStatesReply
+	(*scorev1.PlacesRequest)(nil),   // 27: score.v1.PlacesRequest
+	(*scorev1.Fences)(nil),          // 28: score.v1.Fences
+	(*scorev1.Envelope)(nil),        // 29: score.v1.Envelope
 }
 var file_steward_proto_depIdxs = []int32{
 	1,  // 0: score.steward.ToSteward.open:type_name -> score.steward.Open
 	2,  // 1: score.steward.ToSteward.prepare:type_name -> score.steward.PrepareJob
-	10, // 2: score.steward.ToSteward.collective:type_name -> score.steward.CollectiveResult
-	11, // 3: score.steward.ToSteward.name:type_name -> score.v1.NameReply
-	12, // 4: score.steward.ToSteward.spawn:type_name -> score.v1.SpawnReply
-	13, // 5: score.steward.ToSteward.stdin:type_name -> score.v1.Stdin
-	6,  // 6: score.steward.ToSteward.keep:type_name -> score.steward.Context
-	9,  // 7: score.steward.ToSteward.relay:type_name -> score.steward.Relay
-	5,  // 8: score.steward.ToSteward.part_lost:type_name -> score.steward.PartLost
-	9,  // 9: score.steward.ToSteward.relay_failed:type_name -> score.steward.Relay
-	14, // 10: score.steward.ToSteward.places:type_name -> score.v1.PlacesReply
-	15, // 11: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
-	4,  // 12: score.steward.FromSteward.status:type_name -> score.steward.Status
-	16, // 13: score.steward.FromSteward.prepared:type_name -> score.v1.Prepared
-	17, // 14: score.steward.FromSteward.launched:type_name -> score.v1.Launched
-	18, // 15: score.steward.FromSteward.rank_exited:type_name -> score.v1.RankExited
-	19, // 16: score.steward.FromSteward.node_done:type_name -> score.v1.NodeDone
-	20, // 17: score.steward.FromSteward.abort:type_name -> score.v1.Abort
-	21, // 18: score.steward.FromSteward.name:type_name -> score.v1.NameRequest
-	22, // 19: score.steward.FromSteward.spawn:type_name -> score.v1.SpawnRequest
-	8,  // 20: score.steward.FromSteward.collective:type_name -> score.steward.Collective
-	23, // 21: score.steward.FromSteward.output:type_name -> score.v1.Output
-	24, // 22: score.steward.FromSteward.note:type_name -> score.v1.JobNote
-	25, // 23: score.steward.FromSteward.rank_states:type_name -> score.v1.RankStatesReply
-	7,  // 24: score.steward.FromSteward.spares:type_name -> score.steward.Spares
-	9,  // 25: score.steward.FromSteward.relay:type_name -> score.steward.Relay
-	26, // 26: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
-	5,  // 27: score.steward.FromSteward.part_lost:type_name -> score.steward.PartLost
-	27, // 28: score.steward.FromSteward.fences:type_name -> score.v1.Fences
-	18, // 29: score.steward.Status.exits:type_name -> score.v1.RankExited
-	2,  // 30: score.steward.Status.order:type_name -> score.steward.PrepareJob
-	6,  // 31: score.steward.Spares.contexts:type_name -> score.steward.Context
-	28, // 32: score.steward.Relay.envelope:type_name -> score.v1.Envelope
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	11, // 2: score.steward.ToSteward.collective:type_name -> score.steward.CollectiveResult
+	12, // 3: score.steward.ToSteward.name:type_name -> score.v1.NameReply
+	13, // 4: score.steward.ToSteward.spawn:type_name -> score.v1.SpawnReply
+	14, // 5: score.steward.ToSteward.stdin:type_name -> score.v1.Stdin
+	7,  // 6: score.steward.ToSteward.keep:type_name -> score.steward.Context
+	10, // 7: score.steward.ToSteward.relay:type_name -> score.steward.Relay
+	6,  // 8: score.steward.ToSteward.part_lost:type_name -> score.steward.PartLost
+	10, // 9: score.steward.ToSteward.relay_failed:type_name -> score.steward.Relay
+	15, // 10: score.steward.ToSteward.places:type_name -> score.v1.PlacesReply
+	5,  // 11: score.steward.ToSteward.rank_news:type_name -> score.steward.RankNews
+	16, // 12: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
+	4,  // 13: score.steward.FromSteward.status:type_name -> score.steward.Status
+	17, // 14: score.steward.FromSteward.prepared:type_name -> score.v1.Prepared
+	18, // 15: score.steward.FromSteward.launched:type_name -> score.v1.Launched
+	19, // 16: score.steward.FromSteward.rank_exited:type_name -> score.v1.RankExited
+	20, // 17: score.steward.FromSteward.node_done:type_name -> score.v1.NodeDone
+	21, // 18: score.steward.FromSteward.abort:type_name -> score.v1.Abort
+	22, // 19: score.steward.FromSteward.name:type_name -> score.v1.NameRequest
+	23, // 20: score.steward.FromSteward.spawn:type_name -> score.v1.SpawnRequest
+	9,  // 21: score.steward.FromSteward.collective:type_name -> score.steward.Collective
+	24, // 22: score.steward.FromSteward.output:type_name -> score.v1.Output
+	25, // 23: score.steward.FromSteward.note:type_name -> score.v1.JobNote
+	26, // 24: score.steward.FromSteward.rank_states:type_name -> score.v1.RankStatesReply
+	8,  // 25: score.steward.FromSteward.spares:type_name -> score.steward.Spares
+	10, // 26: score.steward.FromSteward.relay:type_name -> score.steward.Relay
+	27, // 27: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
+	6,  // 28: score.steward.FromSteward.part_lost:type_name -> score.steward.PartLost
+	28, // 29: score.steward.FromSteward.fences:type_name -> score.v1.Fences
+	5,  // 30: score.steward.FromSteward.rank_news:type_name -> score.steward.RankNews
+	19, // 31: score.steward.Status.exits:type_name -> score.v1.RankExited
+	2,  // 32: score.steward.Status.order:type_name -> score.steward.PrepareJob
+	7,  // 33: score.steward.Spares.contexts:type_name -> score.steward.Context
+	29, // 34: score.steward.Relay.envelope:type_name -> score.v1.Envelope
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_steward_proto_init() }
@@ -1691,6 +1793,7 @@ func file_steward_proto_init() {
 		(*ToSteward_Lease)(nil),
 		(*ToSteward_RelayFailed)(nil),
 		(*ToSteward_Places)(nil),
+		(*ToSteward_RankNews)(nil),
 	}
 	file_steward_proto_msgTypes[3].OneofWrappers = []any{
 		(*FromSteward_Status)(nil),
@@ -1711,6 +1814,7 @@ func file_steward_proto_init() {
 		(*FromSteward_Places)(nil),
 		(*FromSteward_PartLost)(nil),
 		(*FromSteward_Fences)(nil),
+		(*FromSteward_RankNews)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1718,7 +1822,7 @@ func file_steward_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_steward_proto_rawDesc), len(file_steward_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

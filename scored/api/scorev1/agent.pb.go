@@ -1329,7 +1329,8 @@ type NewsRequest struct {
 	Kind          uint32                 `protobuf:"varint,4,opt,name=kind,proto3" json:"kind,omitempty"`                            // of package news
 	NodeIndex     uint32                 `protobuf:"varint,5,opt,name=node_index,json=nodeIndex,proto3" json:"node_index,omitempty"` // where it happened
 	Rank          uint32                 `protobuf:"varint,6,opt,name=rank,proto3" json:"rank,omitempty"`
-	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"` // a sentence
+	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`             // a sentence
+	Incarnation   uint32                 `protobuf:"varint,65,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // of the rank, where one was begun anew
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1411,6 +1412,13 @@ func (x *NewsRequest) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *NewsRequest) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
 }
 
 type NewsResponse struct {
@@ -2240,6 +2248,7 @@ type RankExited struct {
 	MaxRssBytes    uint64                 `protobuf:"varint,9,opt,name=max_rss_bytes,json=maxRssBytes,proto3" json:"max_rss_bytes,omitempty"`
 	ByUs           bool                   `protobuf:"varint,10,opt,name=by_us,json=byUs,proto3" json:"by_us,omitempty"` // killed on the system's order
 	OutOfMemory    bool                   `protobuf:"varint,11,opt,name=out_of_memory,json=outOfMemory,proto3" json:"out_of_memory,omitempty"`
+	Survived       bool                   `protobuf:"varint,65,opt,name=survived,proto3" json:"survived,omitempty"` // a failure, after which the job goes on
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2347,6 +2356,13 @@ func (x *RankExited) GetByUs() bool {
 func (x *RankExited) GetOutOfMemory() bool {
 	if x != nil {
 		return x.OutOfMemory
+	}
+	return false
+}
+
+func (x *RankExited) GetSurvived() bool {
+	if x != nil {
+		return x.Survived
 	}
 	return false
 }
@@ -5289,7 +5305,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"collective\x18F \x01(\bR\n" +
 	"collective\x12\x12\n" +
 	"\x04port\x18G \x01(\rR\x04port\x12\x14\n" +
-	"\x05hears\x18H \x01(\x04R\x05hears\"\xc5\x01\n" +
+	"\x05hears\x18H \x01(\x04R\x05hears\"\xe7\x01\n" +
 	"\vNewsRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12&\n" +
@@ -5298,7 +5314,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"node_index\x18\x05 \x01(\rR\tnodeIndex\x12\x12\n" +
 	"\x04rank\x18\x06 \x01(\rR\x04rank\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"\x0e\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12 \n" +
+	"\vincarnation\x18A \x01(\rR\vincarnation\"\x0e\n" +
 	"\fNewsResponse\"\"\n" +
 	"\fProbeRequest\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\"\x0f\n" +
@@ -5361,7 +5378,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
 	"\bat_nanos\x18\x02 \x01(\x03R\aatNanos\x12\x12\n" +
 	"\x04pids\x18\x03 \x03(\x05R\x04pids\x12)\n" +
-	"\x05start\x182 \x01(\v2\x13.score.v1.NodeStartR\x05start\"\xcb\x02\n" +
+	"\x05start\x182 \x01(\v2\x13.score.v1.NodeStartR\x05start\"\xe7\x02\n" +
 	"\n" +
 	"RankExited\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
@@ -5376,7 +5393,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\rmax_rss_bytes\x18\t \x01(\x04R\vmaxRssBytes\x12\x13\n" +
 	"\x05by_us\x18\n" +
 	" \x01(\bR\x04byUs\x12\"\n" +
-	"\rout_of_memory\x18\v \x01(\bR\voutOfMemory\"9\n" +
+	"\rout_of_memory\x18\v \x01(\bR\voutOfMemory\x12\x1a\n" +
+	"\bsurvived\x18A \x01(\bR\bsurvived\"9\n" +
 	"\vRanksExited\x12*\n" +
 	"\x05exits\x18\x01 \x03(\v2\x14.score.v1.RankExitedR\x05exits\"s\n" +
 	"\bNodeDone\x12\x15\n" +

@@ -581,6 +581,8 @@ type JobSpec struct {
 	Appnum             uint32                 `protobuf:"varint,25,opt,name=appnum,proto3" json:"appnum,omitempty"`
 	ChannelsPerTask    uint32                 `protobuf:"varint,26,opt,name=channels_per_task,json=channelsPerTask,proto3" json:"channels_per_task,omitempty"` // of PM, that each rank may open; 0: none
 	Requeue            bool                   `protobuf:"varint,60,opt,name=requeue,proto3" json:"requeue,omitempty"`                                          // start it again when a node of it is lost or handed back
+	Recover            bool                   `protobuf:"varint,65,opt,name=recover,proto3" json:"recover,omitempty"`                                          // go on when ranks, or a node with its ranks, are lost
+	Respawn            uint32                 `protobuf:"varint,66,opt,name=respawn,proto3" json:"respawn,omitempty"`                                          // how often each rank that fails is begun anew
 	Commands           []*Command             `protobuf:"bytes,45,rep,name=commands,proto3" json:"commands,omitempty"`                                         // of a spawn of several programs, in the place of argv; tasks is their sum
 	Staged             []*StagedFile          `protobuf:"bytes,50,rep,name=staged,proto3" json:"staged,omitempty"`                                             // files that were sent along; without them the nodes have their own
 	StageSeed          string                 `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed,proto3" json:"stage_seed,omitempty"`                      // the node that was given them first
@@ -820,6 +822,20 @@ func (x *JobSpec) GetRequeue() bool {
 		return x.Requeue
 	}
 	return false
+}
+
+func (x *JobSpec) GetRecover() bool {
+	if x != nil {
+		return x.Recover
+	}
+	return false
+}
+
+func (x *JobSpec) GetRespawn() uint32 {
+	if x != nil {
+		return x.Respawn
+	}
+	return 0
 }
 
 func (x *JobSpec) GetCommands() []*Command {
@@ -1940,7 +1956,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x05tasks\x18\x01 \x01(\rR\x05tasks\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
 	"\x03env\x18\x03 \x03(\tR\x03env\x12\x19\n" +
-	"\bwork_dir\x18\x04 \x01(\tR\aworkDir\"\x86\t\n" +
+	"\bwork_dir\x18\x04 \x01(\tR\aworkDir\"\xba\t\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
@@ -1971,7 +1987,9 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\tnode_list\x18\x18 \x03(\tR\bnodeList\x12\x16\n" +
 	"\x06appnum\x18\x19 \x01(\rR\x06appnum\x12*\n" +
 	"\x11channels_per_task\x18\x1a \x01(\rR\x0fchannelsPerTask\x12\x18\n" +
-	"\arequeue\x18< \x01(\bR\arequeue\x12-\n" +
+	"\arequeue\x18< \x01(\bR\arequeue\x12\x18\n" +
+	"\arecover\x18A \x01(\bR\arecover\x12\x18\n" +
+	"\arespawn\x18B \x01(\rR\arespawn\x12-\n" +
 	"\bcommands\x18- \x03(\v2\x11.score.v1.CommandR\bcommands\x12,\n" +
 	"\x06staged\x182 \x03(\v2\x14.score.v1.StagedFileR\x06staged\x12\x1d\n" +
 	"\n" +

@@ -16,6 +16,7 @@ const (
 	ErrUnsupported int32 = -47
 	ErrPartial     int32 = -52
 	QueryPartial   int32 = -104
+	ErrRestarted   int32 = -4   // a process was begun anew
 	ErrProcEnded   int32 = -200 // without having said good-bye
 	ErrProcSignal  int32 = -402
 	ErrProcExit    int32 = -404 // with a code other than 0

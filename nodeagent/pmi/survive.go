@@ -1,0 +1,226 @@
+package pmi
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// The attributes by which programs of PMI-2 take part in what becomes of failed ranks. The protocol has the idea, that a
+// process may take a failed one's place, and no words for it; the first is hydra's.
+const (
+	// DeadKey lists the ranks that have failed and were not begun anew, "1,5" (job attribute; a key of PMI-1).
+	DeadKey = "PMI_dead_processes"
+	// IncarnationsKey lists the ranks that were begun anew, and how often, "1:2,5:1" (job attribute).
+	IncarnationsKey = "PMI_incarnations"
+	// RespawnKey is set by a rank that wants to be begun anew so often when it fails (node attribute).
+	RespawnKey = "PMI_respawn"
+)
+
+// MaxRespawns bounds what a rank may ask for.
+const MaxRespawns = 1000
+
+// failures are what is known of failed ranks, on all nodes.
+type failures struct {
+	lost map[int]bool
+	anew map[int]int
+}
+
+// AskRespawn notes that a rank wants to be begun anew so often when it fails; 0 takes that back. The error wraps ErrMalformed.
+func (e *Engine) AskRespawn(rank, times int) error {
+	if times < 0 || times > MaxRespawns {
+		return fmt.Errorf("%w: %s is %d; it is a number from 0 to %d", ErrMalformed, RespawnKey, times, MaxRespawns)
+	}
+	e.state(rank).survives = times > 0 || e.info.Survive
+	e.emit(Event{Kind: EventRespawn, Rank: rank, Code: times})
+	return nil
+}
+
+func (e *Engine) askRespawn(rank int, value []byte) error {
+	times, err := strconv.Atoi(string(value))
+	if err != nil {
+		return fmt.Errorf("%w: %s is %.32q; it is a number from 0 to %d", ErrMalformed, RespawnKey, value, MaxRespawns)
+	}
+	return e.AskRespawn(rank, times)
+}
+
+// Survives tells whether the job goes on when the rank, one of this node, fails.
+func (e *Engine) Survives(rank int) bool { return e.state(rank).survives }
+
+// Incarnation is how often a rank of any node was begun anew.
+func (e *Engine) Incarnation(rank int) int { return e.failures.anew[rank] }
+
+// Lost notes that a rank has failed for good while the job goes on; it is told of ranks of all nodes. Fences no longer
+// wait for it. The error wraps ErrFull.
+func (e *Engine) Lost(rank int) error {
+	if rank < 0 || rank >= e.Size() || e.failures.lost[rank] {
+		return nil
+	}
+	if e.failures.lost == nil {
+		e.failures.lost = make(map[int]bool)
+	}
+	e.failures.lost[rank] = true
+	if !e.isLocal(rank) {
+		if node := e.info.RankNode[rank]; e.isEmpty(node) {
+			e.FencesEnd(fmt.Sprintf("no rank is left on node %d of the job", node))
+		}
+		return nil
+	}
+	s := e.state(rank)
+	s.gone, s.lost = true, true
+	if s.phase == PhaseFinalized {
+		return nil
+	}
+	e.dropRequests(rank)
+	e.cardNeverComes(rank)
+	e.groupLacks(rank)
+	e.lost++
+	return e.maybeAllHere()
+}
+
+// IsLost tells whether Lost was called for a rank.
+func (e *Engine) IsLost(rank int) bool { return e.failures.lost[rank] }
+
+// isEmpty tells whether all ranks of a node are lost: nobody there can have the node take part in fences.
+func (e *Engine) isEmpty(node int32) bool {
+	for rank, on := range e.info.RankNode {
+		if on == node && !e.failures.lost[rank] {
+			return false
+		}
+	}
+	return true
+}
+
+// Reborn notes that a rank of any node was begun anew, for the incarnation-th time. What its last process has committed
+// stays until the new one commits; what it had only put is gone.
+func (e *Engine) Reborn(rank, incarnation int) {
+	if rank < 0 || rank >= e.Size() || incarnation <= e.failures.anew[rank] || e.failures.lost[rank] {
+		return
+	}
+	if e.failures.anew == nil {
+		e.failures.anew = make(map[int]int)
+	}
+	e.failures.anew[rank] = incarnation
+	if !e.isLocal(rank) {
+		return
+	}
+	s, f := e.state(rank), &e.fence
+	if s.phase == PhaseFinalized {
+		e.departed--
+	}
+	e.dropRequests(rank)
+	if s.inFence {
+		// Of a fence that goes on between the nodes already, the new process is no part.
+		s.inFence = false
+		if !f.exchanging {
+			f.arrived--
+		}
+	}
+	e.dropStaged(rank)
+	*s = rankState{survives: true, keys: s.keys, bytes: s.bytes, fresh: s.fresh, isFresh: s.isFresh}
+}
+
+// dropStaged forgets what a rank has put since the last fence.
+func (e *Engine) dropStaged(rank int) {
+	for _, key := range e.state(rank).staged {
+		at := setKey{int32(rank), ScopeGlobal, key}
+		entry := e.store.sets[at]
+		entry.staged, entry.isStaged = "", false
+		if !entry.isCommitted {
+			delete(e.store.sets, at)
+			continue
+		}
+		e.store.sets[at] = entry
+	}
+}
+
+// dropRequests forgets what a rank waits for: the answers are not for its next process.
+func (e *Engine) dropRequests(rank int) {
+	of := func(w waiter) bool { return w.rank == rank }
+	for key, waiting := range e.waiters {
+		e.waiters[key] = slices.DeleteFunc(waiting, of)
+	}
+	maps.DeleteFunc(e.asked, func(_ uint64, w waiter) bool { return w.rank == rank })
+	maps.DeleteFunc(e.fetches.waiting, func(_ uint64, w *fetch) bool { return !w.remote && w.rank == rank })
+	for _, g := range e.groups.by {
+		g.arrived = slices.DeleteFunc(g.arrived, of)
+	}
+	e.state(rank).held = 0
+}
+
+// maybeAllHere goes on with the fence once all ranks here are in it that can come.
+func (e *Engine) maybeAllHere() error {
+	f := &e.fence
+	if f.arrived == 0 || f.exchanging || f.arrived+e.lostOutside() < len(e.local) {
+		return nil
+	}
+	return e.allHere()
+}
+
+// lostOutside counts the lost ranks here that are not in the present fence.
+func (e *Engine) lostOutside() int {
+	n := 0
+	if e.lost == 0 {
+		return 0
+	}
+	for i := range e.ranks {
+		if s := &e.ranks[i]; s.lost && !s.inFence && s.phase != PhaseFinalized {
+			n++
+		}
+	}
+	return n
+}
+
+// FencesEnd tells that fences of all ranks are impossible from now on, since another node is lost: who is in one, or comes
+// to one, is told so.
+func (e *Engine) FencesEnd(reason string) {
+	f := &e.fence
+	if f.broken != "" {
+		return
+	}
+	f.broken = reason
+	for i, rank := range e.local {
+		s := &e.ranks[i]
+		if s.inFence {
+			s.inFence = false
+			e.emit(Event{Kind: EventReleased, Rank: rank, Tag: s.fenceTag, Outcome: Missing, Value: reason})
+		}
+	}
+	f.arrived, f.exchanging = 0, false
+}
+
+// SurvivesLoss tells whether the job goes on without a node.
+func (e *Engine) SurvivesLoss() bool { return e.info.Survive }
+
+func (f *failures) dead() (string, bool) {
+	var text []byte
+	for _, rank := range slices.Sorted(maps.Keys(f.lost)) {
+		text = strconv.AppendInt(text, int64(rank), 10)
+		text = append(text, ',')
+	}
+	return attribute(text)
+}
+
+func (f *failures) begunAnew() (string, bool) {
+	var text []byte
+	for _, rank := range slices.Sorted(maps.Keys(f.anew)) {
+		text = strconv.AppendInt(text, int64(rank), 10)
+		text = append(text, ':')
+		text = strconv.AppendInt(text, int64(f.anew[rank]), 10)
+		text = append(text, ',')
+	}
+	return attribute(text)
+}
+
+// attribute is a list without its last comma; one that is longer than a value can be is cut between two elements.
+func attribute(text []byte) (string, bool) {
+	if len(text) == 0 {
+		return "", false
+	}
+	for end := len(text) - 1; ; end-- {
+		if text[end] == ',' && end <= MaxValue {
+			return string(text[:end]), true
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package life
+
+import "time"
+
+// AllowRespawns lets local rank k be begun anew so often, counted from now, when it fails.
+func (m *Machine) AllowRespawns(k, times int) {
+	m.ranks[k].respawns = min(max(times, 0), MaxRespawns)
+}
+
+// survives tells whether the gang goes on when a rank fails.
+func (m *Machine) survives(r *rank) bool { return m.rules.Recover || r.respawns > 0 }
+
+// beginAnew has a dead rank forked once more if it may be. A failure is here any end but that with exit code 0
+// after the good-bye; for want of memory no rank is begun anew, since the next process needs as much.
+func (m *Machine) beginAnew(k int, exit Exit) bool {
+	r := &m.ranks[k]
+	if r.respawns == 0 || m.killed || m.phase != Starting && m.phase != Running || exit.OutOfMemory || exit.ByUs {
+		return false
+	}
+	if exit.Code == 0 && exit.Signal == 0 && !exit.BeforeFinalize {
+		return false
+	}
+	*r = rank{state: Dead, exit: exit, due: true, respawns: r.respawns - 1, begun: r.begun + 1}
+	m.anew++
+	m.failed = true
+	if m.phase == Running {
+		m.begin(k)
+	}
+	return true
+}
+
+// begin orders what is due for a rank.
+func (m *Machine) begin(k int) {
+	r := &m.ranks[k]
+	r.due = false
+	if m.killed {
+		m.anew--
+		m.orders = append(m.orders, Order{Kind: ReportExit, Rank: k})
+		return
+	}
+	m.orders = append(m.orders, Order{Kind: Respawn, Rank: k, Incarnation: r.begun})
+}
+
+// beginDue begins ranks anew that died while others were still being forked.
+func (m *Machine) beginDue() {
+	for k := range m.ranks {
+		if m.ranks[k].due {
+			m.begin(k)
+		}
+	}
+}
+
+// Respawned tells that rank k was forked once more. One that was born after the kill was ordered is killed
+// as well.
+func (m *Machine) Respawned(_ time.Time, k int) {
+	r := &m.ranks[k]
+	if r.state != Dead || m.anew == 0 {
+		return
+	}
+	m.anew--
+	m.alive++
+	r.state, r.exit = Alive, Exit{}
+	if m.killed {
+		m.order(Kill)
+	}
+}
+
+// RespawnFailed tells that rank k could not be forked once more, or need not since the gang ends. Its last end
+// is the one that counts.
+func (m *Machine) RespawnFailed(now time.Time, k int, abort Abort) {
+	if m.ranks[k].state != Dead || m.anew == 0 {
+		return
+	}
+	m.anew--
+	m.orders = append(m.orders, Order{Kind: ReportExit, Rank: k})
+	if !m.killed {
+		m.Abort(now, abort)
+	}
+	m.reapedAll(now)
+}

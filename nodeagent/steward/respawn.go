@@ -1,0 +1,198 @@
+package steward
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/launch"
+	"score/nodeagent/pmi"
+	"score/nodeagent/steward/life"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+)
+
+// anew is what there is to know of a rank that was begun anew.
+type anew struct {
+	incarnation int  // how often it was
+	coming      bool // its process is being forked, and life does not know it yet
+	last        *scorev1.RankExited
+	spent       int64 // CPU time of the processes before this one, in nanoseconds
+	resident    uint64
+}
+
+// allowRespawns lets a rank be begun anew, as it has asked. Its output is not complete with the ranks that there are.
+func (s *steward) allowRespawns(k, times int) {
+	s.life.AllowRespawns(k, times)
+	if times > 0 {
+		s.relay.post(s.relay.reopen)
+	}
+}
+
+// respawn forks a rank of which nothing is left once more, on the same CPUs and into the same control group: a gang
+// that is stopped has it when it goes on.
+func (s *steward) respawn(k, incarnation int) {
+	r := &s.job.ranks[k]
+	s.note(fmt.Sprintf("rank %d on node %s %s; it is begun anew (%d)", r.rank, s.job.node, howEnded(r), incarnation))
+	r.spent += r.exited.GetCpuNanos()
+	r.resident = max(r.resident, r.exited.GetMaxRssBytes())
+	r.incarnation, r.coming, r.last, r.exited, r.process = incarnation, true, r.exited, nil, nil
+	rank := int(r.rank)
+	if s.job.pmi != nil {
+		s.obeyPMI(s.job.pmi.Reborn(rank, incarnation))
+	}
+	if s.job.pmix != nil {
+		s.obeyPMIx(s.job.pmix.server.Reborn(s.now(), rank, incarnation))
+	}
+	j := s.job
+	s.helpers.Add(1)
+	go func() {
+		defer s.helpers.Done()
+		process, err := s.forkAgain(j, k)
+		s.loop.post(func() { s.respawned(k, incarnation, process, err) })
+	}()
+}
+
+func howEnded(r *localRank) string {
+	if signal := r.exited.GetSignal(); signal != 0 {
+		return fmt.Sprintf("was killed by signal %d (%s)", signal, unix.SignalName(unix.Signal(signal)))
+	}
+	return fmt.Sprintf("left with exit code %d", r.exited.GetExitCode())
+}
+
+// forkAgain makes the streams and the process.
+func (s *steward) forkAgain(j *job, k int) (*launch.Process, error) {
+	if s.stopForking.Load() {
+		return nil, errStopped
+	}
+	if j.spec.GetStdinPattern() != "" {
+		if err := launch.AsUser(j.user, func() error { return j.openInput(k) }); err != nil {
+			return nil, err
+		}
+	}
+	b := &batch{low: k, count: 1}
+	defer b.closeChildren()
+	if err := b.open(j); err != nil {
+		return nil, err
+	}
+	s.loop.post(func() { s.watchPMI(b.low, b.ports) })
+	rank := j.ranks[k].rank
+	s.relay.post(func() {
+		if err := s.relay.addAgain(j, rank, b.outputs, b.sinks); err != nil {
+			s.relay.events.note(fmt.Sprintf("output of rank %d is lost: %v", rank, err))
+		}
+	})
+	started, err := s.forker.StartAll(b.launchRanks(j))
+	if err != nil {
+		return nil, err
+	}
+	j.container.Started(started[0].Pid, started[0].Pid)
+	return started[0], nil
+}
+
+// respawned notes a rank that was begun anew, and may have ended again.
+func (s *steward) respawned(k, incarnation int, process *launch.Process, err error) {
+	r := &s.job.ranks[k]
+	if r.incarnation != incarnation {
+		return // it was begun anew since
+	}
+	if err != nil {
+		r.coming, r.exited, r.spent = false, r.last, r.spent-r.last.GetCpuNanos()
+		s.life.RespawnFailed(s.now(), k, life.Abort{Rank: k, ExitCode: launch.ExitCode(err),
+			Message: fmt.Sprintf("node %s: rank %d cannot be begun anew: %v", s.job.node, r.rank, err)})
+		return
+	}
+	if r.exited == nil {
+		r.process = process
+	}
+	s.arrived(k)
+	s.send(rankNews(&stewardpb.RankNews{Rank: r.rank, Incarnation: uint32(incarnation), Pid: int32(process.Pid)}))
+}
+
+// arrived tells life, once, of a process that was begun anew.
+func (s *steward) arrived(k int) {
+	if r := &s.job.ranks[k]; r.coming {
+		r.coming = false
+		s.life.Respawned(s.now(), k)
+	}
+}
+
+// lose has the others go on without a rank for which the job does not end.
+func (s *steward) lose(k int) {
+	e, rank := s.engine(), int(s.job.ranks[k].rank)
+	if e == nil || s.life.Killed() || !e.Survives(rank) || e.Phase(rank) == pmi.PhaseFinalized {
+		return
+	}
+	s.engineDo(func(e *pmi.Engine) error { return e.Lost(rank) })
+	if s.job.ranks[k].exited.GetSurvived() {
+		s.send(rankNews(&stewardpb.RankNews{Rank: uint32(rank)}))
+	}
+}
+
+// rankNews takes what has become of a rank of another node.
+func (s *steward) rankNews(m *stewardpb.RankNews) {
+	if s.job == nil || s.engine() == nil {
+		return
+	}
+	if _, here := s.job.local[m.GetRank()]; here {
+		return
+	}
+	rank := int(m.GetRank())
+	s.engineDo(func(e *pmi.Engine) error {
+		if n := int(m.GetIncarnation()); n > 0 {
+			e.Reborn(rank, n)
+			return nil
+		}
+		return e.Lost(rank)
+	})
+}
+
+func rankNews(m *stewardpb.RankNews) *stewardpb.FromSteward {
+	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankNews{RankNews: m}}
+}
+
+// engine is that of the job's PMI and PMIx, nil without both and while another goroutine makes it.
+func (s *steward) engine() *pmi.Engine {
+	switch {
+	case s.mail.prepared == nil || s.mail.prepared.GetExitCode() != 0:
+	case s.job.pmi != nil:
+		return s.job.pmi.Engine()
+	case s.job.pmix != nil:
+		return s.job.pmix.server.Engine()
+	}
+	return nil
+}
+
+// engineDo drives the engine under the server that the ranks speak with.
+func (s *steward) engineDo(f func(*pmi.Engine) error) {
+	if s.job.speaksPMIx() || s.job.pmi == nil {
+		s.doPMIx(f)
+		return
+	}
+	s.obeyPMI(s.job.pmi.Do(f))
+}
+
+func (s *steward) survivesLoss() bool { return s.job.spec.GetRecover() }
+
+// reopen tells that more pipes may come, if it is not too late to say so.
+func (r *relay) reopen() {
+	if !r.last && !(r.files != nil && r.files.closed) {
+		r.whole = false
+	}
+}
+
+// addAgain gives the relay the pipes of a rank that was begun anew.
+func (r *relay) addAgain(j *job, rank uint32, fds, sinks []int) error {
+	for i := range fds {
+		o := output{fd: -1, rank: rank, stream: uint32(stdoutStream + i)}
+		if r.files != nil {
+			if err := r.files.open(j, &o); err != nil {
+				return err
+			}
+		}
+		r.outputs = append(r.outputs, o)
+	}
+	err := r.add(fds, sinks)
+	r.input.closeAtEOF() // what comes after the end of the input has none
+	return err
+}
