@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/ctxswitch"
+	"score/nodeagent/news"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
 )
@@ -73,6 +74,10 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 		a.takeRevoked(m.Revoked)
 	case *scorev1.ServerMessage_AskChannels:
 		a.askChannels(m.AskChannels)
+	case *scorev1.ServerMessage_PartGone:
+		if j := a.jobs.get(m.PartGone.GetJobId()); j != nil {
+			j.newsroom.learn(news.PartLost, int(m.PartGone.GetNodeIndex()), 0, m.PartGone.GetReason())
+		}
 	case *scorev1.ServerMessage_Watch:
 		a.watcher.watch(m.Watch)
 	case *scorev1.ServerMessage_AskCut:

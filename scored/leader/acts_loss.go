@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"score/scored/api/scorev1"
 )
 
 // What is done when a node or an answer does not come.
@@ -48,7 +50,22 @@ func (b *brain) goOnWithout(j *job, p *part, reason string) {
 		j.counts(p, int32(rank), exitKilled)
 	}
 	b.warn(j, fmt.Sprintf("%s; job %d goes on without its ranks there", reason, j.id))
+	for _, other := range j.parts {
+		if n := b.nodes[other.Node]; n != nil && !other.done {
+			b.tellGone(j, n)
+		}
+	}
 	b.nodeDone(j, p, nil)
+}
+
+// tellGone tells a node which of a job's other nodes are lost while the job goes on.
+func (b *brain) tellGone(j *job, n *node) {
+	for index, p := range j.parts {
+		if p.lost && p.done && p.Node != n.name {
+			b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_PartGone{PartGone: &scorev1.PartGone{
+				JobId: j.id, NodeIndex: uint32(index), Reason: lostReason(p.Node)}}})
+		}
+	}
 }
 
 // whatNow is what a user can do about the loss of a node.

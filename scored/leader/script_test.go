@@ -244,6 +244,8 @@ func (s *scripted) submitLine(words []string) {
 			spec.TimeLimitNanos = d.Nanoseconds()
 		case "killdead":
 			spec.KillOnDeadlock = true
+		case "recover":
+			spec.Recover = true
 		case "requeue":
 			spec.Requeue = true
 		case "staged": // the node that was given its file first
@@ -281,6 +283,7 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 		for _, flag := range words[min(3, len(words)):] {
 			exit.ByUs = exit.ByUs || flag == "by-us"
 			exit.BeforeFinalize = exit.BeforeFinalize || flag == "before-finalize"
+			exit.Survived = exit.Survived || flag == "survived"
 			exit.OutOfMemory = exit.OutOfMemory || flag == "out-of-memory"
 			exit.CoreDumped = exit.CoreDumped || flag == "core"
 			if flag == "earlier" {

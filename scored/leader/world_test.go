@@ -454,6 +454,8 @@ func messageText(message *scorev1.ServerMessage) string {
 		return fmt.Sprintf("Spawn request %d child %d %q", m.Spawn.GetRequest(), m.Spawn.GetChildJob(), m.Spawn.GetError())
 	case *scorev1.ServerMessage_Places:
 		return fmt.Sprintf("Places request %d of job %d: %d nodes", m.Places.GetRequest(), m.Places.GetOfJob(), len(mapOf(m.Places.GetMap())))
+	case *scorev1.ServerMessage_PartGone:
+		return fmt.Sprintf("PartGone %d part %d %q", m.PartGone.GetJobId(), m.PartGone.GetNodeIndex(), m.PartGone.GetReason())
 	case *scorev1.ServerMessage_Watch:
 		var names []string
 		for _, n := range m.Watch.GetNeighbours() {

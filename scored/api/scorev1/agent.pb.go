@@ -3429,6 +3429,7 @@ type ServerMessage struct {
 	//	*ServerMessage_AskCut
 	//	*ServerMessage_Places
 	//	*ServerMessage_Watch
+	//	*ServerMessage_PartGone
 	//	*ServerMessage_Revoked
 	//	*ServerMessage_Stage
 	//	*ServerMessage_Redirect
@@ -3610,6 +3611,15 @@ func (x *ServerMessage) GetWatch() *Watch {
 	return nil
 }
 
+func (x *ServerMessage) GetPartGone() *PartGone {
+	if x != nil {
+		if x, ok := x.Message.(*ServerMessage_PartGone); ok {
+			return x.PartGone
+		}
+	}
+	return nil
+}
+
 func (x *ServerMessage) GetRevoked() *Revoked {
 	if x != nil {
 		if x, ok := x.Message.(*ServerMessage_Revoked); ok {
@@ -3710,6 +3720,10 @@ type ServerMessage_Watch struct {
 	Watch *Watch `protobuf:"bytes,60,opt,name=watch,proto3,oneof"`
 }
 
+type ServerMessage_PartGone struct {
+	PartGone *PartGone `protobuf:"bytes,66,opt,name=part_gone,json=partGone,proto3,oneof"`
+}
+
 type ServerMessage_Revoked struct {
 	Revoked *Revoked `protobuf:"bytes,30,opt,name=revoked,proto3,oneof"`
 }
@@ -3755,6 +3769,8 @@ func (*ServerMessage_AskCut) isServerMessage_Message() {}
 func (*ServerMessage_Places) isServerMessage_Message() {}
 
 func (*ServerMessage_Watch) isServerMessage_Message() {}
+
+func (*ServerMessage_PartGone) isServerMessage_Message() {}
 
 func (*ServerMessage_Revoked) isServerMessage_Message() {}
 
@@ -3854,6 +3870,67 @@ func (x *Servers) GetAddresses() []string {
 	return nil
 }
 
+// PartGone tells a node of a job that another one of its nodes is lost, without which the job goes on.
+type PartGone struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	NodeIndex     uint32                 `protobuf:"varint,2,opt,name=node_index,json=nodeIndex,proto3" json:"node_index,omitempty"` // in the job's places
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`                         // a sentence
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartGone) Reset() {
+	*x = PartGone{}
+	mi := &file_score_v1_agent_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartGone) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartGone) ProtoMessage() {}
+
+func (x *PartGone) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartGone.ProtoReflect.Descriptor instead.
+func (*PartGone) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *PartGone) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *PartGone) GetNodeIndex() uint32 {
+	if x != nil {
+		return x.NodeIndex
+	}
+	return 0
+}
+
+func (x *PartGone) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Revoked is the whole list of certificates that are no longer taken, by serial number.
 type Revoked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3864,7 +3941,7 @@ type Revoked struct {
 
 func (x *Revoked) Reset() {
 	*x = Revoked{}
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3876,7 +3953,7 @@ func (x *Revoked) String() string {
 func (*Revoked) ProtoMessage() {}
 
 func (x *Revoked) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3889,7 +3966,7 @@ func (x *Revoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoked.ProtoReflect.Descriptor instead.
 func (*Revoked) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Revoked) GetSerials() [][]byte {
@@ -3912,7 +3989,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3924,7 +4001,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3937,7 +4014,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -3987,7 +4064,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3999,7 +4076,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4012,7 +4089,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -4057,7 +4134,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4069,7 +4146,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4082,7 +4159,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Stage) GetJobId() uint64 {
@@ -4148,7 +4225,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4160,7 +4237,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4173,7 +4250,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -4303,7 +4380,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4315,7 +4392,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4328,7 +4405,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -4376,7 +4453,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4388,7 +4465,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4401,7 +4478,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -4428,7 +4505,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4440,7 +4517,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4453,7 +4530,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -4479,7 +4556,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4491,7 +4568,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4504,7 +4581,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -4526,7 +4603,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4538,7 +4615,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4551,7 +4628,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -4595,7 +4672,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[58]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4607,7 +4684,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[58]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4620,7 +4697,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -4670,7 +4747,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4682,7 +4759,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4695,7 +4772,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{59}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -4736,7 +4813,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[60]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4748,7 +4825,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[60]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4761,7 +4838,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{60}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -4790,7 +4867,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4802,7 +4879,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4815,7 +4892,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{61}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -4858,7 +4935,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[62]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4870,7 +4947,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[62]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4883,7 +4960,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{62}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -4917,7 +4994,7 @@ type Watch_Neighbour struct {
 
 func (x *Watch_Neighbour) Reset() {
 	*x = Watch_Neighbour{}
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4929,7 +5006,7 @@ func (x *Watch_Neighbour) String() string {
 func (*Watch_Neighbour) ProtoMessage() {}
 
 func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4970,7 +5047,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[65]
+	mi := &file_score_v1_agent_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4982,7 +5059,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[65]
+	mi := &file_score_v1_agent_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5034,7 +5111,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[66]
+	mi := &file_score_v1_agent_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5046,7 +5123,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[66]
+	mi := &file_score_v1_agent_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5121,7 +5198,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[67]
+	mi := &file_score_v1_agent_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5133,7 +5210,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[67]
+	mi := &file_score_v1_agent_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5174,7 +5251,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[69]
+	mi := &file_score_v1_agent_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5186,7 +5263,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[69]
+	mi := &file_score_v1_agent_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5199,7 +5276,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{53, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{54, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -5499,7 +5576,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bjobs_out\x18\a \x03(\x04R\ajobsOut\x1aH\n" +
 	"\bJobUsage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xfb\x06\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xae\a\n" +
 	"\rServerMessage\x12-\n" +
 	"\awelcome\x18\x01 \x01(\v2\x11.score.v1.WelcomeH\x00R\awelcome\x12$\n" +
 	"\x04pong\x18\x02 \x01(\v2\x0e.score.v1.PongH\x00R\x04pong\x12-\n" +
@@ -5516,7 +5593,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\fask_channels\x18\f \x01(\v2\x15.score.v1.AskChannelsH\x00R\vaskChannels\x12+\n" +
 	"\aask_cut\x18\x14 \x01(\v2\x10.score.v1.AskCutH\x00R\x06askCut\x12/\n" +
 	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06places\x12'\n" +
-	"\x05watch\x18< \x01(\v2\x0f.score.v1.WatchH\x00R\x05watch\x12-\n" +
+	"\x05watch\x18< \x01(\v2\x0f.score.v1.WatchH\x00R\x05watch\x121\n" +
+	"\tpart_gone\x18B \x01(\v2\x12.score.v1.PartGoneH\x00R\bpartGone\x12-\n" +
 	"\arevoked\x18\x1e \x01(\v2\x11.score.v1.RevokedH\x00R\arevoked\x12'\n" +
 	"\x05stage\x182 \x01(\v2\x0f.score.v1.StageH\x00R\x05stage\x120\n" +
 	"\bredirect\x18( \x01(\v2\x12.score.v1.RedirectH\x00R\bredirect\x12-\n" +
@@ -5525,7 +5603,12 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bRedirect\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\"'\n" +
 	"\aServers\x12\x1c\n" +
-	"\taddresses\x18\x01 \x03(\tR\taddresses\"#\n" +
+	"\taddresses\x18\x01 \x03(\tR\taddresses\"X\n" +
+	"\bPartGone\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1d\n" +
+	"\n" +
+	"node_index\x18\x02 \x01(\rR\tnodeIndex\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"#\n" +
 	"\aRevoked\x12\x18\n" +
 	"\aserials\x18\x01 \x03(\fR\aserials\"\x9b\x01\n" +
 	"\aWelcome\x12\x12\n" +
@@ -5664,7 +5747,7 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
 var file_score_v1_agent_proto_goTypes = []any{
 	(Reachability)(0),                // 0: score.v1.Reachability
 	(NameOp)(0),                      // 1: score.v1.NameOp
@@ -5716,57 +5799,58 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*ServerMessage)(nil),            // 47: score.v1.ServerMessage
 	(*Redirect)(nil),                 // 48: score.v1.Redirect
 	(*Servers)(nil),                  // 49: score.v1.Servers
-	(*Revoked)(nil),                  // 50: score.v1.Revoked
-	(*Welcome)(nil),                  // 51: score.v1.Welcome
-	(*Pong)(nil),                     // 52: score.v1.Pong
-	(*Stage)(nil),                    // 53: score.v1.Stage
-	(*Prepare)(nil),                  // 54: score.v1.Prepare
-	(*Plan)(nil),                     // 55: score.v1.Plan
-	(*Kill)(nil),                     // 56: score.v1.Kill
-	(*SignalRanks)(nil),              // 57: score.v1.SignalRanks
-	(*Forget)(nil),                   // 58: score.v1.Forget
-	(*NameReply)(nil),                // 59: score.v1.NameReply
-	(*PlacesReply)(nil),              // 60: score.v1.PlacesReply
-	(*SpawnReply)(nil),               // 61: score.v1.SpawnReply
-	(*AskRankStates)(nil),            // 62: score.v1.AskRankStates
-	(*AskChannels)(nil),              // 63: score.v1.AskChannels
-	(*AskCut)(nil),                   // 64: score.v1.AskCut
-	(*Watch_Neighbour)(nil),          // 65: score.v1.Watch.Neighbour
-	nil,                              // 66: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),       // 67: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil),    // 68: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil),    // 69: score.v1.SwitchReport.JobUsage
-	nil,                              // 70: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),                 // 71: score.v1.Plan.Row
-	(*Disk)(nil),                     // 72: score.v1.Disk
-	(*Stdin)(nil),                    // 73: score.v1.Stdin
-	(*Output)(nil),                   // 74: score.v1.Output
-	(*Identity)(nil),                 // 75: score.v1.Identity
-	(*StagedFile)(nil),               // 76: score.v1.StagedFile
-	(*NodeStart)(nil),                // 77: score.v1.NodeStart
-	(*Usage)(nil),                    // 78: score.v1.Usage
-	(*RankState)(nil),                // 79: score.v1.RankState
-	(*ChannelState)(nil),             // 80: score.v1.ChannelState
-	(*RankWait)(nil),                 // 81: score.v1.RankWait
-	(*JobSpec)(nil),                  // 82: score.v1.JobSpec
-	(*NodePlace)(nil),                // 83: score.v1.NodePlace
-	(*Flushes)(nil),                  // 84: score.v1.Flushes
-	(*OutputMark)(nil),               // 85: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 86: score.v1.DumpJobRequest
-	(*StageRequest)(nil),             // 87: score.v1.StageRequest
-	(*ListStagedRequest)(nil),        // 88: score.v1.ListStagedRequest
-	(*ConfirmOutputResponse)(nil),    // 89: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 90: score.v1.DumpPart
-	(*StageReply)(nil),               // 91: score.v1.StageReply
-	(*ListStagedResponse)(nil),       // 92: score.v1.ListStagedResponse
+	(*PartGone)(nil),                 // 50: score.v1.PartGone
+	(*Revoked)(nil),                  // 51: score.v1.Revoked
+	(*Welcome)(nil),                  // 52: score.v1.Welcome
+	(*Pong)(nil),                     // 53: score.v1.Pong
+	(*Stage)(nil),                    // 54: score.v1.Stage
+	(*Prepare)(nil),                  // 55: score.v1.Prepare
+	(*Plan)(nil),                     // 56: score.v1.Plan
+	(*Kill)(nil),                     // 57: score.v1.Kill
+	(*SignalRanks)(nil),              // 58: score.v1.SignalRanks
+	(*Forget)(nil),                   // 59: score.v1.Forget
+	(*NameReply)(nil),                // 60: score.v1.NameReply
+	(*PlacesReply)(nil),              // 61: score.v1.PlacesReply
+	(*SpawnReply)(nil),               // 62: score.v1.SpawnReply
+	(*AskRankStates)(nil),            // 63: score.v1.AskRankStates
+	(*AskChannels)(nil),              // 64: score.v1.AskChannels
+	(*AskCut)(nil),                   // 65: score.v1.AskCut
+	(*Watch_Neighbour)(nil),          // 66: score.v1.Watch.Neighbour
+	nil,                              // 67: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),       // 68: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),    // 69: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),    // 70: score.v1.SwitchReport.JobUsage
+	nil,                              // 71: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                 // 72: score.v1.Plan.Row
+	(*Disk)(nil),                     // 73: score.v1.Disk
+	(*Stdin)(nil),                    // 74: score.v1.Stdin
+	(*Output)(nil),                   // 75: score.v1.Output
+	(*Identity)(nil),                 // 76: score.v1.Identity
+	(*StagedFile)(nil),               // 77: score.v1.StagedFile
+	(*NodeStart)(nil),                // 78: score.v1.NodeStart
+	(*Usage)(nil),                    // 79: score.v1.Usage
+	(*RankState)(nil),                // 80: score.v1.RankState
+	(*ChannelState)(nil),             // 81: score.v1.ChannelState
+	(*RankWait)(nil),                 // 82: score.v1.RankWait
+	(*JobSpec)(nil),                  // 83: score.v1.JobSpec
+	(*NodePlace)(nil),                // 84: score.v1.NodePlace
+	(*Flushes)(nil),                  // 85: score.v1.Flushes
+	(*OutputMark)(nil),               // 86: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 87: score.v1.DumpJobRequest
+	(*StageRequest)(nil),             // 88: score.v1.StageRequest
+	(*ListStagedRequest)(nil),        // 89: score.v1.ListStagedRequest
+	(*ConfirmOutputResponse)(nil),    // 90: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 91: score.v1.DumpPart
+	(*StageReply)(nil),               // 92: score.v1.StageReply
+	(*ListStagedResponse)(nil),       // 93: score.v1.ListStagedResponse
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	72, // 0: score.v1.GetDiskResponse.disk:type_name -> score.v1.Disk
+	73, // 0: score.v1.GetDiskResponse.disk:type_name -> score.v1.Disk
 	13, // 1: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
-	73, // 2: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	74, // 3: score.v1.StdioDown.output:type_name -> score.v1.Output
-	75, // 4: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
-	76, // 5: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
+	74, // 2: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	75, // 3: score.v1.StdioDown.output:type_name -> score.v1.Output
+	76, // 4: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
+	77, // 5: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
 	21, // 6: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
 	27, // 7: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
 	28, // 8: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
@@ -5786,89 +5870,90 @@ var file_score_v1_agent_proto_depIdxs = []int32{
 	41, // 22: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
 	43, // 23: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
 	39, // 24: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
-	77, // 25: score.v1.Prepared.start:type_name -> score.v1.NodeStart
-	77, // 26: score.v1.Launched.start:type_name -> score.v1.NodeStart
+	78, // 25: score.v1.Prepared.start:type_name -> score.v1.NodeStart
+	78, // 26: score.v1.Launched.start:type_name -> score.v1.NodeStart
 	31, // 27: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	78, // 28: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	77, // 29: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
-	79, // 30: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	77, // 31: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
-	80, // 32: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	79, // 28: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	78, // 29: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
+	80, // 30: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	78, // 31: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
+	81, // 32: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
 	0,  // 33: score.v1.Suspicion.found:type_name -> score.v1.Reachability
-	65, // 34: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
-	81, // 35: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	66, // 34: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
+	82, // 35: score.v1.Cut.waits:type_name -> score.v1.RankWait
 	1,  // 36: score.v1.NameRequest.op:type_name -> score.v1.NameOp
 	45, // 37: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	66, // 38: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	67, // 39: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	68, // 40: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	69, // 41: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	51, // 42: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	52, // 43: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	54, // 44: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	55, // 45: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	56, // 46: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	57, // 47: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	58, // 48: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	59, // 49: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	61, // 50: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	62, // 51: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	63, // 52: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	64, // 53: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	60, // 54: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	67, // 38: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	68, // 39: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	69, // 40: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	70, // 41: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	52, // 42: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	53, // 43: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	55, // 44: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	56, // 45: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	57, // 46: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	58, // 47: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	59, // 48: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	60, // 49: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	62, // 50: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	63, // 51: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	64, // 52: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	65, // 53: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	61, // 54: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
 	40, // 55: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
-	50, // 56: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
-	53, // 57: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
-	48, // 58: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
-	49, // 59: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
-	49, // 60: score.v1.Welcome.servers:type_name -> score.v1.Servers
-	75, // 61: score.v1.Stage.user:type_name -> score.v1.Identity
-	76, // 62: score.v1.Stage.files:type_name -> score.v1.StagedFile
-	82, // 63: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	75, // 64: score.v1.Prepare.user:type_name -> score.v1.Identity
-	83, // 65: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	70, // 66: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	71, // 67: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	83, // 68: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	84, // 69: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	78, // 70: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	26, // 71: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	4,  // 72: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
-	2,  // 73: score.v1.AgentService.FindLeader:input_type -> score.v1.FindLeaderRequest
-	10, // 74: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
-	6,  // 75: score.v1.ServerService.Admit:input_type -> score.v1.JoinRequest
-	8,  // 76: score.v1.ServerService.GetDisk:input_type -> score.v1.GetDiskRequest
-	12, // 77: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	85, // 78: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
-	17, // 79: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	19, // 80: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	22, // 81: score.v1.PeerService.News:input_type -> score.v1.NewsRequest
-	24, // 82: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
-	86, // 83: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	87, // 84: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
-	15, // 85: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
-	88, // 86: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
-	47, // 87: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	5,  // 88: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
-	3,  // 89: score.v1.AgentService.FindLeader:output_type -> score.v1.FindLeaderResponse
-	11, // 90: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
-	7,  // 91: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
-	9,  // 92: score.v1.ServerService.GetDisk:output_type -> score.v1.GetDiskResponse
-	14, // 93: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	89, // 94: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	18, // 95: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	20, // 96: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	23, // 97: score.v1.PeerService.News:output_type -> score.v1.NewsResponse
-	25, // 98: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
-	90, // 99: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	91, // 100: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
-	16, // 101: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
-	92, // 102: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
-	87, // [87:103] is the sub-list for method output_type
-	71, // [71:87] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	50, // 56: score.v1.ServerMessage.part_gone:type_name -> score.v1.PartGone
+	51, // 57: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	54, // 58: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
+	48, // 59: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
+	49, // 60: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
+	49, // 61: score.v1.Welcome.servers:type_name -> score.v1.Servers
+	76, // 62: score.v1.Stage.user:type_name -> score.v1.Identity
+	77, // 63: score.v1.Stage.files:type_name -> score.v1.StagedFile
+	83, // 64: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	76, // 65: score.v1.Prepare.user:type_name -> score.v1.Identity
+	84, // 66: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	71, // 67: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	72, // 68: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	84, // 69: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	85, // 70: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	79, // 71: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	26, // 72: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	4,  // 73: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
+	2,  // 74: score.v1.AgentService.FindLeader:input_type -> score.v1.FindLeaderRequest
+	10, // 75: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
+	6,  // 76: score.v1.ServerService.Admit:input_type -> score.v1.JoinRequest
+	8,  // 77: score.v1.ServerService.GetDisk:input_type -> score.v1.GetDiskRequest
+	12, // 78: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	86, // 79: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	17, // 80: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	19, // 81: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	22, // 82: score.v1.PeerService.News:input_type -> score.v1.NewsRequest
+	24, // 83: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
+	87, // 84: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	88, // 85: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
+	15, // 86: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
+	89, // 87: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
+	47, // 88: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	5,  // 89: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	3,  // 90: score.v1.AgentService.FindLeader:output_type -> score.v1.FindLeaderResponse
+	11, // 91: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
+	7,  // 92: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
+	9,  // 93: score.v1.ServerService.GetDisk:output_type -> score.v1.GetDiskResponse
+	14, // 94: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	90, // 95: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	18, // 96: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	20, // 97: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	23, // 98: score.v1.PeerService.News:output_type -> score.v1.NewsResponse
+	25, // 99: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
+	91, // 100: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	92, // 101: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
+	16, // 102: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
+	93, // 103: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
+	88, // [88:104] is the sub-list for method output_type
+	72, // [72:88] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -5922,6 +6007,7 @@ func file_score_v1_agent_proto_init() {
 		(*ServerMessage_AskCut)(nil),
 		(*ServerMessage_Places)(nil),
 		(*ServerMessage_Watch)(nil),
+		(*ServerMessage_PartGone)(nil),
 		(*ServerMessage_Revoked)(nil),
 		(*ServerMessage_Stage)(nil),
 		(*ServerMessage_Redirect)(nil),
@@ -5933,7 +6019,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   70,
+			NumMessages:   71,
 			NumExtensions: 0,
 			NumServices:   3,
 		},
