@@ -16,28 +16,42 @@ func main() {
 	rounds := flag.Int("rounds", 3, "fences, with new values in each")
 	gets := flag.Int("gets", 100_000, "looks at the other ranks' values that are timed; 0: none")
 	absent := flag.Int("absent", -1, "a `rank` that ends before the last fence, without a word")
+	again := flag.Int("again", -1, "a `rank` that is killed before the last round, and begun anew")
 	flag.Parse()
-	if err := run(context.Background(), *rounds, *gets, *absent); err != nil {
+	if err := run(context.Background(), plan{*rounds, *gets, *absent, *again}); err != nil {
 		fmt.Fprintln(os.Stderr, "keys:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, rounds, gets, absent int) error {
+// plan is what the flags say.
+type plan struct{ rounds, gets, absent, again int }
+
+func run(ctx context.Context, p plan) error {
 	job, err := keys.Open()
 	if err != nil {
 		return err
 	}
-	if err := all(ctx, job, rounds, gets, absent); err != nil {
+	if err := all(ctx, job, p); err != nil {
 		return err
 	}
 	return job.Close()
 }
 
-func all(ctx context.Context, job *keys.Job, rounds, gets, absent int) error {
+func all(ctx context.Context, job *keys.Job, p plan) error {
+	rounds := p.rounds
 	for round := range rounds {
-		if job.Rank() == absent && round == rounds-1 {
+		last := round == rounds-1
+		if job.Incarnation() > 0 && !last {
+			continue // the process before this one has been there
+		}
+		if job.Rank() == p.absent && last {
 			os.Exit(0)
+		}
+		if job.Rank() == p.again && last && job.Incarnation() == 0 {
+			if err := dieOnce(ctx, job); err != nil {
+				return err
+			}
 		}
 		if err := publish(job, round); err != nil {
 			return err
@@ -53,15 +67,30 @@ func all(ctx context.Context, job *keys.Job, rounds, gets, absent int) error {
 			return err
 		}
 	}
-	each := look(job, gets)
+	each := look(job, p.gets)
 	if job.Rank() == 0 {
 		fmt.Printf("%d ranks, %d rounds: every value is right", job.Size(), rounds)
-		if gets > 0 {
+		if p.gets > 0 {
 			fmt.Printf("; a look takes %d ns", each.Nanoseconds())
 		}
 		fmt.Println()
 	}
 	return nil
+}
+
+// dieOnce asks that this rank be begun anew, and has it killed.
+func dieOnce(ctx context.Context, job *keys.Job) error {
+	if err := job.Respawn(ctx, 1); err != nil {
+		return err
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	if err := self.Kill(); err != nil {
+		return err
+	}
+	select {} // until the signal is here
 }
 
 // value is what a rank puts in a round.
