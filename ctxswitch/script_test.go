@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write what the scripts print into testd
 //
 //	> 0ms offset TERM=OFFSET
 //	> 0ms plan TERM.VERSION ORIGIN SLICE:JOB,JOB SLICE:- ...
-//	> 0ms add JOB [CONTEXTS] | adopt JOB running|frozen [CONTEXTS] | launched JOB | connected JOB | removed JOB
+//	> 0ms add JOB [CONTEXTS] | adopt JOB running|frozen [CONTEXTS] | launched JOB | respawned JOB | connected JOB | removed JOB
 //	> 0ms done STEP JOB...     answers the last order of that step to each job
 //	> 0ms stale STEP JOB       answers the order before that
 //	> 0ms tick
@@ -111,6 +111,8 @@ func (s *script) events(verb string, args []string) (evs []Event) {
 		return []Event{JobAdopted(s.job(args[0]), s.contexts(args[2:]), args[1] == "frozen")}
 	case "launched":
 		return []Event{JobLaunched(s.job(args[0]))}
+	case "respawned":
+		return []Event{JobRespawned(s.job(args[0]))}
 	case "connected":
 		return []Event{JobConnected(s.job(args[0]))}
 	case "removed":

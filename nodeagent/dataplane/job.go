@@ -30,6 +30,7 @@ type Job struct {
 	steward int
 	ranks   []uint32
 	handle  *node.Job
+	anew    bool // ranks that fail are begun anew, however soon
 
 	launched chan struct{} // closed by Launched
 	left     chan struct{} // closed by Rest or Leave, under the plane's mu
@@ -47,6 +48,7 @@ func newJob(p *Plane, order *scorev1.Prepare, steward int) *Job {
 	return &Job{
 		plane: p, id: order.GetJobId(), uid: order.GetUser().GetUid(), steward: steward,
 		ranks:   order.GetPlaces()[order.GetNodeIndex()].GetRanks(),
+		anew:    order.GetSpec().GetRespawn() > 0,
 		changed: make(chan struct{}), launched: make(chan struct{}), left: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
 	}
 }
@@ -89,7 +91,7 @@ func (j *Job) Respawned(rank uint32, pid int32) {
 func (j *Job) isNew(p lineage.Process) (is bool, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.pids != nil && p.Start > j.at && !slices.Contains(j.pids, int32(p.PID)), j.changed
+	return j.pids != nil && (p.Start > j.at || j.anew) && !slices.Contains(j.pids, int32(p.PID)), j.changed
 }
 
 // Ended says that a rank's process ended.

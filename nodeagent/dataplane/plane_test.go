@@ -173,6 +173,34 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
+// A process that takes a dead rank's place waits until it is heard of, and gets other channels than those that died.
+func TestRespawned(t *testing.T) {
+	p := open(t)
+	order := orderOf(1, os.Getuid(), 0)
+	order.Spec = &scorev1.JobSpec{Respawn: 1, ChannelsPerTask: 2}
+	j := add(t, p, order)
+	first := start(t, "rank", p.Socket())
+	j.Launched([]int32{first.pid()})
+	if code, out := first.wait(); code != codeServed {
+		t.Fatalf("exit code %d, %q", code, out)
+	}
+	j.Ended(0)
+	for range 2 { // the same channel, of which the first process has died
+		next := start(t, "rank", p.Socket())
+		j.awaitWaiting()
+		j.Respawned(0, next.pid())
+		if code, out := next.wait(); code != codeFailed {
+			t.Errorf("exit code %d, %q", code, out)
+		}
+	}
+	if all := j.Rank(0); len(all) != 1 || all[0].GetState() != stateGone {
+		t.Errorf("%v", all)
+	}
+	if _, err := j.handle.Image(2, 0); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestConnectionsAreBounded(t *testing.T) {
 	p := open(t)
 	j := add(t, p, orderOf(1, os.Getuid(), 0, 1))

@@ -176,7 +176,7 @@ func (s *steward) survivesLoss() bool { return s.job.spec.GetRecover() }
 
 // reopen tells that more pipes may come, if it is not too late to say so.
 func (r *relay) reopen() {
-	if !r.last && !(r.files != nil && r.files.closed) {
+	if !r.last && (r.files == nil || !r.files.closed) {
 		r.whole = false
 	}
 }

@@ -49,9 +49,7 @@ func all(ctx context.Context, job *keys.Job, p plan) error {
 			os.Exit(0)
 		}
 		if job.Rank() == p.again && last && job.Incarnation() == 0 {
-			if err := dieOnce(ctx, job); err != nil {
-				return err
-			}
+			return dieOnce(ctx, job)
 		}
 		if err := publish(job, round); err != nil {
 			return err
@@ -87,10 +85,7 @@ func dieOnce(ctx context.Context, job *keys.Job) error {
 	if err != nil {
 		return err
 	}
-	if err := self.Kill(); err != nil {
-		return err
-	}
-	select {} // until the signal is here
+	return self.Kill() // which does not return
 }
 
 // value is what a rank puts in a round.
