@@ -1,12 +1,54 @@
 package keys
 
 import (
+	"math"
 	"sync/atomic"
+	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
-// The one cast of the package: a bucket as a word of its own. The index is below the number of buckets, all of which are
+// The casts of the package: a bucket and a count as words of their own. The index is below their number, and all of them are
 // inside the mapping.
+
+func countWord(memory []byte, group uint32) *uint32 {
+	at := firstCount + group%countGroups*lineBytes
+	part := memory[at : at+4]
+	return (*uint32)(unsafe.Pointer(&part[0]))
+}
+
+// Operations of futex(2), between processes.
+const (
+	futexWait = 0
+	futexWake = 1
+)
+
+// announced is how often values of the group's buckets were announced.
+func announced(memory []byte, group uint32) uint32 {
+	return atomic.LoadUint32(countWord(memory, group))
+}
+
+// announce counts, and wakes all who wait.
+func announce(memory []byte, group uint32) {
+	word := countWord(memory, group)
+	atomic.AddUint32(word, 1)
+	// It cannot fail: the word is there, and aligned.
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, math.MaxInt32, 0, 0, 0)
+}
+
+// awaitCount sleeps while the group's count is still seen, at most for so long; it may return early. The error is
+// the system's, nil for what is to be expected.
+func awaitCount(memory []byte, group, seen uint32, most time.Duration) error {
+	limit := unix.NsecToTimespec(most.Nanoseconds())
+	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(countWord(memory, group))), futexWait, uintptr(seen),
+		uintptr(unsafe.Pointer(&limit)), 0, 0)
+	switch errno {
+	case 0, unix.EAGAIN, unix.EINTR, unix.ETIMEDOUT:
+		return nil
+	}
+	return errno
+}
 
 func bucketWord(memory []byte, bucket uint32) *uint32 {
 	at := headBytes + uint64(bucket)*bucketBytes

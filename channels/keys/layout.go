@@ -8,7 +8,8 @@ import (
 
 // The file: a head, the buckets, the records. Numbers are of the machine's own order; all is at multiples of 8 bytes.
 //
-//	head      magic 4 · ranks 4 · buckets 4 · zero 4 · bytes of the file 8, to one page
+//	head      magic 4 · ranks 4 · buckets 4 · zero 4 · bytes of the file 8 · zeros · counts, to one page
+//	count     how often values of some buckets were announced, 4, in a cache line of its own
 //	bucket    place of the newest record, in units of 8 bytes; 0: none
 //	record    next 4 (the record before in this bucket) · rank 4 · hash 4 · key 4 · value 4 · zero 4 (lengths), key, value
 const (
@@ -17,6 +18,11 @@ const (
 	bucketBytes = 4
 	unit        = 8
 	recordBytes = 24
+	// Counts stand at firstCount, countGroups of them: bucket b's is b modulo their number. Who waits for a value is woken by those
+	// of a sixteenth of all others.
+	firstCount  = 1024
+	countGroups = 16
+	lineBytes   = 64
 )
 
 const (

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +19,8 @@ type Store struct {
 	file   *os.File
 	memory []byte
 	used   uint64
+	// changed has a bit for each group with values that were not announced.
+	changed uint32
 }
 
 // Create makes the store of a job of so many ranks. The error is ErrRank or the system's.
@@ -96,5 +99,13 @@ func (s *Store) Put(rank int, key, value string) error {
 	copy(r[recordBytes+len(key):], value)
 	publish(s.memory, bucket, uint32(s.used/unit))
 	s.used += size
+	s.changed |= 1 << (bucket % countGroups)
 	return nil
+}
+
+// Announce wakes those who wait for values that were put since the last call. A reader that looks finds them before.
+func (s *Store) Announce() {
+	for ; s.changed != 0; s.changed &= s.changed - 1 {
+		announce(s.memory, uint32(bits.TrailingZeros32(s.changed)))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,6 +55,29 @@ func (v *View) Get(rank int, key string) (value []byte, ok bool) {
 		return nil, false
 	}
 	return find(v.memory, &v.geometry, uint32(rank), hash(uint32(rank), key), key)
+}
+
+// Await is Get for a value that may be yet to come: it sleeps until the value is there, at most for so long. ok is false when that time is
+// over. The writer does not know of who waits. The error is ErrRank or the system's.
+func (v *View) Await(rank int, key string, most time.Duration) (value []byte, ok bool, err error) {
+	if rank < 0 || rank >= int(v.ranks) {
+		return nil, false, ErrRank
+	}
+	h := hash(uint32(rank), key)
+	group := h & (v.buckets - 1) % countGroups
+	for until := time.Now().Add(most); ; {
+		seen := announced(v.memory, group) // before the look: what comes after it changes this
+		if value, ok = find(v.memory, &v.geometry, uint32(rank), h, key); ok {
+			return value, true, nil
+		}
+		left := time.Until(until)
+		if left <= 0 {
+			return nil, false, nil
+		}
+		if err := awaitCount(v.memory, group, seen, left); err != nil {
+			return nil, false, os.NewSyscallError("futex", err)
+		}
+	}
 }
 
 // find goes through a bucket from the newest record to the oldest. A record's place is always below that of the one

@@ -5,6 +5,8 @@ import "fmt"
 // Publisher takes what ranks of this node may see, each value when it may be seen.
 type Publisher interface {
 	Put(rank int, key, value string) error
+	// Announce is called after what is made visible together.
+	Announce()
 }
 
 // PublishTo has what ranks of this node may see published, all that there is at once. Later values that the publisher does
@@ -37,8 +39,11 @@ func (s *store) publish(at setKey, value string) {
 	s.unpublished = s.publisher.Put(int(at.rank), at.key, value)
 }
 
-// published says whether all was.
+// published announces what was, and says whether all was.
 func (e *Engine) published() error {
+	if p := e.store.publisher; p != nil {
+		p.Announce()
+	}
 	if err := e.store.unpublished; err != nil {
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}

@@ -10,11 +10,14 @@ import (
 
 // shelf is a Publisher that keeps what it is given, up to a number of values.
 type shelf struct {
-	most int
-	has  map[string]string
+	most      int
+	has       map[string]string
+	announced int // how many there were at the last Announce
 }
 
 var errShelf = errors.New("no room")
+
+func (s *shelf) Announce() { s.announced = len(s.has) }
 
 func (s *shelf) Put(rank int, key, value string) error {
 	if len(s.has) == s.most {

@@ -181,6 +181,25 @@ func (j *Job) Put(scope Scope, key, value string) error {
 // be used after Close.
 func (j *Job) Get(rank int, key string) (value []byte, ok bool) { return j.view.Get(rank, key) }
 
+// awaitSlice is how long Await sleeps between looks at its context, which cannot wake it.
+const awaitSlice = 50 * time.Millisecond
+
+// Await is Get for a value that may be yet to come: it waits for what ranks of this node commit, and for what fences bring of those of
+// others, which another goroutine of this process may be in. The error wraps ctx's, keys.ErrRank or the system's.
+func (j *Job) Await(ctx context.Context, rank int, key string) (value []byte, err error) {
+	for {
+		value, ok, err := j.view.Await(rank, key, awaitSlice)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("keys: waiting for %.64q of rank %d: %w", key, rank, err)
+		case ok:
+			return value, nil
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("keys: waiting for %.64q of rank %d: %w", key, rank, context.Cause(ctx))
+		}
+	}
+}
+
 // Commit shows what was put to the ranks of this node. The error wraps ErrLost, ErrClosed or ctx's.
 func (j *Job) Commit(ctx context.Context) error {
 	j.mu.Lock()

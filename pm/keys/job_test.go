@@ -288,3 +288,40 @@ func TestOpenOutsideAJob(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAwait(t *testing.T) {
+	j, s := start(t, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if value, err := j.Await(t.Context(), 2, "card"); err != nil || string(value) != "theirs" {
+			t.Errorf("%q, %v", value, err)
+		}
+		if _, err := j.Await(ctx, 2, "never"); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if _, err := j.Await(t.Context(), 3, "card"); !errors.Is(err, keys.ErrRank) {
+			t.Error(err)
+		}
+	})
+	if err := s.store.Put(2, "card", "theirs"); err != nil {
+		t.Fatal(err)
+	}
+	s.store.Announce()
+	cancel()
+	waiting.Wait()
+}
+
+func TestRespawn(t *testing.T) {
+	j, _ := start(t, 0)
+	if err := j.Respawn(t.Context(), 3); err != nil {
+		t.Error(err)
+	}
+	if n := j.Incarnation(); n != 0 {
+		t.Errorf("the first process has the incarnation %d", n)
+	}
+	t.Setenv(EnvIncarnation, "2")
+	if n := j.Incarnation(); n != 2 {
+		t.Errorf("incarnation %d", n)
+	}
+}
