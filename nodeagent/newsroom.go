@@ -75,7 +75,7 @@ func (r *newsroom) rankNews(m *stewardpb.RankNews) {
 	if r == nil {
 		return
 	}
-	item := news.Item{Kind: news.RankLost, Node: int(r.job.order.GetNodeIndex()), Rank: m.GetRank(), Incarnation: m.GetIncarnation()}
+	item := news.Item{Kind: news.RankLost, Node: int(r.job.order.GetNodeIndex()), Rank: m.GetRank(), Incarnation: m.GetIncarnation(), Fences: m.GetFences()}
 	if item.Incarnation != 0 {
 		item.Kind = news.RankReborn
 	}
@@ -101,7 +101,7 @@ func (r *newsroom) send(to int, item news.Item) {
 	defer cancel()
 	err := j.agent.peers.news(ctx, j.order.GetPlaces()[to].GetAddress(), &scorev1.NewsRequest{
 		JobId: j.id, Attempt: j.order.GetAttempt(), FromNodeIndex: j.order.GetNodeIndex(),
-		Kind: uint32(item.Kind), NodeIndex: uint32(item.Node), Rank: item.Rank, Reason: item.Reason, Incarnation: item.Incarnation,
+		Kind: uint32(item.Kind), NodeIndex: uint32(item.Node), Rank: item.Rank, Reason: item.Reason, Incarnation: item.Incarnation, Fences: item.Fences,
 	})
 	if err != nil && j.ctx.Err() == nil {
 		j.agent.log.Debug("news do not arrive", zap.Uint64("job", j.id), zap.String("peer", j.order.GetPlaces()[to].GetNode()), zap.Error(err))
@@ -114,7 +114,7 @@ func (r *newsroom) deliver(item news.Item) {
 	j.agent.metrics.Add(metrics.News, 1)
 	if item.Kind == news.RankLost || item.Kind == news.RankReborn {
 		if steward := j.stewardOf(); steward != nil {
-			_ = steward.RankNews(&stewardpb.RankNews{Rank: item.Rank, Incarnation: item.Incarnation})
+			_ = steward.RankNews(&stewardpb.RankNews{Rank: item.Rank, Incarnation: item.Incarnation, Fences: item.Fences})
 		}
 		return
 	}
@@ -154,7 +154,7 @@ func (a peerService) News(_ context.Context, request *connect.Request[scorev1.Ne
 	defer r.mu.Unlock()
 	r.carryOut(r.machine.Receive(int(m.GetFromNodeIndex()), news.Item{
 		Kind: news.Kind(m.GetKind()), Node: int(m.GetNodeIndex()), Rank: m.GetRank(), Reason: m.GetReason(),
-		Incarnation: m.GetIncarnation(),
+		Incarnation: m.GetIncarnation(), Fences: m.GetFences(),
 	}))
 	return connect.NewResponse(&scorev1.NewsResponse{}), nil
 }

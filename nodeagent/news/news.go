@@ -38,6 +38,8 @@ type Item struct {
 	Reason string // a sentence
 	// Incarnation of RankReborn is how often the rank was begun anew.
 	Incarnation uint32
+	// Fences of RankLost is to how many the node has given its part.
+	Fences uint64
 }
 
 // key tells news apart.

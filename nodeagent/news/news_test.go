@@ -162,12 +162,12 @@ func FuzzReceive(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range m.Receive(from, Item{Kind(kind), node, rank, reason, 0}) {
+		for _, e := range m.Receive(from, Item{Kind(kind), node, rank, reason, 0, 0}) {
 			if !e.Deliver && (e.To < 0 || e.To >= 5 || e.To == 1 || e.To == from) {
 				t.Errorf("sends to %d", e.To)
 			}
 		}
-		if e := m.Receive(from, Item{Kind(kind), node, rank, reason, 0}); len(e) != 0 {
+		if e := m.Receive(from, Item{Kind(kind), node, rank, reason, 0, 0}); len(e) != 0 {
 			t.Errorf("twice: %v", e)
 		}
 	})

@@ -15,6 +15,9 @@ type fenceState struct {
 	exchanging bool
 	// collect is set when a rank here wants data exchanged (kindCards).
 	collect bool
+	// ending says why there will be none after the fence last; empty: there will.
+	ending string
+	last   uint64
 	// broken says why there will be no fence of all ranks any more; empty: there will.
 	broken string
 	// size is what this node contributed last time, a good guess for the next.
@@ -166,6 +169,7 @@ func (e *Engine) complete(rings []Ring) error {
 	f.seq++
 	f.arrived, f.exchanging, f.collect = 0, false, false
 	e.stats.Fences++
+	e.maybeEnd()
 	return nil
 }
 

@@ -3,6 +3,7 @@ package pmi
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 )
@@ -25,7 +26,12 @@ const MaxRespawns = 1000
 type failures struct {
 	lost map[int]bool
 	anew map[int]int
+	// given is to how many fences the nodes gave their part on which ranks were lost.
+	given map[int32]uint64
 }
+
+// AllFences stands for a node of which it is not known to how many fences it gave its part: who exchanges them finds out.
+const AllFences = math.MaxUint64
 
 // AskRespawn notes that a rank wants to be begun anew so often when it fails; 0 takes that back. The error wraps ErrMalformed.
 func (e *Engine) AskRespawn(rank, times int) error {
@@ -51,9 +57,17 @@ func (e *Engine) Survives(rank int) bool { return e.state(rank).survives }
 // Incarnation is how often a rank of any node was begun anew.
 func (e *Engine) Incarnation(rank int) int { return e.failures.anew[rank] }
 
-// Lost notes that a rank has failed for good while the job goes on; it is told of ranks of all nodes. Fences no longer
-// wait for it. The error wraps ErrFull.
-func (e *Engine) Lost(rank int) error {
+// FencesGiven is to how many fences of all ranks this node has given its part.
+func (e *Engine) FencesGiven() uint64 {
+	if e.fence.exchanging {
+		return e.fence.seq
+	}
+	return e.fence.seq - 1
+}
+
+// Lost notes that a rank has failed for good while the job goes on; it is told of ranks of all nodes, with FencesGiven of the rank's node
+// then. Fences no longer wait for it. The error wraps ErrFull.
+func (e *Engine) Lost(rank int, given uint64) error {
 	if rank < 0 || rank >= e.Size() || e.failures.lost[rank] {
 		return nil
 	}
@@ -62,9 +76,7 @@ func (e *Engine) Lost(rank int) error {
 	}
 	e.failures.lost[rank] = true
 	if !e.isLocal(rank) {
-		if node := e.info.RankNode[rank]; e.isEmpty(node) {
-			e.FencesEnd(fmt.Sprintf("no rank is left on node %d of the job", node))
-		}
+		e.lostElsewhere(e.info.RankNode[rank], given)
 		return nil
 	}
 	s := e.state(rank)
@@ -77,6 +89,30 @@ func (e *Engine) Lost(rank int) error {
 	e.groupLacks(rank)
 	e.lost++
 	return e.maybeAllHere()
+}
+
+// lostElsewhere ends the fences once no rank of a node is left, but for those to which the node has given its part before: they
+// may be on their way.
+func (e *Engine) lostElsewhere(node int32, given uint64) {
+	if e.failures.given == nil {
+		e.failures.given = make(map[int32]uint64)
+	}
+	e.failures.given[node] = max(e.failures.given[node], given)
+	if !e.isEmpty(node) {
+		return
+	}
+	f := &e.fence
+	if last := e.failures.given[node]; f.ending == "" || last < f.last {
+		f.last, f.ending = last, fmt.Sprintf("no rank is left on node %d of the job", node)
+	}
+	e.maybeEnd()
+}
+
+// maybeEnd ends the fences if the present one cannot be.
+func (e *Engine) maybeEnd() {
+	if f := &e.fence; f.ending != "" && f.seq > f.last {
+		e.FencesEnd(f.ending)
+	}
 }
 
 // IsLost tells whether Lost was called for a rank.

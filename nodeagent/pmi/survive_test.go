@@ -53,9 +53,9 @@ func TestFenceWithoutTheLost(t *testing.T) {
 	}
 	must(t, e.FenceIn(2, 0))
 	expectReleased(t, e)
-	must(t, e.Lost(1))
+	must(t, e.Lost(1, 0))
 	expectReleased(t, e, 0, 2)
-	must(t, e.Lost(1)) // told twice
+	must(t, e.Lost(1, 0)) // told twice
 	if text, ok := e.JobAttr([]byte(DeadKey)); !ok || text != "1" {
 		t.Errorf("dead: %q, %v", text, ok)
 	}
@@ -170,9 +170,9 @@ func TestRebornWhileOthersExchange(t *testing.T) {
 func TestFencesEnd(t *testing.T) {
 	e := survivors(t, 0, 0, 1, 1)
 	must(t, e.FenceIn(0, 0))
-	must(t, e.Lost(2))
+	must(t, e.Lost(2, 0))
 	expectReleased(t, e)
-	must(t, e.Lost(3))
+	must(t, e.Lost(3, 0))
 	if ranks, failed := released(e); !failed || !slices.Equal(ranks, []int{0}) {
 		t.Fatalf("%v, failed %v", ranks, failed)
 	}
@@ -182,6 +182,33 @@ func TestFencesEnd(t *testing.T) {
 	}
 	must(t, e.FenceDone(1, nil)) // late
 	must(t, e.Finalize(0))
+}
+
+// A fence to which a node has given its part before its last rank died may be complete yet: some ranks have left it. It is
+// the last one.
+func TestTheLastFence(t *testing.T) {
+	nodes := []int32{0, 0, 1}
+	e := survivors(t, nodes...)
+	other, err := NewEngine(JobInfo{Job: 7, KVSName: "kvs", RankNode: nodes, NodeIndex: 1, Survive: true})
+	must(t, err)
+	must(t, other.Init(2))
+	must(t, other.FenceIn(2, 0))
+	theirs := other.Events()
+	if n := other.FencesGiven(); n != 1 {
+		t.Fatalf("%d fences", n)
+	}
+	must(t, other.Lost(2, other.FencesGiven()))
+	must(t, e.FenceIn(0, 0))
+	must(t, e.Lost(2, other.FencesGiven()))
+	expectReleased(t, e)
+	must(t, e.FenceIn(1, 0))
+	mine := e.Events()[0]
+	must(t, e.FenceDone(1, append(slices.Clone(mine.Data), theirs[len(theirs)-1].Data...)))
+	expectReleased(t, e, 0, 1)
+	must(t, e.FenceIn(0, 0))
+	if ranks, failed := released(e); !failed || !slices.Equal(ranks, []int{0}) {
+		t.Fatalf("%v, failed %v", ranks, failed)
+	}
 }
 
 func TestAskRespawn(t *testing.T) {
@@ -214,7 +241,7 @@ func TestListsOfFailures(t *testing.T) {
 	}
 	e := survivors(t, nodes...)
 	for rank := 1; rank < len(nodes); rank += 2 {
-		must(t, e.Lost(rank))
+		must(t, e.Lost(rank, AllFences))
 	}
 	e.Events()
 	if text, ok := e.JobAttr([]byte(DeadKey)); !ok || len(text) > MaxValue || text[len(text)-1] == ',' {
@@ -222,5 +249,5 @@ func TestListsOfFailures(t *testing.T) {
 	}
 	e.Reborn(-1, 1)
 	e.Reborn(len(nodes), 1)
-	must(t, e.Lost(len(nodes)))
+	must(t, e.Lost(len(nodes), 0))
 }

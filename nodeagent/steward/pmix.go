@@ -150,7 +150,7 @@ func (s *steward) partLost(node int) {
 			if e.IsLost(int(rank)) {
 				continue
 			}
-			s.engineDo(func(e *pmi.Engine) error { return e.Lost(int(rank)) })
+			s.engineDo(func(e *pmi.Engine) error { return e.Lost(int(rank), pmi.AllFences) })
 		}
 		if s.servesPMIx && s.job.pmix != nil {
 			s.obeyPMIx(s.job.pmix.server.RankLost(s.now(), int(rank)))

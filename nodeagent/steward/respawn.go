@@ -123,9 +123,9 @@ func (s *steward) lose(k int) {
 	if e == nil || s.life.Killed() || !e.Survives(rank) || e.Phase(rank) == pmi.PhaseFinalized {
 		return
 	}
-	s.engineDo(func(e *pmi.Engine) error { return e.Lost(rank) })
+	s.engineDo(func(e *pmi.Engine) error { return e.Lost(rank, e.FencesGiven()) })
 	if s.job.ranks[k].exited.GetSurvived() {
-		s.send(rankNews(&stewardpb.RankNews{Rank: uint32(rank)}))
+		s.send(rankNews(&stewardpb.RankNews{Rank: uint32(rank), Fences: e.FencesGiven()}))
 	}
 }
 
@@ -143,7 +143,7 @@ func (s *steward) rankNews(m *stewardpb.RankNews) {
 			e.Reborn(rank, n)
 			return nil
 		}
-		return e.Lost(rank)
+		return e.Lost(rank, m.GetFences())
 	})
 }
 

@@ -1097,6 +1097,7 @@ type RankNews struct {
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
 	Incarnation   uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // how often it was begun anew; 0: it is lost
 	Pid           int32                  `protobuf:"varint,3,opt,name=pid,proto3" json:"pid,omitempty"`                 // from a steward alone: of its new process
+	Fences        uint64                 `protobuf:"varint,4,opt,name=fences,proto3" json:"fences,omitempty"`           // to which its node has given its part, where it is lost
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1148,6 +1149,13 @@ func (x *RankNews) GetIncarnation() uint32 {
 func (x *RankNews) GetPid() int32 {
 	if x != nil {
 		return x.Pid
+	}
+	return 0
+}
+
+func (x *RankNews) GetFences() uint64 {
+	if x != nil {
+		return x.Fences
 	}
 	return 0
 }
@@ -1642,11 +1650,12 @@ const file_steward_proto_rawDesc = "" +
 	" \x01(\v2\x19.score.steward.PrepareJobR\x05order\x12\x1a\n" +
 	"\bstarting\x18\v \x01(\bR\bstarting\x12\x1c\n" +
 	"\tforgotten\x18\f \x01(\bR\tforgotten\x12(\n" +
-	"\x10cpu_before_nanos\x18\r \x01(\x03R\x0ecpuBeforeNanos\"R\n" +
+	"\x10cpu_before_nanos\x18\r \x01(\x03R\x0ecpuBeforeNanos\"j\n" +
 	"\bRankNews\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\rR\x04rank\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x10\n" +
-	"\x03pid\x18\x03 \x01(\x05R\x03pid\"A\n" +
+	"\x03pid\x18\x03 \x01(\x05R\x03pid\x12\x16\n" +
+	"\x06fences\x18\x04 \x01(\x04R\x06fences\"A\n" +
 	"\bPartLost\x12\x1d\n" +
 	"\n" +
 	"node_index\x18\x01 \x01(\rR\tnodeIndex\x12\x16\n" +

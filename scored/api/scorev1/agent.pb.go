@@ -1331,6 +1331,7 @@ type NewsRequest struct {
 	Rank          uint32                 `protobuf:"varint,6,opt,name=rank,proto3" json:"rank,omitempty"`
 	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`             // a sentence
 	Incarnation   uint32                 `protobuf:"varint,65,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // of the rank, where one was begun anew
+	Fences        uint64                 `protobuf:"varint,66,opt,name=fences,proto3" json:"fences,omitempty"`           // to which the node has given its part, where a rank is lost
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1417,6 +1418,13 @@ func (x *NewsRequest) GetReason() string {
 func (x *NewsRequest) GetIncarnation() uint32 {
 	if x != nil {
 		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *NewsRequest) GetFences() uint64 {
+	if x != nil {
+		return x.Fences
 	}
 	return 0
 }
@@ -5382,7 +5390,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"collective\x18F \x01(\bR\n" +
 	"collective\x12\x12\n" +
 	"\x04port\x18G \x01(\rR\x04port\x12\x14\n" +
-	"\x05hears\x18H \x01(\x04R\x05hears\"\xe7\x01\n" +
+	"\x05hears\x18H \x01(\x04R\x05hears\"\xff\x01\n" +
 	"\vNewsRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12&\n" +
@@ -5392,7 +5400,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"node_index\x18\x05 \x01(\rR\tnodeIndex\x12\x12\n" +
 	"\x04rank\x18\x06 \x01(\rR\x04rank\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12 \n" +
-	"\vincarnation\x18A \x01(\rR\vincarnation\"\x0e\n" +
+	"\vincarnation\x18A \x01(\rR\vincarnation\x12\x16\n" +
+	"\x06fences\x18B \x01(\x04R\x06fences\"\x0e\n" +
 	"\fNewsResponse\"\"\n" +
 	"\fProbeRequest\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\"\x0f\n" +
