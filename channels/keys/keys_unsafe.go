@@ -46,8 +46,9 @@ func awaitCount(memory []byte, group, seen uint32, most time.Duration) error {
 	switch errno {
 	case 0, unix.EAGAIN, unix.EINTR, unix.ETIMEDOUT:
 		return nil
+	default:
+		return errno
 	}
-	return errno
 }
 
 func bucketWord(memory []byte, bucket uint32) *uint32 {
