@@ -16,7 +16,7 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/scored/client/clienttest"
-	"score/tests/sigint"
+	"score/tests/signals"
 )
 
 // playVariable makes this test binary play scrun.
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(pumpVariable) != "" {
 		os.Exit(pumpInBackground())
 	}
-	sigint.Allow()
+	signals.Allow()
 	code := m.Run()
 	removeBuilt()
 	os.Exit(code)

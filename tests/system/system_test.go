@@ -16,7 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"score/tests/sigint"
+	"score/tests/signals"
 )
 
 // scriptTimeout bounds one script, so that a hanging program shows itself.
@@ -38,7 +38,7 @@ var binaries string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	sigint.Allow()
+	signals.Allow()
 	os.Exit(withBinaries(m.Run))
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"score/cmd/scored/spelling"
 	"score/scored/api/scorev1"
+	"score/scored/client"
 )
 
 // listFlags are those of lists of jobs.
@@ -126,23 +127,13 @@ func (f *listFlags) listRequest(all bool, now time.Time) (*scorev1.ListJobsReque
 	}, err
 }
 
-// userNames are those that the cluster knows of; whatever goes wrong, there are none.
+// userNames are those that the cluster knows of.
 func (c *caller) userNames(command *cobra.Command) []cobra.Completion {
-	ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
-	defer cancel()
-	command.SetContext(ctx)
-	daemon, err := c.dial(command)
-	if err != nil {
-		return nil
-	}
-	defer daemon.Close()
-	users, err := listUsers(command, daemon, "")
-	if err != nil {
-		return nil
-	}
-	names := make([]cobra.Completion, 0, len(users))
-	for _, u := range users {
-		names = append(names, u.GetName())
-	}
-	return names
+	return c.inTime(command, func(_ context.Context, daemon *client.Client) (names []cobra.Completion) {
+		users, _ := listUsers(command, daemon, "")
+		for _, u := range users {
+			names = append(names, u.GetName())
+		}
+		return names
+	})
 }
