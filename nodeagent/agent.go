@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"score/nodeagent/stewards"
 	"score/nodeagent/switcher"
 	"score/nodeagent/uplink"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 )
 
@@ -156,6 +158,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer listener.Close()
 	defer a.closePlane() // serve has, unless it was not reached
 	a.address = listener.Addr().String()
+	a.noteLoopback()
 	if err := a.noteAddress(); err != nil {
 		return err
 	}
@@ -192,6 +195,19 @@ func (a *Agent) openRoot() (*cgroup.Root, error) {
 	}
 	return root, nil
 }
+
+// noteLoopback tells of a node that the others of its cluster cannot reach.
+func (a *Agent) noteLoopback() {
+	if !onLoopback(a.address) || !slices.ContainsFunc(a.options.Servers, func(server string) bool {
+		at, err := url.Parse(server)
+		return err == nil && !onLoopback(at.Host)
+	}) {
+		return
+	}
+	a.notes = append(a.notes, "other nodes cannot reach this one at "+a.address+", and jobs that use both fail: set agent.listen to an address of the host")
+}
+
+func onLoopback(address string) bool { return api.CheckLoopback(address, "") == nil }
 
 func (a *Agent) hello() *scorev1.Hello {
 	hello := &scorev1.Hello{

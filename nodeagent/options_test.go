@@ -126,3 +126,21 @@ func TestMemTotal(t *testing.T) {
 		}
 	}
 }
+
+func TestNoteLoopback(t *testing.T) {
+	for _, test := range []struct {
+		name, address string
+		servers       []string
+		noted         bool
+	}{
+		{"all on loopback", "127.0.0.1:7421", []string{"http://127.0.0.1:1", "http://localhost:2"}, false},
+		{"a server elsewhere", "127.0.0.1:7421", []string{"https://127.0.0.1:1", "https://10.0.0.1:1"}, true},
+		{"a server by name", "[::1]:7421", []string{"https://head:1"}, true},
+		{"reached", "10.0.0.2:7421", []string{"https://10.0.0.1:1"}, false},
+	} {
+		a := Agent{options: Options{Servers: test.servers}, address: test.address}
+		if a.noteLoopback(); (len(a.notes) == 1) != test.noted {
+			t.Errorf("%s: %q", test.name, a.notes)
+		}
+	}
+}

@@ -338,7 +338,7 @@ func TestAsOperator(t *testing.T) {
 	if _, err := jobs.SignalJob(t.Context(), connect.NewRequest(&scorev1.SignalJobRequest{JobId: 1, Signal: 10})); err != nil {
 		t.Errorf("signal: %v", err)
 	}
-	if users, err := service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{User: "0"})); err != nil || len(users.Msg.GetUsers()) != 1 {
+	if users, err := service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{User: "0"})); err != nil || len(users.Msg.GetUsers()) != 1 || users.Msg.GetUsers()[0].GetRole() != scorev1.Role_ROLE_ADMIN {
 		t.Errorf("users %v, %v", users, err)
 	}
 	_, setErr := service.SetSettings(t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{}))

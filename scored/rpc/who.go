@@ -45,7 +45,7 @@ func (u users) ListUsers(ctx context.Context, r *connect.Request[scorev1.ListUse
 		if err != nil {
 			return nil, err
 		}
-		return connect.NewResponse(&scorev1.ListUsersResponse{Users: all}), nil
+		return connect.NewResponse(&scorev1.ListUsersResponse{Users: withSystemRoles(all)}), nil
 	}
 	uid, name, err := uidOf(only)
 	if err != nil {
@@ -55,7 +55,17 @@ func (u users) ListUsers(ctx context.Context, r *connect.Request[scorev1.ListUse
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&scorev1.ListUsersResponse{Users: []*scorev1.User{one}}), nil
+	return connect.NewResponse(&scorev1.ListUsersResponse{Users: withSystemRoles([]*scorev1.User{one})}), nil
+}
+
+// withSystemRoles gives users the roles that they have whatever was set.
+func withSystemRoles(users []*scorev1.User) []*scorev1.User {
+	for _, u := range users {
+		if isAdmin(u.GetUid()) {
+			u.Role = scorev1.Role_ROLE_ADMIN
+		}
+	}
+	return users
 }
 
 // SetUser implements ClusterServiceHandler.
@@ -71,7 +81,7 @@ func (u users) SetUser(ctx context.Context, r *connect.Request[scorev1.SetUserRe
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&scorev1.SetUserResponse{User: set}), nil
+	return connect.NewResponse(&scorev1.SetUserResponse{User: withSystemRoles([]*scorev1.User{set})[0]}), nil
 }
 
 // GetHistory implements JobServiceHandler.

@@ -34,7 +34,7 @@ type Server struct {
 // Agent is the daemon of a node.
 type Agent struct {
 	Name          string   `toml:"name" comment:"Name of the node. Empty: the host's name."`
-	Listen        string   `toml:"listen" comment:"Where servers and other agents reach this one, the address of the host and\nport (without certificates on loopback), by TCP and UDP; port 0 takes a free one."`
+	Listen        string   `toml:"listen" comment:"Where servers and other agents reach this one, address or name of the host and\nport (without certificates on loopback), by TCP and UDP; port 0 takes a free one."`
 	Servers       []string `toml:"servers" comment:"Where the servers listen for agents."`
 	RunDir        string   `toml:"run_dir" comment:"Directory for sockets, mode 0700, of this agent alone; the node's name is\nappended. At most 80 bytes with it."`
 	CPUs          []int    `toml:"cpus" comment:"The node's CPUs as the kernel numbers them. Empty: all that the agent may use."`

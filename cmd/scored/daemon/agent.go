@@ -113,7 +113,7 @@ func serveAgent(life *service.Life, path string, c config.Config) error {
 
 // runAgent runs an agent, and calls ready when it serves.
 func runAgent(ctx context.Context, c config.Config, logger *zap.Logger, ready func(*nodeagent.Agent)) error {
-	options, err := agentOptions(c, logger)
+	options, err := agentOptions(ctx, c, logger)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func runAgent(ctx context.Context, c config.Config, logger *zap.Logger, ready fu
 	return agent.Run(ctx)
 }
 
-func agentOptions(c config.Config, logger *zap.Logger) (nodeagent.Options, error) {
+func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nodeagent.Options, error) {
 	a := c.Agent
 	key, err := loadKey(c.Cluster.KeyFile)
 	if err != nil {
@@ -176,7 +176,7 @@ func agentOptions(c config.Config, logger *zap.Logger) (nodeagent.Options, error
 		ClusterKey:     key,
 		Credentials:    own,
 		CertificateDir: certificates,
-		Listen:         a.Listen,
+		Listen:         addressed(ctx, a.Listen),
 		CPUs:           a.CPUs,
 		MemoryBytes:    memory,
 		Channels:       a.Channels,

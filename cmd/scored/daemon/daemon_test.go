@@ -151,14 +151,14 @@ func TestAgentOptions(t *testing.T) {
 	c := config.Default()
 	c.Cluster.KeyFile = filepath.Join(dir, "key")
 	c.Agent.RunDir = filepath.Join(dir, "agents")
-	if _, err := agentOptions(c, zap.NewNop()); err == nil {
+	if _, err := agentOptions(t.Context(), c, zap.NewNop()); err == nil {
 		t.Error("an agent needs no key file")
 	}
 	if err := makeKey(c.Cluster.KeyFile); err != nil {
 		t.Fatal(err)
 	}
 	c.Agent.Name, c.Agent.Memory, c.Agent.Cgroups, c.Agent.CPUs = "n7", "2G", config.CgroupsOff, []int{1}
-	options, err := agentOptions(c, zap.NewNop())
+	options, err := agentOptions(t.Context(), c, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestAgentOptions(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	c.Agent.Name = ""
-	if options, err := agentOptions(c, zap.NewNop()); err != nil || options.Name == "" {
+	if options, err := agentOptions(t.Context(), c, zap.NewNop()); err != nil || options.Name == "" {
 		t.Errorf("without a name: %q, %v", options.Name, err)
 	}
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,12 @@ const (
 	agentPort  = 7421
 )
 
+// listenAt has the daemons of a fresh configuration listen at an address of the host, both: the other one may follow.
+func listenAt(c *config.Config, host string) {
+	c.Server.AgentsListen = net.JoinHostPort(host, strconv.Itoa(serverPort))
+	c.Agent.Listen = net.JoinHostPort(host, strconv.Itoa(agentPort))
+}
+
 // initPlan is what init is to make.
 type initPlan struct {
 	config, cluster, server, address, certificates, key string
@@ -40,7 +47,7 @@ a configuration file that explains itself. Then 'scored server' runs, and
 Nothing that is there is replaced.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return p.run(command.OutOrStdout())
+			return p.run(command.Context(), command.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
@@ -53,7 +60,7 @@ Nothing that is there is replaced.`,
 	return command
 }
 
-func (p *initPlan) run(out io.Writer) error {
+func (p *initPlan) run(ctx context.Context, out io.Writer) error {
 	c, err := p.configuration()
 	if err != nil {
 		return err
@@ -75,6 +82,9 @@ func (p *initPlan) run(out io.Writer) error {
 	}
 	digest := pki.DigestOf(authority.Certificate())
 	fmt.Fprintf(out, "Cluster %s is made.\n  configuration  %s\n  certificates   %s (authority %x)\n  key            %s\n\n", c.Cluster.Name, path, dir, digest[:8], c.Cluster.KeyFile)
+	if p.address == "" && alone(ctx, c.Server.Name) {
+		fmt.Fprintf(out, "Only this host reaches %s: the name is an address of loopback here. For other hosts begin anew with --address.\n", c.Server.AgentsListen)
+	}
 	fmt.Fprintf(out, "Next: run 'scored server' here; then 'scored token create' gives what 'scored agent --join' takes on each node.\n")
 	fmt.Fprintf(out, "Keep a copy of %s in a safe place: whoever has it can make a daemon of the cluster.\n", filepath.Join(dir, pki.AuthorityKeyFile))
 	return nil
@@ -97,6 +107,11 @@ func (p *initPlan) configuration() (config.Config, error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		address = net.JoinHostPort(address, strconv.Itoa(serverPort))
 	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return c, err
+	}
+	listenAt(&c, host)
 	c.Server.AgentsListen, c.Agent.Servers = address, []string{address}
 	return c, config.Check(c)
 }

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
 
 	"score/cmd/scored/config"
@@ -26,17 +25,11 @@ type role struct {
 	pki  pki.Role
 	noun string
 	name func(config.Config) (string, error)
-	// listen sets the address of the daemon in a fresh configuration.
-	listen func(c *config.Config, host string)
 }
 
 var (
-	agentRole = role{pki.Agent, "node", agentName, func(c *config.Config, host string) {
-		c.Agent.Listen = net.JoinHostPort(host, strconv.Itoa(agentPort))
-	}}
-	serverRole = role{pki.Server, "server", serverName, func(c *config.Config, host string) {
-		c.Server.AgentsListen = net.JoinHostPort(host, strconv.Itoa(serverPort))
-	}}
+	agentRole  = role{pki.Agent, "node", agentName}
+	serverRole = role{pki.Server, "server", serverName}
 )
 
 // joining is a daemon that is to join before it runs.
@@ -88,7 +81,7 @@ func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io
 		return c, err
 	}
 	if fresh {
-		j.role.listen(&c, member.Address)
+		listenAt(&c, member.Address)
 	}
 	if err := j.keep(c, dir, member); err != nil {
 		return c, err
@@ -102,6 +95,8 @@ func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io
 	return c, nil
 }
 
+var errNoToken = errors.New("no token came on standard input; 'scored token create' says why, where it was to be made")
+
 // token reads it from the command line, or where other users cannot see it.
 func (j joining) token(in io.Reader) (*pki.Token, error) {
 	text := j.text
@@ -110,7 +105,9 @@ func (j joining) token(in io.Reader) (*pki.Token, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the token: %w", err)
 		}
-		text = string(read)
+		if text = string(read); strings.TrimSpace(text) == "" {
+			return nil, errNoToken
+		}
 	}
 	return pki.ParseToken(text)
 }

@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// nameTimeout bounds the look-up of the host's own name, which no network should be needed for.
+const nameTimeout = 2 * time.Second
+
+// lookUp gives the addresses of a name, or of the address that it is; none if there are none.
+func lookUp(ctx context.Context, name string) []netip.Addr {
+	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	if err != nil {
+		return nil
+	}
+	for i := range found {
+		found[i] = found[i].Unmap()
+	}
+	return found
+}
+
+// outward is the first address that other hosts reach, if there is one, and else the first.
+func outward(found []netip.Addr) (first netip.Addr) {
+	for _, a := range found {
+		if !a.IsLoopback() {
+			return a
+		}
+	}
+	if len(found) > 0 {
+		first = found[0]
+	}
+	return first
+}
+
+// alone tells whether a host's name stands for loopback there, as where /etc/hosts gives it 127.0.1.1.
+func alone(ctx context.Context, name string) bool { return outward(lookUp(ctx, name)).IsLoopback() }
+
+// addressed gives host:port with the address for the host's name: other nodes are told it, and may not know the name.
+// What has no address stays.
+func addressed(ctx context.Context, listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return listen
+	}
+	at := outward(lookUp(ctx, host))
+	if !at.IsValid() {
+		return listen
+	}
+	return net.JoinHostPort(at.String(), port)
+}
