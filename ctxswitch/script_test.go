@@ -1,17 +1,14 @@
 package ctxswitch
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "write what the scripts print into testdata")
+	"score/tests/pinned"
+)
 
 // TestScripts runs every file of testdata. A line "> INSTANT EVENT" is told to
 // the machine; the lines below it are what must come of it. Instants are local,
@@ -24,30 +21,7 @@ var update = flag.Bool("update", false, "write what the scripts print into testd
 //	> 0ms stale STEP JOB       answers the order before that
 //	> 0ms tick
 //	> 0ms counts               prints the counters that are not 0
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := runScript(t, string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != string(want) {
-				t.Errorf("%s: the output differs (go test -update writes it)\n--- got\n%s--- want\n%s", file, got, want)
-			}
-		})
-	}
-}
+func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/*.txt", runScript) }
 
 // scriptEpoch is the local instant of a script's 0ms.
 const scriptEpoch = int64(time.Second)

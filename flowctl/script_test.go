@@ -1,17 +1,14 @@
 package flowctl
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "write what the scripts print into testdata")
+	"score/tests/pinned"
+)
 
 // TestScripts runs every file of testdata, each the story of one sender and one
 // receiver. Below a line "> INSTANT COMMAND" stands what must come of it.
@@ -27,30 +24,7 @@ var update = flag.Bool("update", false, "write what the scripts print into testd
 //	> 0us tick                 both machines are ticked
 //	> 0us flush | suspend | resume sender|receiver
 //	> 0us fail
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := runScript(t, string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != string(want) {
-				t.Errorf("%s: the output differs (go test -update writes it)\n--- got\n%s--- want\n%s", file, got, want)
-			}
-		})
-	}
-}
+func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/*.txt", runScript) }
 
 // script is a pair and its wire.
 type script struct {

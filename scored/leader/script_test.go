@@ -1,10 +1,7 @@
 package leader
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,9 +10,8 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/scored/state"
+	"score/tests/pinned"
 )
-
-var update = flag.Bool("update", false, "write what happens into the scripts of testdata")
 
 // A script is a list of things that happen, each followed by what the leader
 // did then. Run with -update after a wanted change, and read the difference.
@@ -28,29 +24,7 @@ var update = flag.Bool("update", false, "write what happens into the scripts of 
 //	cancel|signal|requeue|because|attach|detach ...
 //	drain|resume|remove NODE, states
 //	wait DURATION, restart (another leader takes over), settings, names
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := runScript(t, string(data))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got != string(data) {
-				t.Fatalf("it went otherwise than the script says:\n%s", got)
-			}
-		})
-	}
-}
+func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/*.txt", runScript) }
 
 // runScript repeats the script with what happens now.
 func runScript(t *testing.T, script string) string {

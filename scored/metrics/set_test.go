@@ -3,7 +3,6 @@ package metrics
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,9 +16,8 @@ import (
 	"score/ctxswitch"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
+	"score/tests/pinned"
 )
-
-var update = flag.Bool("update", false, "write the metrics of testdata anew")
 
 func scrape(t *testing.T, s *Set) string {
 	t.Helper()
@@ -54,20 +52,7 @@ func TestMetricsAsServed(t *testing.T) {
 	}})
 	s.ObserveCommit(300 * time.Microsecond)
 	s.CountError("/score.v1.JobService/CancelJob", "not_found")
-	got := scrape(t, s)
-	const golden = "testdata/metrics.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("metrics differ from %s:\n%s", golden, got)
-	}
+	pinned.File(t, "testdata/metrics.txt", scrape(t, s))
 }
 
 func TestWithoutALeaderTheRestIsServed(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"score/channels/abi"
 	"score/scored/api/scorev1"
 	"score/scored/client/clienttest"
+	"score/tests/pinned"
 )
 
 // exampleChannels are those of a job of three ranks on two nodes.
@@ -63,5 +64,5 @@ func TestChannelOutput(t *testing.T) {
 		}
 		got.WriteByte('\n')
 	}
-	golden(t, "channels.txt", got.String())
+	pinned.File(t, "testdata/channels.txt", got.String())
 }

@@ -14,13 +14,11 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"github.com/google/go-cmp/cmp"
 
 	"score/scored/api/scorev1"
 	"score/scored/client/clienttest"
+	"score/tests/pinned"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -273,7 +271,7 @@ func TestOutput(t *testing.T) {
 		}
 		got.WriteByte('\n')
 	}
-	golden(t, "output.txt", got.String())
+	pinned.File(t, "testdata/output.txt", got.String())
 }
 
 // checkJSON demands one object with the schema's number.
@@ -284,23 +282,6 @@ func checkJSON(t *testing.T, line, out string) {
 	}
 	if err := json.Unmarshal([]byte(out), &object); err != nil || object.Schema != schema {
 		t.Errorf("%s: schema %d, %v", line, object.Schema, err)
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it):\n%s", name, diff)
 	}
 }
 

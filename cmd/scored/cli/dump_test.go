@@ -17,6 +17,7 @@ import (
 	"score/flowctl"
 	"score/scored/api/scorev1"
 	"score/scored/client/clienttest"
+	"score/tests/pinned"
 )
 
 // exampleDump is the file of a context with messages in its inbox, and some kept for another node.
@@ -76,7 +77,7 @@ func TestChannelRead(t *testing.T) {
 		}
 		got.WriteByte('\n')
 	}
-	golden(t, "channelread.txt", strings.ReplaceAll(got.String(), dir, "DIR"))
+	pinned.File(t, "testdata/channelread.txt", strings.ReplaceAll(got.String(), dir, "DIR"))
 }
 
 // TestJobDump: files have their names when they are complete, belong to the user alone, and what is missing is told.

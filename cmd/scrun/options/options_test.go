@@ -3,10 +3,8 @@ package options
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,9 +15,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"score/scored/api/scorev1"
+	"score/tests/pinned"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // parse reads a command line; the options are nil when it was refused.
 func parse(t *testing.T, arguments ...string) (*Options, error) {
@@ -218,24 +215,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("a line of %d characters: %s", len(line)-1, line)
 		}
 	}
-	golden(t, "help.txt", out.String())
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it):\n%s", name, diff)
-	}
+	pinned.File(t, "testdata/help.txt", out.String())
 }
 
 // The ranks get the limit on open files that the user's shell has, not the one

@@ -1,19 +1,15 @@
 package wire
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"score/nodeagent/pmi"
+	"score/tests/pinned"
 )
-
-var update = flag.Bool("update", false, "write what the scripts give now into testdata/scripts")
 
 // TestScripts plays the files of testdata/scripts. A line without indent is an
 // input, the indented lines below it are what came of it:
@@ -28,23 +24,11 @@ var update = flag.Bool("update", false, "write what the scripts give now into te
 //	spawn 1 kvs 0,0  the scheduler answers request 1; "failed: reason" to refuse
 //
 // Lines beginning with '#' are comments. -update writes the results anew.
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "scripts", "*.txt"))
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { playScript(t, file) })
-	}
-}
+func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/scripts/*.txt", playScript) }
 
-func playScript(t *testing.T, file string) {
-	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+func playScript(t *testing.T, before string) string {
 	s := &script{t: t}
-	for _, line := range strings.Split(strings.TrimRight(string(before), "\n"), "\n") {
+	for _, line := range strings.Split(strings.TrimRight(before, "\n"), "\n") {
 		if strings.HasPrefix(line, "  ") {
 			continue
 		}
@@ -53,16 +37,7 @@ func playScript(t *testing.T, file string) {
 			s.input(line)
 		}
 	}
-	after := s.out.String()
-	if *update {
-		if err := os.WriteFile(file, []byte(after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if after != string(before) {
-		t.Errorf("%s has changed; if that is right, run the test with -update.\ngot:\n%s", file, after)
-	}
+	return s.out.String()
 }
 
 type script struct {

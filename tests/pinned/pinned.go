@@ -1,0 +1,52 @@
+// Package pinned compares what a program says with files that say what it did: a difference is a mistake or is wanted, and
+// then `go test -update` writes it down.
+package pinned
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write what the programs say into the files that it is compared with")
+
+// File compares a text with the file at path, relative to the test's package.
+func File(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; go test -update writes it):\n%s", path, diff)
+	}
+}
+
+// Scripts plays each script that the pattern names, of which there must be one, in a subtest. Play gives the script back with
+// its output as it is.
+func Scripts(t *testing.T, pattern string, play func(t *testing.T, script string) string) {
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts in %s: %v", pattern, err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+		t.Run(name, func(t *testing.T) {
+			script, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			File(t, file, play(t, string(script)))
+		})
+	}
+}
