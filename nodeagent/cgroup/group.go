@@ -83,6 +83,15 @@ func (g *Group) Dir() string { return g.dir }
 // FD is the group's directory, for clone3's CLONE_INTO_CGROUP.
 func (g *Group) FD() int { return g.dirFD }
 
+// ID is the number by which the kernel tells the group of a socket: the inode of its directory.
+func (g *Group) ID() (uint64, error) {
+	var stat unix.Stat_t
+	if err := unix.Fstat(g.dirFD, &stat); err != nil {
+		return 0, fmt.Errorf("looking at %s: %w", g.dir, err)
+	}
+	return stat.Ino, nil
+}
+
 // Started does nothing: a group knows its processes.
 func (g *Group) Started(int, int) {}
 

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,44 +16,77 @@ var ErrUnknown = errors.New("the other end of the connection is not known")
 type Owner struct {
 	UID   uint32
 	Inode uint64
+	// Group is the number of the v2 control group in which the socket was made (cgroup.Group.ID); 0: the kernel
+	// does not tell.
+	Group uint64
 }
 
-// Layout of sock_diag(7) messages: struct inet_diag_req_v2 and inet_diag_msg.
+// Layout of sock_diag(7) messages: struct inet_diag_req_v2 and inet_diag_msg, behind which attributes follow.
 const (
-	headerLen  = 16
-	requestLen = 56
-	replyLen   = 72
-	byFamily   = 20 // SOCK_DIAG_BY_FAMILY
-	replyUID   = 64
-	replyInode = 68
-	noCookie   = 0xffffffff
-	anyState   = 0xffffffff
+	headerLen     = 16
+	requestLen    = 56
+	replyLen      = 72
+	byFamily      = 20 // SOCK_DIAG_BY_FAMILY
+	replyUID      = 64
+	replyInode    = 68
+	noCookie      = 0xffffffff
+	anyState      = 0xffffffff
+	attributeLen  = 4  // of an attribute's header: length, type
+	attributeStep = 4  // attributes begin at multiples of it
+	groupID       = 21 // INET_DIAG_CGROUP_ID
+	groupIDLen    = 8
+	// answerSpace is room for the longest answer about one socket, some 300 bytes, in bytes.
+	answerSpace = 4096
 )
 
-// Of returns the owner of the other end of a connected TCP socket.
-func Of(fd int) (Owner, error) {
-	own, err := unix.Getsockname(fd)
-	if err != nil {
-		return Owner{}, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	peer, err := unix.Getpeername(fd)
-	if err != nil {
-		return Owner{}, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	from, isTCP4 := peer.(*unix.SockaddrInet4)
-	to, isTCP4Too := own.(*unix.SockaddrInet4)
-	if !isTCP4 || !isTCP4Too {
-		return Owner{}, fmt.Errorf("%w: it is not TCP over IPv4", ErrUnknown)
-	}
-	return ask(request(from, to))
+// Asker asks the kernel. It is for one goroutine at a time.
+type Asker struct {
+	fd      int
+	number  uint32 // of the last question
+	request [headerLen + requestLen]byte
+	reply   [answerSpace]byte
 }
 
-// request asks for the socket whose own address is from.
-func request(from, to *unix.SockaddrInet4) []byte {
-	m := make([]byte, headerLen+requestLen)
+// NewAsker opens the way to the kernel; Close ends it.
+func NewAsker() (*Asker, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return &Asker{fd: fd}, nil
+}
+
+// Close closes the Asker.
+func (a *Asker) Close() { _ = unix.Close(a.fd) }
+
+// Of returns the owner of the socket whose own address is from, of a TCP connection with to. The error wraps ErrUnknown.
+func (a *Asker) Of(from, to *unix.SockaddrInet4) (Owner, error) {
+	a.number++
+	a.ask(from, to)
+	if err := unix.Sendto(a.fd, a.request[:], 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return Owner{}, fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	for {
+		// The kernel has answered when the call to send returns.
+		n, _, err := unix.Recvfrom(a.fd, a.reply[:], unix.MSG_DONTWAIT)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return Owner{}, fmt.Errorf("%w: %w", ErrUnknown, err)
+		case n >= headerLen && binary.NativeEndian.Uint32(a.reply[8:]) == a.number:
+			return read(a.reply[:n])
+		}
+	}
+}
+
+// ask writes the request for the socket whose own address is from.
+func (a *Asker) ask(from, to *unix.SockaddrInet4) {
+	m := a.request[:]
+	clear(m)
 	binary.NativeEndian.PutUint32(m, uint32(len(m)))
 	binary.NativeEndian.PutUint16(m[4:], byFamily)
 	binary.NativeEndian.PutUint16(m[6:], unix.NLM_F_REQUEST)
+	binary.NativeEndian.PutUint32(m[8:], a.number)
 	r := m[headerLen:]
 	r[0], r[1] = unix.AF_INET, unix.IPPROTO_TCP
 	binary.NativeEndian.PutUint32(r[4:], anyState)
@@ -65,25 +96,6 @@ func request(from, to *unix.SockaddrInet4) []byte {
 	copy(r[28:], to.Addr[:])
 	binary.NativeEndian.PutUint32(r[48:], noCookie)
 	binary.NativeEndian.PutUint32(r[52:], noCookie)
-	return m
-}
-
-func ask(request []byte) (Owner, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
-	if err != nil {
-		return Owner{}, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	defer unix.Close(fd)
-	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return Owner{}, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	// The kernel has answered when the call to send returns.
-	reply := make([]byte, os.Getpagesize())
-	n, _, err := unix.Recvfrom(fd, reply, unix.MSG_DONTWAIT)
-	if err != nil {
-		return Owner{}, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	return read(reply[:n])
 }
 
 func read(reply []byte) (Owner, error) {
@@ -95,30 +107,23 @@ func read(reply []byte) (Owner, error) {
 	if owner.Inode == 0 {
 		return Owner{}, ErrUnknown // closed, nobody holds it
 	}
+	owner.Group = group(m[replyLen:])
 	return owner, nil
 }
 
-// Holds reports whether a process has the socket with the inode open. A process
-// whose descriptors may not be seen holds nothing.
-func Holds(pid int, inode uint64) bool {
-	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd")
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	want := "socket:[" + strconv.FormatUint(inode, 10) + "]"
-	var link [64]byte
-	for {
-		const some = 64 // of the names, so that a process with very many takes no memory
-		names, err := dir.Readdirnames(some)
-		for _, name := range names {
-			n, err := unix.Readlinkat(int(dir.Fd()), name, link[:])
-			if err == nil && string(link[:n]) == want {
-				return true
-			}
+// group finds the control group among the attributes, 0 if it is not there.
+func group(attributes []byte) uint64 {
+	for len(attributes) >= attributeLen {
+		n := int(binary.NativeEndian.Uint16(attributes))
+		kind := binary.NativeEndian.Uint16(attributes[2:])
+		if n < attributeLen || n > len(attributes) {
+			return 0
 		}
-		if err != nil || len(names) == 0 {
-			return false
+		if kind == groupID && n == attributeLen+groupIDLen {
+			return binary.NativeEndian.Uint64(attributes[attributeLen:])
 		}
+		step := (n + attributeStep - 1) / attributeStep * attributeStep
+		attributes = attributes[min(step, len(attributes)):]
 	}
+	return 0
 }

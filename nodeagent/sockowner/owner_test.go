@@ -1,16 +1,18 @@
 package sockowner
 
 import (
+	"encoding/binary"
 	"errors"
 	"net"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
 // pair is a connection within this process: its accepted end and its dialled one.
-func pair(t *testing.T) (accepted, dialled *net.TCPConn) {
+func pair(t testing.TB) (accepted, dialled *net.TCPConn) {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -29,18 +31,20 @@ func pair(t *testing.T) (accepted, dialled *net.TCPConn) {
 	return a.(*net.TCPConn), d.(*net.TCPConn)
 }
 
+// of asks who has the other end.
 func of(t *testing.T, c *net.TCPConn) (Owner, error) {
 	t.Helper()
-	raw, err := c.SyscallConn()
+	a, err := NewAsker()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var owner Owner
-	var ownerErr error
-	if err := raw.Control(func(fd uintptr) { owner, ownerErr = Of(int(fd)) }); err != nil {
-		t.Fatal(err)
-	}
-	return owner, ownerErr
+	defer a.Close()
+	return a.Of(address(c.RemoteAddr()), address(c.LocalAddr()))
+}
+
+func address(a net.Addr) *unix.SockaddrInet4 {
+	at := a.(*net.TCPAddr)
+	return &unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}
 }
 
 func inode(t *testing.T, c *net.TCPConn) (n uint64) {
@@ -81,20 +85,93 @@ func TestClosedEndHasNoOwner(t *testing.T) {
 	}
 }
 
-func TestNotTCP(t *testing.T) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+func TestAskedAgain(t *testing.T) {
+	a, err := NewAsker()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(fds[0])
-	defer unix.Close(fds[1])
-	if _, err := Of(fds[0]); !errors.Is(err, ErrUnknown) {
-		t.Error(err)
+	defer a.Close()
+	for range 3 {
+		accepted, dialled := pair(t)
+		for _, c := range []*net.TCPConn{accepted, dialled} {
+			other := map[*net.TCPConn]*net.TCPConn{accepted: dialled, dialled: accepted}[c]
+			owner, err := a.Of(address(c.RemoteAddr()), address(c.LocalAddr()))
+			if err != nil || owner.Inode != inode(t, other) {
+				t.Fatalf("%+v, %v; the socket has inode %d", owner, err, inode(t, other))
+			}
+		}
+		nobody := &unix.SockaddrInet4{Port: 1, Addr: [4]byte{127, 0, 0, 1}}
+		if owner, err := a.Of(nobody, address(accepted.LocalAddr())); !errors.Is(err, ErrUnknown) {
+			t.Fatalf("%+v, %v", owner, err)
+		}
 	}
+}
+
+// TestGroup compares with the directory of this process's own control group.
+func TestGroup(t *testing.T) {
+	line, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Skip(err)
+	}
+	var stat unix.Stat_t
+	for text := range strings.Lines(string(line)) {
+		path, v2 := strings.CutPrefix(strings.TrimSpace(text), "0::")
+		if !v2 || unix.Stat("/sys/fs/cgroup/unified"+path, &stat) != nil && unix.Stat("/sys/fs/cgroup"+path, &stat) != nil {
+			continue
+		}
+		accepted, _ := pair(t)
+		if owner, err := of(t, accepted); err != nil || owner.Group != stat.Ino {
+			t.Fatalf("%+v, %v; the group is %d", owner, err, stat.Ino)
+		}
+		return
+	}
+	t.Skip("there are no v2 control groups here")
+}
+
+func BenchmarkOf(b *testing.B) {
+	a, err := NewAsker()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer a.Close()
+	accepted, _ := pair(b)
+	from, to := address(accepted.RemoteAddr()), address(accepted.LocalAddr())
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := a.Of(from, to); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkHolds(b *testing.B) {
+	accepted, dialled := pair(b)
+	a, err := NewAsker()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer a.Close()
+	owner, err := a.Of(address(accepted.RemoteAddr()), address(accepted.LocalAddr()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if !Holds(os.Getpid(), owner.Inode) {
+			b.Fatal("not held")
+		}
+	}
+	_ = dialled
 }
 
 func FuzzRead(f *testing.F) {
 	f.Add(make([]byte, headerLen+replyLen))
+	with := make([]byte, headerLen+replyLen+2*attributeLen+groupIDLen)
+	binary.NativeEndian.PutUint16(with[4:], byFamily)
+	with[headerLen+replyInode] = 1
+	binary.NativeEndian.PutUint16(with[headerLen+replyLen:], attributeLen)
+	binary.NativeEndian.PutUint16(with[headerLen+replyLen+attributeLen:], attributeLen+groupIDLen)
+	binary.NativeEndian.PutUint16(with[headerLen+replyLen+attributeLen+2:], groupID)
+	f.Add(with)
 	f.Fuzz(func(t *testing.T, reply []byte) {
 		if owner, err := read(reply); err == nil && owner.Inode == 0 {
 			t.Error("an owner without a socket")

@@ -163,6 +163,9 @@ func (l *loop) linger(deadline time.Time) bool {
 	return l.lookFor(l.epoll, lingerMillis)
 }
 
+// expect says that what has just been done brings another event within a moment.
+func (l *loop) expect() { l.rested = false }
+
 // post has f run by the loop's goroutine, soon and in the order of the calls.
 // After the loop's end it does nothing.
 func (l *loop) post(f func()) {

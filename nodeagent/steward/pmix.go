@@ -10,6 +10,7 @@ import (
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix"
+	"score/nodeagent/sockowner"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
@@ -23,7 +24,8 @@ const pmixBacklog = 4096
 type pmixEndpoint struct {
 	server   *pmix.Server
 	listener int
-	port     int
+	address  unix.SockaddrInet4 // of listener
+	asker    *sockowner.Asker   // nil until somebody connects
 	conns    map[pmix.ConnID]*pmixConn
 	dirs     pmixDirs
 	cleanups []cleanup
@@ -33,11 +35,11 @@ type pmixEndpoint struct {
 
 // newPMIx makes the PMIx server of a job, and its port.
 func (j *job) newPMIx(engine *pmi.Engine, info *pmi.JobInfo) error {
-	listener, port, err := listenLoopback()
+	listener, address, err := listenLoopback()
 	if err != nil {
 		return fmt.Errorf("making the PMIx endpoint: %w", err)
 	}
-	j.pmix = &pmixEndpoint{listener: listener, port: port, conns: make(map[pmix.ConnID]*pmixConn),
+	j.pmix = &pmixEndpoint{listener: listener, address: address, conns: make(map[pmix.ConnID]*pmixConn),
 		dirs: pmixDirs{session: mpidirs.Session(j.order.GetFiles())}, addresses: make(map[uint64][]string)}
 	config := pmix.Config{
 		Job: j.id, NameOf: kvsName, NumberOf: jobNumber,
@@ -51,12 +53,13 @@ func (j *job) newPMIx(engine *pmi.Engine, info *pmi.JobInfo) error {
 	return nil
 }
 
-func listenLoopback() (fd, port int, err error) {
+func listenLoopback() (fd int, at unix.SockaddrInet4, err error) {
+	at.Addr = [4]byte{127, 0, 0, 1}
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return -1, 0, err
+		return -1, at, err
 	}
-	err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	err = unix.Bind(fd, &at)
 	if err == nil {
 		err = unix.Listen(fd, pmixBacklog)
 	}
@@ -66,9 +69,24 @@ func listenLoopback() (fd, port int, err error) {
 	}
 	if err != nil {
 		closeFD(fd)
-		return -1, 0, err
+		return -1, at, err
 	}
-	return fd, name.(*unix.SockaddrInet4).Port, nil
+	at.Port = name.(*unix.SockaddrInet4).Port
+	return fd, at, nil
+}
+
+// ownerOf asks the kernel whose the other end of a connection is. The error wraps sockowner.ErrUnknown.
+func (e *pmixEndpoint) ownerOf(from unix.Sockaddr) (owner sockowner.Owner, err error) {
+	at, ok := from.(*unix.SockaddrInet4)
+	if !ok {
+		return owner, sockowner.ErrUnknown
+	}
+	if e.asker == nil {
+		if e.asker, err = sockowner.NewAsker(); err != nil {
+			return owner, err
+		}
+	}
+	return e.asker.Of(at, &e.address)
 }
 
 func (e *pmixEndpoint) close() {
@@ -77,6 +95,10 @@ func (e *pmixEndpoint) close() {
 	}
 	closeFD(e.listener)
 	e.listener = -1
+	if e.asker != nil {
+		e.asker.Close()
+		e.asker = nil
+	}
 	for id, c := range e.conns {
 		closeFD(c.fd)
 		delete(e.conns, id)
@@ -187,6 +209,7 @@ func (s *steward) obeyPMIx(effects []pmix.Effect) {
 			id, rank := e.Conn, e.Rank
 			after = append(after, func() { s.admitPMIx(id, rank) })
 		case pmix.Contact:
+			s.welcomed()
 			s.spoke(s.job.local[uint32(e.Rank)])
 		case pmix.Respawn:
 			s.allowRespawns(s.job.local[uint32(e.Rank)], e.Code)

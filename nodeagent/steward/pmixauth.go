@@ -11,26 +11,23 @@ import (
 )
 
 // admitPMIx decides whether a client is who it says: the protocol's own proof is
-// the client's word. The kernel knows whose the socket is; it must be held by a
-// process of this job.
+// the client's word. The kernel knows whose the socket is; it must be of this job.
 func (s *steward) admitPMIx(id pmix.ConnID, rank int) {
-	c := s.job.pmix.conns[id]
-	if c == nil {
-		return
+	if c := s.job.pmix.conns[id]; c != nil {
+		s.obeyPMIx(s.job.pmix.server.Admit(id, s.ownsSocket(c.owner, rank)))
 	}
-	ok := s.ownsSocket(c.fd, rank)
-	if ok {
-		if err := s.job.pmix.dirs.makeSession(s.job); err != nil {
-			s.note("files of MPI programs may be left behind: " + err.Error())
-		}
-	}
-	s.obeyPMIx(s.job.pmix.server.Admit(id, ok))
 }
 
-func (s *steward) ownsSocket(fd, rank int) bool {
-	owner, err := sockowner.Of(fd)
-	if err != nil || int(owner.UID) != s.job.uid() {
-		return false
+// welcomed does what need not be done before an admitted client is answered, but before it hears more.
+func (s *steward) welcomed() {
+	s.makeSession()
+	s.loop.expect()
+}
+
+// ownsSocket tells whether a process of the job has a socket: one that was made in the job's control group, or one that such a process holds.
+func (s *steward) ownsSocket(owner sockowner.Owner, rank int) bool {
+	if owner.Group != 0 && owner.Group == s.groupID() {
+		return true
 	}
 	k := s.job.local[uint32(rank)]
 	if p := s.job.ranks[k].process; p != nil && sockowner.Holds(p.Pid, owner.Inode) {
@@ -39,6 +36,18 @@ func (s *steward) ownsSocket(fd, rank int) bool {
 	// A descendant of the rank, or the rank is so new that its number is on its
 	// way. This is the rare case, so it may look at every process.
 	return slices.ContainsFunc(s.jobProcesses(), func(pid int) bool { return sockowner.Holds(pid, owner.Inode) })
+}
+
+// groupID is the number of the job's control group, 0 without one.
+func (s *steward) groupID() uint64 {
+	if s.group == nil || s.job.container != s.group {
+		return 0
+	}
+	id, err := s.group.ID()
+	if err != nil {
+		return 0 // then its processes are looked at
+	}
+	return id
 }
 
 // uid is the user that the ranks run as.

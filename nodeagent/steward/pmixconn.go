@@ -12,7 +12,8 @@ import (
 // pmixConn is the steward's end of one connection.
 type pmixConn struct {
 	conn
-	closing bool // once all has been written
+	owner   sockowner.Owner // of the other end
+	closing bool            // once all has been written
 }
 
 // acceptPMIx takes a connection; who it is from is found out from its greeting.
@@ -21,12 +22,12 @@ func (s *steward) acceptPMIx() {
 	if e == nil {
 		return
 	}
-	fd, _, err := unix.Accept4(e.listener, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+	fd, from, err := unix.Accept4(e.listener, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 	if err != nil {
 		return // the other side has gone again
 	}
 	// Whoever else is on this host shall not even take up room.
-	owner, err := sockowner.Of(fd)
+	owner, err := e.ownerOf(from)
 	if err != nil || int(owner.UID) != s.job.uid() {
 		closeFD(fd)
 		return
@@ -38,10 +39,12 @@ func (s *steward) acceptPMIx() {
 	}
 	// Answers are single small packets on which a rank waits.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	e.conns[id] = &pmixConn{conn: conn{fd: fd}}
+	e.conns[id] = &pmixConn{conn: conn{fd: fd}, owner: owner}
 	if err := s.loop.watch(fd, unix.EPOLLIN, tag{kindPMIx, int32(id)}); err != nil {
 		s.gonePMIx(id)
+		return
 	}
+	s.readPMIx(id) // a client greets at once
 }
 
 // servePMIx reads once from a connection, or writes what it has not read yet.

@@ -14,7 +14,7 @@ import (
 // comes to it has none.
 type pmixDirs struct {
 	shared  string // for shared memory; "": the host has none
-	session string // for the rest, made when the first rank speaks PMIx
+	session string // for the rest, made when the first rank speaks PMIx or, if they can speak nothing else, while they load their libraries
 	made    bool   // session is
 }
 
@@ -42,6 +42,13 @@ func (d *pmixDirs) makeSession(j *job) error {
 	}
 	d.made = true
 	return makeAs(j.user, d.session)
+}
+
+// makeSession makes that directory, and says so if it cannot.
+func (s *steward) makeSession() {
+	if err := s.job.pmix.dirs.makeSession(s.job); err != nil {
+		s.note("files of MPI programs may be left behind: " + err.Error())
+	}
 }
 
 // cleanup is what a program wants removed after it.
@@ -87,7 +94,7 @@ func (j *job) removeLeftovers() {
 // MPI look for one at all: it takes itself for the only process of its job unless
 // its own launcher is ruled out.
 func (e *pmixEndpoint) environ(env []string, j *job, rank int) []string {
-	env = e.server.Environ(env, rank, e.port, j.node)
+	env = e.server.Environ(env, rank, e.address.Port, j.node)
 	env = append(env, "OMPI_MCA_schizo=^orte")
 	set := func(name, value string) {
 		if j.variable(name) == "" { // the user knows better

@@ -79,6 +79,9 @@ func (s *steward) started(low int, processes []*launch.Process, at int64) {
 }
 
 func (s *steward) startEnded() {
+	if s.endpoint() != nil && s.job.pmi == nil {
+		s.makeSession() // now they do not wait for it
+	}
 	s.job.closeInputs(0) // of ranks that were never forked
 	if s.job.spec.GetRespawn() > 0 {
 		s.relay.post(s.relay.input.begin) // complete comes when no process will any more

@@ -46,6 +46,8 @@ type Server struct {
 	// pending counts the bytes of messages that have not come whole.
 	pending  int
 	cleanups int
+	// jobsEnded are those that this one spawned and that have left, the latest last.
+	jobsEnded []uint64
 	// lookups are those that ask for several names, by the tag of the engine.
 	lookups map[lookupKey]*lookup
 	// info is the answer to a rank's first request, per encoding.
@@ -204,6 +206,7 @@ func (s *Server) Environ(dst []string, rank, port int, node string) []string {
 		"PMIX_SERVER_URI3="+at,
 		"PMIX_SECURITY_MODE=native",
 		"PMIX_GDS_MODULE=hash",
+		"PMIX_MCA_gds=hash", // the library need not make the others ready
 		"PMIX_BFROP_BUFFER_TYPE=PMIX_BFROP_BUFFER_NON_DESC",
 		"PMIX_VERSION="+Version,
 		"PMIX_HOSTNAME="+node,
