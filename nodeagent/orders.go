@@ -78,6 +78,8 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 		if j := a.jobs.get(m.PartGone.GetJobId()); j != nil {
 			j.newsroom.learn(news.PartLost, int(m.PartGone.GetNodeIndex()), 0, m.PartGone.GetReason())
 		}
+	case *scorev1.ServerMessage_ChildEnded:
+		a.childEnded(m.ChildEnded)
 	case *scorev1.ServerMessage_Watch:
 		a.watcher.watch(m.Watch)
 	case *scorev1.ServerMessage_AskCut:
@@ -151,6 +153,16 @@ func (a *Agent) spawnReply(reply *scorev1.SpawnReply) {
 	})
 	if steward := j.stewardOf(); steward != nil {
 		_ = steward.Spawn(reply)
+	}
+}
+
+func (a *Agent) childEnded(m *scorev1.ChildEnded) {
+	j := a.jobs.get(m.GetJobId())
+	if j == nil {
+		return
+	}
+	if steward := j.stewardOf(); steward != nil {
+		_ = steward.ChildEnded(m)
 	}
 }
 

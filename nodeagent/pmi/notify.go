@@ -4,6 +4,8 @@ import "fmt"
 
 // Notice is an event that ranks are told of.
 type Notice struct {
+	// Job is that of Source; 0: this one. What another job says goes no further than this node.
+	Job uint64
 	// Source is the rank it is about, or comes from.
 	Source int
 	Code   int32
@@ -77,7 +79,7 @@ func (e *Engine) Notify(n Notice, reach Reach) {
 
 func (e *Engine) deliver(n *Notice) {
 	for _, rank := range e.local {
-		if rank != n.Source {
+		if rank != n.Source || n.Job != 0 {
 			e.deliverTo(rank, n)
 		}
 	}

@@ -144,6 +144,8 @@ func (s *steward) obey(m *stewardpb.ToSteward) {
 		s.partLost(int(body.PartLost.GetNodeIndex()))
 	case *stewardpb.ToSteward_RankNews:
 		s.rankNews(body.RankNews)
+	case *stewardpb.ToSteward_ChildEnded:
+		s.childEnded(body.ChildEnded)
 	case *stewardpb.ToSteward_Lease:
 		s.lease(body.Lease)
 	case *stewardpb.ToSteward_Collective:

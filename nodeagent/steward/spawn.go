@@ -40,6 +40,13 @@ func (j *job) spawnApp(app *pmi.SpawnApp) *scorev1.SpawnApp {
 	return out
 }
 
+// childEnded tells ranks that have asked for it that what they have spawned has left.
+func (s *steward) childEnded(m *scorev1.ChildEnded) {
+	if s.endpoint() != nil && s.job.speaksPMIx() {
+		s.obeyPMIx(s.job.pmix.server.JobEnded(s.now(), m.GetChildJob(), int(m.GetExitCode())))
+	}
+}
+
 // ownEnv leaves out what this steward has set in its ranks' environment: Open MPI
 // hands all that is for Open MPI on to what it spawns, which may be on another node.
 func (j *job) ownEnv(env []string) []string {

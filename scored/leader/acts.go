@@ -303,6 +303,7 @@ func (b *brain) endParent(j *job) {
 		return
 	case v.GetReason() == exited:
 		j.tellSpawners()
+		b.childLeft(j)
 		return
 	case j.parent.again != "": // it is to be begun anew, and waits for this
 		b.settleParts(j.parent)

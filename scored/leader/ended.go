@@ -44,6 +44,9 @@ func (b *brain) reunite() {
 	for _, j := range b.sortedJobs() {
 		if j.state == done && j.verdict.GetReason() == exited {
 			j.tellSpawners()
+			if j.parent != nil {
+				j.parent.keepEnd(j)
+			}
 		}
 	}
 }

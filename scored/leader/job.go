@@ -118,6 +118,7 @@ type job struct {
 	staged        []string            // nodes that were told to fetch its files and keep them, the seed first
 	children      []*job              // spawned by it, not forgotten
 	childVerdict  *scorev1.Verdict    // of the first of them that failed after it had ended, or else left with the highest code; nil: none
+	childEnds     []childEnd          // of the latest that left by themselves
 	names         int                 // that it has published
 	replies       replies             // to requests of names
 	spawned       map[spawnKey]uint64 // children by the request that made them

@@ -230,8 +230,11 @@ func (b *brain) resume(n *node, j *job, held bool) {
 		b.step(j, evPartLost{p, "node " + n.name + " does not know the job any more since its agent was restarted"})
 	case j.state == ending:
 		b.send(n.link, killMessage(j.id, j.verdict.GetMessage()))
-	case j.state == running && j.spec.GetRecover():
-		b.tellGone(j, n)
+	case j.state == running:
+		b.tellChildEnds(j, n)
+		if j.spec.GetRecover() {
+			b.tellGone(j, n)
+		}
 	}
 }
 

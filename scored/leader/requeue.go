@@ -178,5 +178,5 @@ func (j *job) beginAnew(earlier *scorev1.Usage) {
 	j.verdict, j.decidedAt, j.again, j.restarting = nil, 0, "", false
 	j.inherited, j.forgotten, j.outputRead = false, false, false
 	j.exits, j.code, j.codeRank, j.codeNode = nil, 0, noRank, ""
-	j.spawned, j.names, j.childVerdict = nil, 0, nil
+	j.spawned, j.names, j.childVerdict, j.childEnds = nil, 0, nil, nil
 }

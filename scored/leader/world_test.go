@@ -456,6 +456,8 @@ func messageText(message *scorev1.ServerMessage) string {
 		return fmt.Sprintf("Places request %d of job %d: %d nodes", m.Places.GetRequest(), m.Places.GetOfJob(), len(mapOf(m.Places.GetMap())))
 	case *scorev1.ServerMessage_PartGone:
 		return fmt.Sprintf("PartGone %d part %d %q", m.PartGone.GetJobId(), m.PartGone.GetNodeIndex(), m.PartGone.GetReason())
+	case *scorev1.ServerMessage_ChildEnded:
+		return fmt.Sprintf("ChildEnded %d of %d code %d", m.ChildEnded.GetChildJob(), m.ChildEnded.GetJobId(), m.ChildEnded.GetExitCode())
 	case *scorev1.ServerMessage_Watch:
 		var names []string
 		for _, n := range m.Watch.GetNeighbours() {

@@ -70,13 +70,21 @@ func (s *Server) tell(c *conn, n *pmi.Notice) {
 	}
 	event := message.Event{
 		Code:   n.Code,
-		Source: bfrops.Proc{Namespace: s.Namespace(), Rank: uint32(n.Source)},
+		Source: bfrops.Proc{Namespace: s.namespaceOf(n.Job), Rank: uint32(n.Source)},
 		Range:  n.Range,
 		Infos:  infos,
 	}
 	w := s.writer(c)
 	event.Write(w)
 	s.send(c, message.TagNotify, w)
+}
+
+// namespaceOf is the name of a job, of this one for 0.
+func (s *Server) namespaceOf(job uint64) string {
+	if job == 0 {
+		job = s.config.Job
+	}
+	return s.config.NameOf(job)
 }
 
 // RankLost tells those here who have registered for it that a rank of another node

@@ -328,6 +328,42 @@ func TestEvents(t *testing.T) {
 	a.waits()
 }
 
+// TestJobEnded is for what a job has spawned, which may be told twice.
+func TestJobEnded(t *testing.T) {
+	h := newHost(t, 0, 0)
+	a, b := h.rank(0), h.rank(1)
+	a.send(message.RegisterEvents, (&message.EventsRequest{Codes: []int32{message.JobEnded}}).Write)
+	a.status(message.Success)
+	for _, test := range []struct {
+		job    uint64
+		code   int
+		status int32
+	}{{8, 7, message.ErrJobExit}, {9, 0, message.Success}} {
+		for range 2 {
+			h.obey(h.server.JobEnded(h.now, test.job, test.code))
+		}
+		_, r := a.reply()
+		if r == nil || message.Command(r.Command()) != message.Notify {
+			t.Fatalf("job %d: nobody was told", test.job)
+		}
+		e := message.ReadEvent(r)
+		affected, status, code := e.Infos.Find(message.KeyAffected), e.Infos.Find(message.KeyTermStatus), e.Infos.Find(message.KeyExitCode)
+		if e.Code != message.JobEnded || e.Source.Namespace != nameOf(test.job) || !e.Infos.True(message.KeyNotDefault) || r.Err() != nil ||
+			affected == nil || affected.Parts[0].Text != nameOf(test.job) || status == nil || int32(status.Signed()) != test.status ||
+			code == nil || int(code.Signed()) != test.code {
+			t.Errorf("job %d: %+v, %v", test.job, e, r.Err())
+		}
+		a.waits()
+	}
+	b.waits()
+	for job := range uint64(2 * keptEnds) {
+		h.obey(h.server.JobEnded(h.now, 100+job, 0))
+	}
+	if n := len(h.server.jobsEnded); n != keptEnds {
+		t.Errorf("%d ends are kept", n)
+	}
+}
+
 func TestNames(t *testing.T) {
 	h := newHost(t, 0)
 	a := h.rankIn(0, bfrops.V3)

@@ -170,6 +170,11 @@ func (c *Conn) PartLost(lost *stewardpb.PartLost) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_PartLost{PartLost: lost}})
 }
 
+// ChildEnded tells that what the job has spawned has left.
+func (c *Conn) ChildEnded(m *scorev1.ChildEnded) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_ChildEnded{ChildEnded: m}})
+}
+
 // Collective answers a Collective.
 func (c *Conn) Collective(result *stewardpb.CollectiveResult) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Collective{Collective: result}})

@@ -50,6 +50,7 @@ type ToSteward struct {
 	//	*ToSteward_RelayFailed
 	//	*ToSteward_Places
 	//	*ToSteward_RankNews
+	//	*ToSteward_ChildEnded
 	Message       isToSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -272,6 +273,15 @@ func (x *ToSteward) GetRankNews() *RankNews {
 	return nil
 }
 
+func (x *ToSteward) GetChildEnded() *scorev1.ChildEnded {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_ChildEnded); ok {
+			return x.ChildEnded
+		}
+	}
+	return nil
+}
+
 type isToSteward_Message interface {
 	isToSteward_Message()
 }
@@ -356,6 +366,10 @@ type ToSteward_RankNews struct {
 	RankNews *RankNews `protobuf:"bytes,65,opt,name=rank_news,json=rankNews,proto3,oneof"` // of another node
 }
 
+type ToSteward_ChildEnded struct {
+	ChildEnded *scorev1.ChildEnded `protobuf:"bytes,80,opt,name=child_ended,json=childEnded,proto3,oneof"`
+}
+
 func (*ToSteward_Open) isToSteward_Message() {}
 
 func (*ToSteward_Prepare) isToSteward_Message() {}
@@ -395,6 +409,8 @@ func (*ToSteward_RelayFailed) isToSteward_Message() {}
 func (*ToSteward_Places) isToSteward_Message() {}
 
 func (*ToSteward_RankNews) isToSteward_Message() {}
+
+func (*ToSteward_ChildEnded) isToSteward_Message() {}
 
 type Open struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1563,7 +1579,7 @@ var File_steward_proto protoreflect.FileDescriptor
 
 const file_steward_proto_rawDesc = "" +
 	"\n" +
-	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\xcf\x06\n" +
+	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\x88\a\n" +
 	"\tToSteward\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.steward.OpenH\x00R\x04open\x125\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.score.steward.PrepareJobH\x00R\aprepare\x12\x18\n" +
@@ -1587,7 +1603,9 @@ const file_steward_proto_rawDesc = "" +
 	"\x05lease\x18< \x01(\x03H\x00R\x05lease\x129\n" +
 	"\frelay_failed\x18\x15 \x01(\v2\x14.score.steward.RelayH\x00R\vrelayFailed\x12/\n" +
 	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06places\x126\n" +
-	"\trank_news\x18A \x01(\v2\x17.score.steward.RankNewsH\x00R\brankNewsB\t\n" +
+	"\trank_news\x18A \x01(\v2\x17.score.steward.RankNewsH\x00R\brankNews\x127\n" +
+	"\vchild_ended\x18P \x01(\v2\x14.score.v1.ChildEndedH\x00R\n" +
+	"childEndedB\t\n" +
 	"\amessage\"\x81\x01\n" +
 	"\x04Open\x12\x14\n" +
 	"\x05stdio\x18\x01 \x01(\bR\x05stdio\x12\x18\n" +
@@ -1719,20 +1737,21 @@ var file_steward_proto_goTypes = []any{
 	(*scorev1.SpawnReply)(nil),      // 13: score.v1.SpawnReply
 	(*scorev1.Stdin)(nil),           // 14: score.v1.Stdin
 	(*scorev1.PlacesReply)(nil),     // 15: score.v1.PlacesReply
-	(*scorev1.Prepare)(nil),         // 16: score.v1.Prepare
-	(*scorev1.Prepared)(nil),        // 17: score.v1.Prepared
-	(*scorev1.Launched)(nil),        // 18: score.v1.Launched
-	(*scorev1.RankExited)(nil),      // 19: score.v1.RankExited
-	(*scorev1.NodeDone)(nil),        // 20: score.v1.NodeDone
-	(*scorev1.Abort)(nil),           // 21: score.v1.Abort
-	(*scorev1.NameRequest)(nil),     // 22: score.v1.NameRequest
-	(*scorev1.SpawnRequest)(nil),    // 23: score.v1.SpawnRequest
-	(*scorev1.Output)(nil),          // 24: score.v1.Output
-	(*scorev1.JobNote)(nil),         // 25: score.v1.JobNote
-	(*scorev1.RankStatesReply)(nil), // 26: score.v1.RankStatesReply
-	(*scorev1.PlacesRequest)(nil),   // 27: score.v1.PlacesRequest
-	(*scorev1.Fences)(nil),          // 28: score.v1.Fences
-	(*scorev1.Envelope)(nil),        // 29: score.v1.Envelope
+	(*scorev1.ChildEnded)(nil),      // 16: score.v1.ChildEnded
+	(*scorev1.Prepare)(nil),         // 17: score.v1.Prepare
+	(*scorev1.Prepared)(nil),        // 18: score.v1.Prepared
+	(*scorev1.Launched)(nil),        // 19: score.v1.Launched
+	(*scorev1.RankExited)(nil),      // 20: score.v1.RankExited
+	(*scorev1.NodeDone)(nil),        // 21: score.v1.NodeDone
+	(*scorev1.Abort)(nil),           // 22: score.v1.Abort
+	(*scorev1.NameRequest)(nil),     // 23: score.v1.NameRequest
+	(*scorev1.SpawnRequest)(nil),    // 24: score.v1.SpawnRequest
+	(*scorev1.Output)(nil),          // 25: score.v1.Output
+	(*scorev1.JobNote)(nil),         // 26: score.v1.JobNote
+	(*scorev1.RankStatesReply)(nil), // 27: score.v1.RankStatesReply
+	(*scorev1.PlacesRequest)(nil),   // 28: score.v1.PlacesRequest
+	(*scorev1.Fences)(nil),          // 29: score.v1.Fences
+	(*scorev1.Envelope)(nil),        // 30: score.v1.Envelope
 }
 var file_steward_proto_depIdxs = []int32{
 	1,  // 0: score.steward.ToSteward.open:type_name -> score.steward.Open
@@ -1747,34 +1766,35 @@ var file_steward_proto_depIdxs = []int32{
 	10, // 9: score.steward.ToSteward.relay_failed:type_name -> score.steward.Relay
 	15, // 10: score.steward.ToSteward.places:type_name -> score.v1.PlacesReply
 	5,  // 11: score.steward.ToSteward.rank_news:type_name -> score.steward.RankNews
-	16, // 12: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
-	4,  // 13: score.steward.FromSteward.status:type_name -> score.steward.Status
-	17, // 14: score.steward.FromSteward.prepared:type_name -> score.v1.Prepared
-	18, // 15: score.steward.FromSteward.launched:type_name -> score.v1.Launched
-	19, // 16: score.steward.FromSteward.rank_exited:type_name -> score.v1.RankExited
-	20, // 17: score.steward.FromSteward.node_done:type_name -> score.v1.NodeDone
-	21, // 18: score.steward.FromSteward.abort:type_name -> score.v1.Abort
-	22, // 19: score.steward.FromSteward.name:type_name -> score.v1.NameRequest
-	23, // 20: score.steward.FromSteward.spawn:type_name -> score.v1.SpawnRequest
-	9,  // 21: score.steward.FromSteward.collective:type_name -> score.steward.Collective
-	24, // 22: score.steward.FromSteward.output:type_name -> score.v1.Output
-	25, // 23: score.steward.FromSteward.note:type_name -> score.v1.JobNote
-	26, // 24: score.steward.FromSteward.rank_states:type_name -> score.v1.RankStatesReply
-	8,  // 25: score.steward.FromSteward.spares:type_name -> score.steward.Spares
-	10, // 26: score.steward.FromSteward.relay:type_name -> score.steward.Relay
-	27, // 27: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
-	6,  // 28: score.steward.FromSteward.part_lost:type_name -> score.steward.PartLost
-	28, // 29: score.steward.FromSteward.fences:type_name -> score.v1.Fences
-	5,  // 30: score.steward.FromSteward.rank_news:type_name -> score.steward.RankNews
-	19, // 31: score.steward.Status.exits:type_name -> score.v1.RankExited
-	2,  // 32: score.steward.Status.order:type_name -> score.steward.PrepareJob
-	7,  // 33: score.steward.Spares.contexts:type_name -> score.steward.Context
-	29, // 34: score.steward.Relay.envelope:type_name -> score.v1.Envelope
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	16, // 12: score.steward.ToSteward.child_ended:type_name -> score.v1.ChildEnded
+	17, // 13: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
+	4,  // 14: score.steward.FromSteward.status:type_name -> score.steward.Status
+	18, // 15: score.steward.FromSteward.prepared:type_name -> score.v1.Prepared
+	19, // 16: score.steward.FromSteward.launched:type_name -> score.v1.Launched
+	20, // 17: score.steward.FromSteward.rank_exited:type_name -> score.v1.RankExited
+	21, // 18: score.steward.FromSteward.node_done:type_name -> score.v1.NodeDone
+	22, // 19: score.steward.FromSteward.abort:type_name -> score.v1.Abort
+	23, // 20: score.steward.FromSteward.name:type_name -> score.v1.NameRequest
+	24, // 21: score.steward.FromSteward.spawn:type_name -> score.v1.SpawnRequest
+	9,  // 22: score.steward.FromSteward.collective:type_name -> score.steward.Collective
+	25, // 23: score.steward.FromSteward.output:type_name -> score.v1.Output
+	26, // 24: score.steward.FromSteward.note:type_name -> score.v1.JobNote
+	27, // 25: score.steward.FromSteward.rank_states:type_name -> score.v1.RankStatesReply
+	8,  // 26: score.steward.FromSteward.spares:type_name -> score.steward.Spares
+	10, // 27: score.steward.FromSteward.relay:type_name -> score.steward.Relay
+	28, // 28: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
+	6,  // 29: score.steward.FromSteward.part_lost:type_name -> score.steward.PartLost
+	29, // 30: score.steward.FromSteward.fences:type_name -> score.v1.Fences
+	5,  // 31: score.steward.FromSteward.rank_news:type_name -> score.steward.RankNews
+	20, // 32: score.steward.Status.exits:type_name -> score.v1.RankExited
+	2,  // 33: score.steward.Status.order:type_name -> score.steward.PrepareJob
+	7,  // 34: score.steward.Spares.contexts:type_name -> score.steward.Context
+	30, // 35: score.steward.Relay.envelope:type_name -> score.v1.Envelope
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_steward_proto_init() }
@@ -1803,6 +1823,7 @@ func file_steward_proto_init() {
 		(*ToSteward_RelayFailed)(nil),
 		(*ToSteward_Places)(nil),
 		(*ToSteward_RankNews)(nil),
+		(*ToSteward_ChildEnded)(nil),
 	}
 	file_steward_proto_msgTypes[3].OneofWrappers = []any{
 		(*FromSteward_Status)(nil),

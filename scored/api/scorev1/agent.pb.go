@@ -3438,6 +3438,7 @@ type ServerMessage struct {
 	//	*ServerMessage_Places
 	//	*ServerMessage_Watch
 	//	*ServerMessage_PartGone
+	//	*ServerMessage_ChildEnded
 	//	*ServerMessage_Revoked
 	//	*ServerMessage_Stage
 	//	*ServerMessage_Redirect
@@ -3628,6 +3629,15 @@ func (x *ServerMessage) GetPartGone() *PartGone {
 	return nil
 }
 
+func (x *ServerMessage) GetChildEnded() *ChildEnded {
+	if x != nil {
+		if x, ok := x.Message.(*ServerMessage_ChildEnded); ok {
+			return x.ChildEnded
+		}
+	}
+	return nil
+}
+
 func (x *ServerMessage) GetRevoked() *Revoked {
 	if x != nil {
 		if x, ok := x.Message.(*ServerMessage_Revoked); ok {
@@ -3732,6 +3742,10 @@ type ServerMessage_PartGone struct {
 	PartGone *PartGone `protobuf:"bytes,66,opt,name=part_gone,json=partGone,proto3,oneof"`
 }
 
+type ServerMessage_ChildEnded struct {
+	ChildEnded *ChildEnded `protobuf:"bytes,80,opt,name=child_ended,json=childEnded,proto3,oneof"`
+}
+
 type ServerMessage_Revoked struct {
 	Revoked *Revoked `protobuf:"bytes,30,opt,name=revoked,proto3,oneof"`
 }
@@ -3779,6 +3793,8 @@ func (*ServerMessage_Places) isServerMessage_Message() {}
 func (*ServerMessage_Watch) isServerMessage_Message() {}
 
 func (*ServerMessage_PartGone) isServerMessage_Message() {}
+
+func (*ServerMessage_ChildEnded) isServerMessage_Message() {}
 
 func (*ServerMessage_Revoked) isServerMessage_Message() {}
 
@@ -3939,6 +3955,67 @@ func (x *PartGone) GetReason() string {
 	return ""
 }
 
+// ChildEnded tells a node of a job that another one, which the job spawned, has left, while the job goes on. It may be told twice.
+type ChildEnded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	ChildJob      uint64                 `protobuf:"varint,2,opt,name=child_job,json=childJob,proto3" json:"child_job,omitempty"`
+	ExitCode      int32                  `protobuf:"varint,3,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"` // the highest of its ranks, and of what it spawned
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildEnded) Reset() {
+	*x = ChildEnded{}
+	mi := &file_score_v1_agent_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildEnded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildEnded) ProtoMessage() {}
+
+func (x *ChildEnded) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildEnded.ProtoReflect.Descriptor instead.
+func (*ChildEnded) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *ChildEnded) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *ChildEnded) GetChildJob() uint64 {
+	if x != nil {
+		return x.ChildJob
+	}
+	return 0
+}
+
+func (x *ChildEnded) GetExitCode() int32 {
+	if x != nil {
+		return x.ExitCode
+	}
+	return 0
+}
+
 // Revoked is the whole list of certificates that are no longer taken, by serial number.
 type Revoked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3949,7 +4026,7 @@ type Revoked struct {
 
 func (x *Revoked) Reset() {
 	*x = Revoked{}
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3961,7 +4038,7 @@ func (x *Revoked) String() string {
 func (*Revoked) ProtoMessage() {}
 
 func (x *Revoked) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3974,7 +4051,7 @@ func (x *Revoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoked.ProtoReflect.Descriptor instead.
 func (*Revoked) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Revoked) GetSerials() [][]byte {
@@ -3997,7 +4074,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4009,7 +4086,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4022,7 +4099,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -4072,7 +4149,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4084,7 +4161,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4097,7 +4174,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -4142,7 +4219,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4154,7 +4231,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4167,7 +4244,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Stage) GetJobId() uint64 {
@@ -4233,7 +4310,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4245,7 +4322,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4258,7 +4335,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -4388,7 +4465,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4400,7 +4477,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4413,7 +4490,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -4461,7 +4538,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4473,7 +4550,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4486,7 +4563,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -4513,7 +4590,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4525,7 +4602,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4538,7 +4615,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -4564,7 +4641,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4576,7 +4653,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4589,7 +4666,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -4611,7 +4688,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[58]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4623,7 +4700,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[58]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4636,7 +4713,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -4680,7 +4757,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4692,7 +4769,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4705,7 +4782,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{59}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -4755,7 +4832,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[60]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4767,7 +4844,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[60]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4780,7 +4857,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{60}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -4821,7 +4898,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4833,7 +4910,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4846,7 +4923,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{61}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -4875,7 +4952,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[62]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4887,7 +4964,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[62]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4900,7 +4977,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{62}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -4943,7 +5020,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4955,7 +5032,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4968,7 +5045,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{63}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -5002,7 +5079,7 @@ type Watch_Neighbour struct {
 
 func (x *Watch_Neighbour) Reset() {
 	*x = Watch_Neighbour{}
-	mi := &file_score_v1_agent_proto_msgTypes[64]
+	mi := &file_score_v1_agent_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5014,7 +5091,7 @@ func (x *Watch_Neighbour) String() string {
 func (*Watch_Neighbour) ProtoMessage() {}
 
 func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[64]
+	mi := &file_score_v1_agent_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5055,7 +5132,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[66]
+	mi := &file_score_v1_agent_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5067,7 +5144,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[66]
+	mi := &file_score_v1_agent_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5119,7 +5196,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[67]
+	mi := &file_score_v1_agent_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5131,7 +5208,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[67]
+	mi := &file_score_v1_agent_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5206,7 +5283,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[68]
+	mi := &file_score_v1_agent_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5218,7 +5295,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[68]
+	mi := &file_score_v1_agent_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5259,7 +5336,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[70]
+	mi := &file_score_v1_agent_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5271,7 +5348,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[70]
+	mi := &file_score_v1_agent_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5284,7 +5361,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{54, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{55, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -5585,7 +5662,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bjobs_out\x18\a \x03(\x04R\ajobsOut\x1aH\n" +
 	"\bJobUsage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xae\a\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xe7\a\n" +
 	"\rServerMessage\x12-\n" +
 	"\awelcome\x18\x01 \x01(\v2\x11.score.v1.WelcomeH\x00R\awelcome\x12$\n" +
 	"\x04pong\x18\x02 \x01(\v2\x0e.score.v1.PongH\x00R\x04pong\x12-\n" +
@@ -5603,7 +5680,9 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\aask_cut\x18\x14 \x01(\v2\x10.score.v1.AskCutH\x00R\x06askCut\x12/\n" +
 	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06places\x12'\n" +
 	"\x05watch\x18< \x01(\v2\x0f.score.v1.WatchH\x00R\x05watch\x121\n" +
-	"\tpart_gone\x18B \x01(\v2\x12.score.v1.PartGoneH\x00R\bpartGone\x12-\n" +
+	"\tpart_gone\x18B \x01(\v2\x12.score.v1.PartGoneH\x00R\bpartGone\x127\n" +
+	"\vchild_ended\x18P \x01(\v2\x14.score.v1.ChildEndedH\x00R\n" +
+	"childEnded\x12-\n" +
 	"\arevoked\x18\x1e \x01(\v2\x11.score.v1.RevokedH\x00R\arevoked\x12'\n" +
 	"\x05stage\x182 \x01(\v2\x0f.score.v1.StageH\x00R\x05stage\x120\n" +
 	"\bredirect\x18( \x01(\v2\x12.score.v1.RedirectH\x00R\bredirect\x12-\n" +
@@ -5617,7 +5696,12 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1d\n" +
 	"\n" +
 	"node_index\x18\x02 \x01(\rR\tnodeIndex\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"#\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"]\n" +
+	"\n" +
+	"ChildEnded\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1b\n" +
+	"\tchild_job\x18\x02 \x01(\x04R\bchildJob\x12\x1b\n" +
+	"\texit_code\x18\x03 \x01(\x05R\bexitCode\"#\n" +
 	"\aRevoked\x12\x18\n" +
 	"\aserials\x18\x01 \x03(\fR\aserials\"\x9b\x01\n" +
 	"\aWelcome\x12\x12\n" +
@@ -5756,7 +5840,7 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
 var file_score_v1_agent_proto_goTypes = []any{
 	(Reachability)(0),                // 0: score.v1.Reachability
 	(NameOp)(0),                      // 1: score.v1.NameOp
@@ -5809,57 +5893,58 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*Redirect)(nil),                 // 48: score.v1.Redirect
 	(*Servers)(nil),                  // 49: score.v1.Servers
 	(*PartGone)(nil),                 // 50: score.v1.PartGone
-	(*Revoked)(nil),                  // 51: score.v1.Revoked
-	(*Welcome)(nil),                  // 52: score.v1.Welcome
-	(*Pong)(nil),                     // 53: score.v1.Pong
-	(*Stage)(nil),                    // 54: score.v1.Stage
-	(*Prepare)(nil),                  // 55: score.v1.Prepare
-	(*Plan)(nil),                     // 56: score.v1.Plan
-	(*Kill)(nil),                     // 57: score.v1.Kill
-	(*SignalRanks)(nil),              // 58: score.v1.SignalRanks
-	(*Forget)(nil),                   // 59: score.v1.Forget
-	(*NameReply)(nil),                // 60: score.v1.NameReply
-	(*PlacesReply)(nil),              // 61: score.v1.PlacesReply
-	(*SpawnReply)(nil),               // 62: score.v1.SpawnReply
-	(*AskRankStates)(nil),            // 63: score.v1.AskRankStates
-	(*AskChannels)(nil),              // 64: score.v1.AskChannels
-	(*AskCut)(nil),                   // 65: score.v1.AskCut
-	(*Watch_Neighbour)(nil),          // 66: score.v1.Watch.Neighbour
-	nil,                              // 67: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),       // 68: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil),    // 69: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil),    // 70: score.v1.SwitchReport.JobUsage
-	nil,                              // 71: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),                 // 72: score.v1.Plan.Row
-	(*Disk)(nil),                     // 73: score.v1.Disk
-	(*Stdin)(nil),                    // 74: score.v1.Stdin
-	(*Output)(nil),                   // 75: score.v1.Output
-	(*Identity)(nil),                 // 76: score.v1.Identity
-	(*StagedFile)(nil),               // 77: score.v1.StagedFile
-	(*NodeStart)(nil),                // 78: score.v1.NodeStart
-	(*Usage)(nil),                    // 79: score.v1.Usage
-	(*RankState)(nil),                // 80: score.v1.RankState
-	(*ChannelState)(nil),             // 81: score.v1.ChannelState
-	(*RankWait)(nil),                 // 82: score.v1.RankWait
-	(*JobSpec)(nil),                  // 83: score.v1.JobSpec
-	(*NodePlace)(nil),                // 84: score.v1.NodePlace
-	(*Flushes)(nil),                  // 85: score.v1.Flushes
-	(*OutputMark)(nil),               // 86: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 87: score.v1.DumpJobRequest
-	(*StageRequest)(nil),             // 88: score.v1.StageRequest
-	(*ListStagedRequest)(nil),        // 89: score.v1.ListStagedRequest
-	(*ConfirmOutputResponse)(nil),    // 90: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 91: score.v1.DumpPart
-	(*StageReply)(nil),               // 92: score.v1.StageReply
-	(*ListStagedResponse)(nil),       // 93: score.v1.ListStagedResponse
+	(*ChildEnded)(nil),               // 51: score.v1.ChildEnded
+	(*Revoked)(nil),                  // 52: score.v1.Revoked
+	(*Welcome)(nil),                  // 53: score.v1.Welcome
+	(*Pong)(nil),                     // 54: score.v1.Pong
+	(*Stage)(nil),                    // 55: score.v1.Stage
+	(*Prepare)(nil),                  // 56: score.v1.Prepare
+	(*Plan)(nil),                     // 57: score.v1.Plan
+	(*Kill)(nil),                     // 58: score.v1.Kill
+	(*SignalRanks)(nil),              // 59: score.v1.SignalRanks
+	(*Forget)(nil),                   // 60: score.v1.Forget
+	(*NameReply)(nil),                // 61: score.v1.NameReply
+	(*PlacesReply)(nil),              // 62: score.v1.PlacesReply
+	(*SpawnReply)(nil),               // 63: score.v1.SpawnReply
+	(*AskRankStates)(nil),            // 64: score.v1.AskRankStates
+	(*AskChannels)(nil),              // 65: score.v1.AskChannels
+	(*AskCut)(nil),                   // 66: score.v1.AskCut
+	(*Watch_Neighbour)(nil),          // 67: score.v1.Watch.Neighbour
+	nil,                              // 68: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),       // 69: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),    // 70: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),    // 71: score.v1.SwitchReport.JobUsage
+	nil,                              // 72: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                 // 73: score.v1.Plan.Row
+	(*Disk)(nil),                     // 74: score.v1.Disk
+	(*Stdin)(nil),                    // 75: score.v1.Stdin
+	(*Output)(nil),                   // 76: score.v1.Output
+	(*Identity)(nil),                 // 77: score.v1.Identity
+	(*StagedFile)(nil),               // 78: score.v1.StagedFile
+	(*NodeStart)(nil),                // 79: score.v1.NodeStart
+	(*Usage)(nil),                    // 80: score.v1.Usage
+	(*RankState)(nil),                // 81: score.v1.RankState
+	(*ChannelState)(nil),             // 82: score.v1.ChannelState
+	(*RankWait)(nil),                 // 83: score.v1.RankWait
+	(*JobSpec)(nil),                  // 84: score.v1.JobSpec
+	(*NodePlace)(nil),                // 85: score.v1.NodePlace
+	(*Flushes)(nil),                  // 86: score.v1.Flushes
+	(*OutputMark)(nil),               // 87: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 88: score.v1.DumpJobRequest
+	(*StageRequest)(nil),             // 89: score.v1.StageRequest
+	(*ListStagedRequest)(nil),        // 90: score.v1.ListStagedRequest
+	(*ConfirmOutputResponse)(nil),    // 91: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 92: score.v1.DumpPart
+	(*StageReply)(nil),               // 93: score.v1.StageReply
+	(*ListStagedResponse)(nil),       // 94: score.v1.ListStagedResponse
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	73, // 0: score.v1.GetDiskResponse.disk:type_name -> score.v1.Disk
+	74, // 0: score.v1.GetDiskResponse.disk:type_name -> score.v1.Disk
 	13, // 1: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
-	74, // 2: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	75, // 3: score.v1.StdioDown.output:type_name -> score.v1.Output
-	76, // 4: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
-	77, // 5: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
+	75, // 2: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	76, // 3: score.v1.StdioDown.output:type_name -> score.v1.Output
+	77, // 4: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
+	78, // 5: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
 	21, // 6: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
 	27, // 7: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
 	28, // 8: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
@@ -5879,90 +5964,91 @@ var file_score_v1_agent_proto_depIdxs = []int32{
 	41, // 22: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
 	43, // 23: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
 	39, // 24: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
-	78, // 25: score.v1.Prepared.start:type_name -> score.v1.NodeStart
-	78, // 26: score.v1.Launched.start:type_name -> score.v1.NodeStart
+	79, // 25: score.v1.Prepared.start:type_name -> score.v1.NodeStart
+	79, // 26: score.v1.Launched.start:type_name -> score.v1.NodeStart
 	31, // 27: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	79, // 28: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	78, // 29: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
-	80, // 30: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	78, // 31: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
-	81, // 32: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	80, // 28: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	79, // 29: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
+	81, // 30: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	79, // 31: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
+	82, // 32: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
 	0,  // 33: score.v1.Suspicion.found:type_name -> score.v1.Reachability
-	66, // 34: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
-	82, // 35: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	67, // 34: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
+	83, // 35: score.v1.Cut.waits:type_name -> score.v1.RankWait
 	1,  // 36: score.v1.NameRequest.op:type_name -> score.v1.NameOp
 	45, // 37: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	67, // 38: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	68, // 39: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	69, // 40: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	70, // 41: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	52, // 42: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	53, // 43: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	55, // 44: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	56, // 45: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	57, // 46: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	58, // 47: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	59, // 48: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	60, // 49: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	62, // 50: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	63, // 51: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	64, // 52: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	65, // 53: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	61, // 54: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	68, // 38: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	69, // 39: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	70, // 40: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	71, // 41: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	53, // 42: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	54, // 43: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	56, // 44: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	57, // 45: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	58, // 46: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	59, // 47: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	60, // 48: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	61, // 49: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	63, // 50: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	64, // 51: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	65, // 52: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	66, // 53: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	62, // 54: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
 	40, // 55: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
 	50, // 56: score.v1.ServerMessage.part_gone:type_name -> score.v1.PartGone
-	51, // 57: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
-	54, // 58: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
-	48, // 59: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
-	49, // 60: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
-	49, // 61: score.v1.Welcome.servers:type_name -> score.v1.Servers
-	76, // 62: score.v1.Stage.user:type_name -> score.v1.Identity
-	77, // 63: score.v1.Stage.files:type_name -> score.v1.StagedFile
-	83, // 64: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	76, // 65: score.v1.Prepare.user:type_name -> score.v1.Identity
-	84, // 66: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	71, // 67: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	72, // 68: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	84, // 69: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	85, // 70: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	79, // 71: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	26, // 72: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	4,  // 73: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
-	2,  // 74: score.v1.AgentService.FindLeader:input_type -> score.v1.FindLeaderRequest
-	10, // 75: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
-	6,  // 76: score.v1.ServerService.Admit:input_type -> score.v1.JoinRequest
-	8,  // 77: score.v1.ServerService.GetDisk:input_type -> score.v1.GetDiskRequest
-	12, // 78: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	86, // 79: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
-	17, // 80: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	19, // 81: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	22, // 82: score.v1.PeerService.News:input_type -> score.v1.NewsRequest
-	24, // 83: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
-	87, // 84: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	88, // 85: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
-	15, // 86: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
-	89, // 87: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
-	47, // 88: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	5,  // 89: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
-	3,  // 90: score.v1.AgentService.FindLeader:output_type -> score.v1.FindLeaderResponse
-	11, // 91: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
-	7,  // 92: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
-	9,  // 93: score.v1.ServerService.GetDisk:output_type -> score.v1.GetDiskResponse
-	14, // 94: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	90, // 95: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	18, // 96: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	20, // 97: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	23, // 98: score.v1.PeerService.News:output_type -> score.v1.NewsResponse
-	25, // 99: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
-	91, // 100: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	92, // 101: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
-	16, // 102: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
-	93, // 103: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
-	88, // [88:104] is the sub-list for method output_type
-	72, // [72:88] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	51, // 57: score.v1.ServerMessage.child_ended:type_name -> score.v1.ChildEnded
+	52, // 58: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	55, // 59: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
+	48, // 60: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
+	49, // 61: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
+	49, // 62: score.v1.Welcome.servers:type_name -> score.v1.Servers
+	77, // 63: score.v1.Stage.user:type_name -> score.v1.Identity
+	78, // 64: score.v1.Stage.files:type_name -> score.v1.StagedFile
+	84, // 65: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	77, // 66: score.v1.Prepare.user:type_name -> score.v1.Identity
+	85, // 67: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	72, // 68: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	73, // 69: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	85, // 70: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	86, // 71: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	80, // 72: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	26, // 73: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	4,  // 74: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
+	2,  // 75: score.v1.AgentService.FindLeader:input_type -> score.v1.FindLeaderRequest
+	10, // 76: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
+	6,  // 77: score.v1.ServerService.Admit:input_type -> score.v1.JoinRequest
+	8,  // 78: score.v1.ServerService.GetDisk:input_type -> score.v1.GetDiskRequest
+	12, // 79: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	87, // 80: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	17, // 81: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	19, // 82: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	22, // 83: score.v1.PeerService.News:input_type -> score.v1.NewsRequest
+	24, // 84: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
+	88, // 85: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	89, // 86: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
+	15, // 87: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
+	90, // 88: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
+	47, // 89: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	5,  // 90: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	3,  // 91: score.v1.AgentService.FindLeader:output_type -> score.v1.FindLeaderResponse
+	11, // 92: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
+	7,  // 93: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
+	9,  // 94: score.v1.ServerService.GetDisk:output_type -> score.v1.GetDiskResponse
+	14, // 95: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	91, // 96: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	18, // 97: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	20, // 98: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	23, // 99: score.v1.PeerService.News:output_type -> score.v1.NewsResponse
+	25, // 100: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
+	92, // 101: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	93, // 102: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
+	16, // 103: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
+	94, // 104: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
+	89, // [89:105] is the sub-list for method output_type
+	73, // [73:89] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -6017,6 +6103,7 @@ func file_score_v1_agent_proto_init() {
 		(*ServerMessage_Places)(nil),
 		(*ServerMessage_Watch)(nil),
 		(*ServerMessage_PartGone)(nil),
+		(*ServerMessage_ChildEnded)(nil),
 		(*ServerMessage_Revoked)(nil),
 		(*ServerMessage_Stage)(nil),
 		(*ServerMessage_Redirect)(nil),
@@ -6028,7 +6115,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   71,
+			NumMessages:   72,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -34,6 +34,8 @@ const (
 	KeyAffected   = "pmix.evproc"   // proc
 	KeyNotDefault = "pmix.evnondef" // bool: not for default handlers
 	KeyTargets    = "pmix.evrange"  // array of procs
+	KeyTermStatus = "pmix.job.term.status"
+	KeyEventText  = "pmix.evtext" // string
 )
 
 // ReadCollective reads a Collective.

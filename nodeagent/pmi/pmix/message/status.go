@@ -21,6 +21,8 @@ const (
 	ErrProcSignal  int32 = -402
 	ErrProcExit    int32 = -404 // with a code other than 0
 	ProcEnded      int32 = -201
+	JobEnded       int32 = -145
+	ErrJobExit     int32 = -187 // a job has left with a code other than 0
 )
 
 // WriteStatus writes the reply that is only a status.

@@ -1,0 +1,42 @@
+package pmix
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"score/nodeagent/pmi"
+	"score/nodeagent/pmi/pmix/bfrops"
+	"score/nodeagent/pmi/pmix/message"
+)
+
+// keptEnds is how many ends of spawned jobs are remembered, since each may be told twice. It is more than a leader keeps to tell again.
+const keptEnds = 128
+
+// JobEnded tells those who have registered for it, once, that a job which this one has spawned has left, and with what
+// exit code. It is what PRRTE tells, and for nobody's default handler.
+func (s *Server) JobEnded(now time.Time, job uint64, code int) []Effect {
+	if slices.Contains(s.jobsEnded, job) {
+		return nil
+	}
+	if len(s.jobsEnded) == keptEnds {
+		s.jobsEnded = slices.Delete(s.jobsEnded, 0, 1)
+	}
+	s.jobsEnded = append(s.jobsEnded, job)
+	status := message.Success
+	if code != 0 {
+		status = message.ErrJobExit
+	}
+	name := s.config.NameOf(job)
+	infos := []bfrops.Info{
+		{Key: message.KeyNotDefault, Value: bfrops.NewBool(true)},
+		{Key: message.KeyTermStatus, Value: bfrops.NewNumber(bfrops.Status, uint64(int64(status)))},
+		{Key: message.KeyAffected, Value: bfrops.NewProc(bfrops.Proc{Namespace: name, Rank: bfrops.Wildcard})},
+		{Key: message.KeyExitCode, Value: bfrops.NewNumber(bfrops.Int, uint64(int64(code)))},
+		{Key: message.KeyEventText, Value: bfrops.NewString(fmt.Sprintf("%s left with exit code %d", name, code))},
+	}
+	return s.Do(now, func(e *pmi.Engine) error {
+		e.Notify(pmi.Notice{Job: job, Code: message.JobEnded, Range: message.RangeSession, Infos: packInfos(infos)}, pmi.ReachNode)
+		return nil
+	})
+}

@@ -1,0 +1,51 @@
+package leader
+
+import (
+	"score/scored/api/scorev1"
+)
+
+// maxChildEnds is how many ends of what a job has spawned are kept for nodes of it that are away when they are told: a
+// program that spawns more in the seconds for which an agent may be away learns the latest.
+const maxChildEnds = 64
+
+// childLeft has the nodes of a job's spawner tell their ranks that the job has left by itself, once that is committed.
+func (b *brain) childLeft(j *job) {
+	parent := j.parent
+	parent.keepEnd(j)
+	b.call(func(err error) {
+		if err != nil || parent.state != running {
+			return
+		}
+		for _, p := range parent.parts {
+			if n := b.nodes[p.Node]; n != nil && !p.done {
+				b.send(n.link, childEnded(parent, j.id, j.verdict.GetExitCode()))
+			}
+		}
+	})
+}
+
+// childEnd is what a job left with that another one has spawned.
+type childEnd struct {
+	job  uint64
+	code int32
+}
+
+// keepEnd notes that a spawned job has left.
+func (j *job) keepEnd(child *job) {
+	if len(j.childEnds) == maxChildEnds {
+		j.childEnds = append(j.childEnds[:0], j.childEnds[1:]...)
+	}
+	j.childEnds = append(j.childEnds, childEnd{child.id, child.verdict.GetExitCode()})
+}
+
+// tellChildEnds tells a node again what has left of what a job has spawned.
+func (b *brain) tellChildEnds(j *job, n *node) {
+	for _, end := range j.childEnds {
+		b.send(n.link, childEnded(j, end.job, end.code))
+	}
+}
+
+func childEnded(j *job, child uint64, code int32) *scorev1.ServerMessage {
+	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_ChildEnded{
+		ChildEnded: &scorev1.ChildEnded{JobId: j.id, ChildJob: child, ExitCode: code}}}
+}
