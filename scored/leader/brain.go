@@ -95,7 +95,7 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 	}
 	jobs := s.Jobs()
 	for _, record := range jobs {
-		b.restoreEnded(record)
+		b.restoreEnded(record, s.Nanos())
 	}
 	for _, record := range jobs {
 		if record.Phase == state.Allocated || record.Phase == state.Running {

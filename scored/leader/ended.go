@@ -15,9 +15,10 @@ import (
 // (forgetWait in nodeagent/steward/life).
 const keptAfterEnd = 10 * time.Minute
 
-// restoreEnded lets a finished job linger if a node may still hold output of it.
-func (b *brain) restoreEnded(record *state.Job) {
-	if record.Phase != state.Done || record.Started == 0 || b.now-record.Ended > keptAfterEnd.Nanoseconds() {
+// restoreEnded lets a finished job linger if a node may still hold output of it. The age of its end is that at the last entry
+// of the log: this leader's clock may be ahead of that by any time.
+func (b *brain) restoreEnded(record *state.Job, lastEntry int64) {
+	if record.Phase != state.Done || record.Started == 0 || lastEntry-record.Ended > keptAfterEnd.Nanoseconds() {
 		return
 	}
 	j := &job{

@@ -23,7 +23,7 @@ import (
 //	say NODE MESSAGE JOB [...]  an agent says prepared, launched, exited, done ...
 //	cancel|signal|requeue|because|attach|detach ...
 //	drain|resume|remove NODE, states
-//	wait DURATION, restart (another leader takes over), settings, names
+//	wait DURATION, restart [AHEAD] (another leader takes over), settings, names
 func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/*.txt", runScript) }
 
 // runScript repeats the script with what happens now.
@@ -131,7 +131,14 @@ func (s *scripted) run(words []string) {
 		}
 		s.b.read(id, attempt)
 		s.settle()
-	case "restart":
+	case "restart": // by how much the next leader's clock is ahead
+		if len(words) > 1 {
+			ahead, err := time.ParseDuration(words[1])
+			if err != nil {
+				s.t.Fatalf("%v", err)
+			}
+			s.b.now += ahead.Nanoseconds()
+		}
 		s.restart()
 	case "explain":
 		s.note("%s", strings.Join(s.b.explain(s.b.jobs[s.number(words[1])]).GetLines(), "; "))

@@ -27,7 +27,8 @@ const (
 	electionPatience = 3 * time.Second
 	// passPause is the time between two tries, when nothing says that another server leads.
 	passPause = 50 * time.Millisecond
-	// answerGrace is how long a server that led may take to answer what it was asked before, such as to lead no more.
+	// answerGrace is how long a server that led may take to answer what it was asked before, such as to lead no more, and what
+	// the next one must not be asked again.
 	answerGrace = time.Second
 	// unchanged marks errors of calls that have done nothing, so that they may be made again.
 	unchanged = "Score-Unchanged"
@@ -217,9 +218,11 @@ func (b *body) used() bool { return b.read.Load() }
 func (h *router) pass(w http.ResponseWriter, r *http.Request, b *body, leader string, who forwarded) (bool, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	grace := answerGrace
-	if b.stream != nil {
-		grace = 0
+	grace := func() time.Duration {
+		if b.stream != nil || b.repeatable(r) {
+			return 0 // the next leader is asked
+		}
+		return answerGrace
 	}
 	defer h.whileLeads(leader, grace, cancel)()
 	out := r.Clone(ctx)
@@ -258,7 +261,7 @@ var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", 
 
 // whileLeads calls lost some time after another server has begun to lead, or when none has led for as long as an
 // election may take, until stop.
-func (h *router) whileLeads(leader string, grace time.Duration, lost func()) (stop func()) {
+func (h *router) whileLeads(leader string, grace func() time.Duration, lost func()) (stop func()) {
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
@@ -270,7 +273,7 @@ func (h *router) whileLeads(leader string, grace time.Duration, lost func()) (st
 			case "":
 				late = time.After(electionPatience)
 			default:
-				late, changed = time.After(grace), nil
+				late, changed = time.After(grace()), nil
 			}
 			select {
 			case <-changed:

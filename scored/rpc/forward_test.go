@@ -221,6 +221,33 @@ func TestRouterIsCutOff(t *testing.T) {
 	})
 }
 
+// TestRouterOvertakes: a call that the leader does not answer goes to the next one as soon as there is one, if it may be made again;
+// else the old one has a moment to answer.
+func TestRouterOvertakes(t *testing.T) {
+	for path, wait := range map[string]time.Duration{
+		scorev1connect.JobServiceListJobsProcedure:  0,
+		scorev1connect.JobServiceSignalJobProcedure: answerGrace,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newElsewhere("s2", func(r *http.Request) (*http.Response, error) {
+				if r.URL.Host == "s3" {
+					return answer(http.StatusOK, unary, "there"), nil
+				}
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			})
+			const electing = time.Second
+			time.AfterFunc(electing/2, func() { e.lead("") })
+			time.AfterFunc(electing, func() { e.lead("s3") })
+			began := time.Now()
+			got := askAt(NewRouter(local, e.place()), path, unary, "")
+			if took := time.Since(began) - electing; got.Body.String() == "there" != (wait == 0) || took < wait || took > wait+passPause {
+				t.Errorf("%s: %d, %q, %v after the election", path, got.Code, got.Body, took)
+			}
+		})
+	}
+}
+
 // message is one of a stream.
 func message(flags byte, text string) string {
 	return string([]byte{flags, 0, 0, 0, byte(len(text))}) + text
