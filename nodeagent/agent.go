@@ -23,6 +23,7 @@ import (
 	"score/nodeagent/switcher"
 	"score/nodeagent/uplink"
 	"score/scored/api"
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 )
 
@@ -223,6 +224,7 @@ func (a *Agent) hello() *scorev1.Hello {
 		BootId:      a.bootID,
 
 		FencesByLetter: true,
+		ProtocolOldest: protocol.Own().Oldest, ProtocolNewest: protocol.Own().Newest,
 	}
 	for _, j := range a.jobs.all() {
 		hello.Jobs = append(hello.Jobs, j.id)

@@ -47,7 +47,7 @@ type Options struct {
 	Name string
 	// Cluster is the name that the servers must have too.
 	Cluster string
-	// Version of the program; a leader refuses agents of another one.
+	// Version of the program, for people.
 	Version string
 	// RunDir is a directory of this agent alone, made with mode 0700. It must
 	// be absolute and at most 80 bytes long, since sockets live in it.

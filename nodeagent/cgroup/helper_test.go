@@ -32,7 +32,7 @@ func testRoot(t testing.TB) *Root {
 		if _, err := r.Sweep(soon(), nil); err != nil {
 			t.Error(err)
 		}
-		if err := r.Remove(); err != nil {
+		if err := r.Remove(time.Now().Add(time.Minute)); err != nil {
 			t.Error(err)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -112,7 +113,7 @@ func (r *Root) group(slot int, create bool) (*Group, error) {
 	}
 	g, err := openGroup(dir, memDir, r.memory)
 	if err != nil && create {
-		return nil, errors.Join(err, os.Remove(dir), removeIfThere(memDir))
+		return nil, errors.Join(err, os.Remove(dir), removeEmpty(memDir, time.Now()))
 	}
 	return g, err
 }
@@ -220,9 +221,10 @@ func (r *Root) endCharged(n int) error {
 	return nil
 }
 
-// Remove takes the node's group away. All slots must be gone.
-func (r *Root) Remove() error {
-	return errors.Join(removeIfThere(r.dir), removeIfThere(r.memDir))
+// Remove takes the node's group away. All slots must be gone. The kernel may be busy with the last of them for a while, which is
+// waited for until the deadline.
+func (r *Root) Remove(deadline time.Time) error {
+	return errors.Join(removeEmpty(r.dir, deadline), removeEmpty(r.memDir, deadline))
 }
 
 func makeDir(dir string) error {
@@ -240,14 +242,22 @@ func mustBeDir(dir string) error {
 	return err
 }
 
-func removeIfThere(dir string) error {
+// removeEmpty removes a group that has no groups below it; with some it fails at once.
+func removeEmpty(dir string, deadline time.Time) error {
 	if dir == "" {
 		return nil
 	}
-	if err := unix.Rmdir(dir); err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("removing %s: %w", dir, err)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
+		return fmt.Errorf("removing %s: %w", dir, unix.EBUSY)
+	}
+	return removeTree(dir, deadline)
 }
 
 // removeTree removes a group with the groups that its processes made below it,

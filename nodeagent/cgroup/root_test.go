@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 func fields(pids ...int) string {
@@ -38,7 +39,7 @@ func TestCreateTwice(t *testing.T) {
 	if _, err := r.Open(4); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("opening what is not there: %v", err)
 	}
-	if err := r.Remove(); err == nil {
+	if err := r.Remove(time.Now().Add(time.Minute)); err == nil {
 		t.Error("the root was removed under a group")
 	}
 	if err := g.Close(soon()); err != nil {

@@ -75,7 +75,7 @@ func withCgroup(a *agent) {
 		if _, err := root.Sweep(time.Now().Add(patience), nil); err != nil {
 			a.t.Errorf("control groups: %v", err)
 		}
-		if err := root.Remove(); err != nil {
+		if err := root.Remove(time.Now().Add(time.Minute)); err != nil {
 			a.t.Errorf("control groups: %v", err)
 		}
 	})

@@ -274,15 +274,15 @@ func (p *Pool) Close(ctx context.Context) error {
 		p.discard(s)
 	}
 	var failed []error
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(closeWait)
+	}
 	for _, s := range p.takeStuck() {
-		deadline, ok := ctx.Deadline()
-		if !ok {
-			deadline = time.Now().Add(closeWait)
-		}
 		failed = append(failed, s.destroy(deadline))
 	}
 	if p.options.Root != nil {
-		failed = append(failed, p.options.Root.Remove())
+		failed = append(failed, p.options.Root.Remove(deadline))
 	}
 	return errors.Join(failed...)
 }

@@ -327,3 +327,26 @@ func TestClocks(t *testing.T) {
 		}
 	}
 }
+
+// TestRevoked: who is refused in the handshake since its certificate was revoked is told so when it asks.
+func TestRevoked(t *testing.T) {
+	o, _ := newOffice(t)
+	ours := credentials(t, o.Authority, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s2"})
+	for _, want := range []bool{false, true} {
+		if got, err := join.Revoked(t.Context(), o.Addresses()[0], ours); got != want || err != nil {
+			t.Errorf("revoked %v: %v, %v", want, got, err)
+		}
+		o.Credentials.Revoked.Replace([][]byte{{1}, ours.Serial()})
+	}
+	other, err := pki.NewAuthority("lab", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := credentials(t, other, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s2"})
+	if got, err := join.Revoked(t.Context(), o.Addresses()[0], foreign); got || pki.FaultOf(err) != pki.FaultForeign {
+		t.Errorf("a server of another cluster was believed: %v, %v", got, err)
+	}
+	if _, err := o.receive(t.Context(), &scorev1.JoinRequest{Serial: make([]byte, maxSerial+1)}); err == nil {
+		t.Error("a number of any length is looked for")
+	}
+}

@@ -122,10 +122,25 @@ func (o *Office) sign(name pki.Name, request []byte) (*x509.Certificate, *state.
 
 // receive has a newcomer answered, here or where it is decided.
 func (o *Office) receive(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+	if serial := r.GetSerial(); len(serial) > 0 {
+		return o.standing(serial)
+	}
 	if other := o.elsewhere(); other != nil {
 		return other.Admit(ctx, r)
 	}
 	return o.Admit(ctx, r)
+}
+
+// maxSerial bounds the number of a certificate in bytes (RFC 5280, section 4.1.2.2).
+const maxSerial = 20
+
+// standing tells whether a certificate was revoked: its owner is refused in the handshake, where no reason can be told. What any server
+// knows of it holds, since nothing makes it good again; and nobody else knows its number.
+func (o *Office) standing(serial []byte) (*scorev1.JoinResponse, error) {
+	if len(serial) > maxSerial {
+		return nil, fmt.Errorf("a certificate's number has up to %d bytes, and this one %d", maxSerial, len(serial)) //nolint:err113 // for nobody but whoever made the number up
+	}
+	return &scorev1.JoinResponse{Revoked: o.Credentials.Revoked.Has(serial)}, nil
 }
 
 func (o *Office) elsewhere() Colleague {

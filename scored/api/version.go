@@ -1,6 +1,6 @@
 // Package api holds what servers, agents and users' programs agree on: the
-// protobuf messages and services (package scorev1) and the version they must
-// share. It knows no machine and does no I/O.
+// protobuf messages and services (package scorev1) and the name of the
+// build. It knows no machine and does no I/O.
 package api
 
 import (
@@ -11,8 +11,7 @@ import (
 // version is set by the build (-ldflags -X).
 var version string
 
-// Version names the build. Servers refuse agents of another version, since
-// the two exchange messages that are not yet frozen.
+// Version names the build, for people. What programs understand of each other package protocol says.
 func Version() string {
 	if version != "" {
 		return version

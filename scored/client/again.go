@@ -89,7 +89,7 @@ func again(next connect.UnaryFunc) connect.UnaryFunc {
 		if !chosen {
 			patience = usual
 		}
-		wait, began := patience.NewWait(), time.Now()
+		wait, began, doubtful := patience.NewWait(), time.Now(), false
 		for {
 			response, err := next(ctx, request)
 			if err == nil || ctx.Err() != nil || !mayRepeat(err, request, chosen) || !wait.Goes(time.Now(), err) {
@@ -100,7 +100,8 @@ func again(next connect.UnaryFunc) connect.UnaryFunc {
 			case <-ctx.Done():
 				return nil, err
 			}
-			if submission, is := request.Any().(*scorev1.SubmitRequest); is {
+			doubtful = doubtful || !IsUndecided(err) && !isGone(err)
+			if submission, is := request.Any().(*scorev1.SubmitRequest); is && doubtful {
 				submission.WaitedNanos = time.Since(began).Nanoseconds()
 			}
 		}

@@ -135,3 +135,24 @@ func TestWait(t *testing.T) {
 		t.Error("a bounded wait")
 	}
 }
+
+// How long a submission has been made is told from when it may have been carried out.
+func TestWaitsSinceADoubt(t *testing.T) {
+	var waited []int64
+	failures := []error{clienttest.Undecided(), clienttest.Undecided(), connect.NewError(connect.CodeUnavailable, errors.New("lost")), clienttest.Undecided()}
+	socket := clienttest.Serve(t, clienttest.Daemon{SubmitRequest: func(r *scorev1.SubmitRequest) (uint64, error) {
+		waited = append(waited, r.GetWaitedNanos())
+		if n := len(waited); n <= len(failures) {
+			return 0, failures[n-1]
+		}
+		return 7, nil
+	}})
+	c := client.New(socket)
+	defer c.Close()
+	if id, err := c.Submit(t.Context(), &scorev1.JobSpec{}); id != 7 || err != nil {
+		t.Errorf("job %d, %v", id, err)
+	}
+	if len(waited) != 5 || waited[0]+waited[1]+waited[2] != 0 || waited[3] == 0 || waited[4] <= waited[3] {
+		t.Errorf("waited %v", waited)
+	}
+}

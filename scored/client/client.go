@@ -56,7 +56,7 @@ func newClient(socket string, first net.Conn) *Client {
 		DisableCompression: true,
 	}
 	repeat := connect.WithInterceptors(connect.UnaryInterceptorFunc(again))
-	plain := &http.Client{Transport: api.WholeMessages(transport)}
+	plain := &http.Client{Transport: api.TellProtocols(api.WholeMessages(transport), api.Version())}
 	return &Client{
 		Jobs:      scorev1connect.NewJobServiceClient(plain, baseURL, repeat),
 		Cluster:   scorev1connect.NewClusterServiceClient(plain, baseURL, repeat),

@@ -27,7 +27,9 @@ func (b *brain) losePart(j *job, p *part, reason string) {
 	case j.mayRestart():
 		b.giveBack(j, reason)
 	default:
-		b.end(j, verdict(nodeLost, exitCluster, "job %d was ended: %s; %s", j.id, reason, j.whatNow()))
+		v := verdict(nodeLost, exitCluster, "job %d was ended: %s; %s", j.id, reason, j.whatNow())
+		b.orderEnd(j, v)
+		b.end(j, v)
 	}
 	if p.done {
 		b.nodeDone(j, p, nil)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"score/gang"
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 )
@@ -370,11 +371,16 @@ func TestSettings(t *testing.T) {
 		{"too little age", []string{"age_per_point_nanos"}, &scorev1.Settings{AgePerPointNanos: 1}, "are not between 100ms"},
 		{"step", []string{"weight_step"}, &scorev1.Settings{WeightStep: 10}, ""},
 		{"too large a step", []string{"weight_step"}, &scorev1.Settings{WeightStep: 1 << 30}, "more than the most"},
+		{"history", []string{"history"}, &scorev1.Settings{History: 5000}, ""},
+		{"too long a history", []string{"history"}, &scorev1.Settings{History: 1 << 30}, "is longer than the most"},
 		{"too much memory", []string{"default_memory_per_cpu_bytes"}, &scorev1.Settings{DefaultMemoryPerCpuBytes: 1 << 62}, "more than the most"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+				if err := l.Raise(t.Context(), protocol.History); err != nil {
+					t.Fatal(err)
+				}
 				settings, err := l.SetSettings(t.Context(), test.from, test.fields)
 				if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 					t.Fatalf("error %v", err)
@@ -400,7 +406,8 @@ func TestRefusals(t *testing.T) {
 		want   string
 	}{
 		{"another cluster", func(h *scorev1.Hello) { h.Cluster = "den" }, `this is the cluster "lab", and the agent belongs to "den"`},
-		{"another version", func(h *scorev1.Hello) { h.Version = "v2" }, "the server has version v1, and the agent has version v2; install the same on both"},
+		{"later protocols", func(h *scorev1.Hello) { h.Version, h.ProtocolOldest, h.ProtocolNewest = "v9", 98, 99 },
+			"the server is too old: its version v1 understands protocols 1 to 2, and the agent, version v9, at least protocol 98; upgrade the server"},
 		{"bad name", func(h *scorev1.Hello) { h.Node = "a/b" }, `the node name "a/b"`},
 		{"long name", func(h *scorev1.Hello) { h.Node = strings.Repeat("n", 1000) }, "may have up to 63"},
 		{"no CPUs", func(h *scorev1.Hello) { h.Cpus = 0 }, "0 CPUs"},

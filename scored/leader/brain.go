@@ -18,7 +18,9 @@ type brain struct {
 	outbox
 	cluster string
 	version string
-	term    uint64
+	// protocol is that in which the log is written.
+	protocol uint32
+	term     uint64
 	// singleUser: jobs without --mem are neither promised memory nor limited.
 	singleUser bool
 	now        int64 // cluster nanoseconds of the input being handled
@@ -71,7 +73,7 @@ type Stats struct {
 // know beyond it they tell when they connect.
 func newBrain(cluster, version string, term uint64, s *state.State, now int64) *brain {
 	b := &brain{
-		cluster: cluster, version: version, term: term, now: now, began: now,
+		cluster: cluster, version: version, protocol: s.Protocol(), term: term, now: now, began: now,
 		settings: s.Settings(),
 		jobs:     make(map[uint64]*job),
 		nextJob:  s.NextJob(),
@@ -108,7 +110,7 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 		}
 	}
 	b.reunite()
-	b.goOnRequeuing(jobs)
+	b.goOnOrdered(jobs)
 	for _, record := range s.Names() {
 		b.names[nameKey{record.UID, record.Service}] = name{port: record.Port, job: record.Job, once: record.Once}
 		if j := b.jobs[record.Job]; j != nil {

@@ -74,8 +74,9 @@ func (b *brain) step(j *job, e event) {
 				b.run(j)
 			}
 		case evStop:
-			if j.inherited {
-				b.end(j, e.verdict) // its ranks may run
+			if j.inherited { // its ranks may run
+				b.orderEnd(j, e.verdict)
+				b.end(j, e.verdict)
 				return
 			}
 			b.kill(j, e.verdict.GetMessage())
@@ -105,6 +106,7 @@ func (b *brain) step(j *job, e event) {
 		case evNodeDone:
 			b.heardDone(j, e.part, e.usage)
 		case evStop:
+			b.orderEnd(j, e.verdict)
 			b.end(j, e.verdict)
 		case evPartLost:
 			b.losePart(j, e.part, e.reason)
@@ -125,6 +127,7 @@ func (b *brain) step(j *job, e event) {
 			// fail in many ways; only a wish ends a job that is to be begun anew.
 			if j.again != "" && (!j.restarting || e.verdict.GetReason() == cancelled) {
 				j.again, j.restarting, j.verdict = "", false, e.verdict
+				b.orderEnd(j, e.verdict)
 			}
 		case evPartLost:
 			b.losePart(j, e.part, e.reason)

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/replica"
 	"score/scored/state"
@@ -201,6 +202,9 @@ func (l *Leader) begin() {
 		if observe := l.options.ObserveRevoked; observe != nil {
 			l.brain.members.observe = observe
 			observe(l.brain.members.revoked())
+		}
+		if s.Nanos() == 0 { // of a new cluster this is the only server
+			l.brain.raise(protocol.Own().Newest)
 		}
 		if l.options.Settings != nil && s.Nanos() == 0 {
 			if err := l.brain.applySettings(l.options.Settings); err != nil {

@@ -29,8 +29,8 @@ type fakeReplica struct {
 	changed chan struct{}
 }
 
-func newFakeReplica() *fakeReplica {
-	r := &fakeReplica{leadership: make(chan replica.Leadership, 1), changed: make(chan struct{}), state: state.New(), delay: time.Millisecond}
+func newFakeReplica(t fataler) *fakeReplica {
+	r := &fakeReplica{leadership: make(chan replica.Leadership, 1), changed: make(chan struct{}), state: newWorld(t).log, delay: time.Millisecond}
 	r.leadership <- replica.Leadership{Leader: true, Term: 1}
 	return r
 }
@@ -147,8 +147,16 @@ var (
 
 // bench runs f with a leader in virtual time.
 func bench(t *testing.T, f func(t *testing.T, l *Leader, r *fakeReplica)) {
+	t.Helper()
+	benchIn(t, func() *state.State { return newWorld(t).log }, f)
+}
+
+// benchIn begins with a state.
+func benchIn(t *testing.T, log func() *state.State, f func(t *testing.T, l *Leader, r *fakeReplica)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := newFakeReplica()
+		r := newFakeReplica(t)
+		r.state = log()
 		l := New(Options{Replica: r, Cluster: "lab", Version: "v1"})
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan error, 1)
@@ -286,7 +294,7 @@ func TestFailedCommitIsToldAndForgotten(t *testing.T) {
 
 func TestStoppingAnswersEverybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newFakeReplica()
+		r := newFakeReplica(t)
 		r.delay = time.Hour
 		l := New(Options{Replica: r, Cluster: "lab", Version: "v1"})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -400,7 +408,7 @@ func TestSilentAgentIsCutOff(t *testing.T) {
 
 func TestConfiguredSettingsAreThoseOfANewCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newFakeReplica()
+		r := newFakeReplica(t)
 		l := New(Options{Replica: r, Cluster: "lab", Version: "v1", Settings: &scorev1.Settings{SliceNanos: 5e6, MaxRows: 3}})
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan error, 1)

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 )
 
@@ -58,8 +59,8 @@ type simulation struct {
 	leaderless bool
 }
 
-func newSimulation(t fataler, nodes int) *simulation {
-	s := &simulation{world: newWorld(t), launches: make(map[string]int), owners: make(map[uint64]*Attachment)}
+func newSimulation(t fataler, nodes int, version uint32) *simulation {
+	s := &simulation{world: newWorldIn(t, version), launches: make(map[string]int), owners: make(map[uint64]*Attachment)}
 	for i := range nodes {
 		a := &simAgent{sim: s, name: fmt.Sprint("n", i+1), boot: "boot", cpus: 2, jobs: make(map[uint64]*simPart)}
 		s.agents = append(s.agents, a)
@@ -286,7 +287,7 @@ func (s *simulation) changeLeader() {
 func (s *simulation) draw(t *rapid.T) {
 	a := rapid.SampledFrom(s.agents).Draw(t, "agent")
 	id := rapid.Uint64Range(1, max(s.b.nextJob, 2)-1).Draw(t, "job")
-	switch rapid.IntRange(0, 21).Draw(t, "what") {
+	switch rapid.IntRange(0, 22).Draw(t, "what") {
 	case 0, 1, 2:
 		s.drawSubmit(t)
 	case 3:
@@ -327,6 +328,11 @@ func (s *simulation) draw(t *rapid.T) {
 		}
 	case 17:
 		a.mute = !a.mute
+	case 22:
+		if j := s.b.jobs[id]; j != nil {
+			_ = s.b.requeueFor(j, "ada", "") // may be refused
+			s.settle()
+		}
 	case 16:
 		if p := a.jobs[id]; p != nil && p.launched && !p.done {
 			a.requests++
@@ -406,7 +412,7 @@ func (s *simulation) calm() {
 // no job runs twice on a node, and in the end nothing is left anywhere.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSimulation(t, rapid.IntRange(1, 3).Draw(t, "nodes"))
+		s := newSimulation(t, rapid.IntRange(1, 3).Draw(t, "nodes"), rapid.Uint32Range(protocol.First, protocol.Own().Newest).Draw(t, "protocol"))
 		for _, a := range s.agents {
 			a.connect()
 		}
@@ -452,7 +458,7 @@ func (s *simulation) checkNothingLeft() {
 // Equal inputs give equal decisions.
 func TestDeterminism(t *testing.T) {
 	script := func() string {
-		s := newSimulation(t, 3)
+		s := newSimulation(t, 3, protocol.Own().Newest)
 		for _, a := range s.agents {
 			a.connect()
 		}

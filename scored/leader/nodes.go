@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/gang"
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
@@ -109,7 +110,7 @@ func (b *brain) hello(h *scorev1.Hello, link Link) (refusal string) {
 	}
 	b.open(n)
 	b.log("node connected", zap.String("node", n.name), zap.String("address", n.address), zap.Uint32("cpus", n.cpus))
-	b.welcome(n, h.GetJobs())
+	b.welcome(n, h)
 	b.handBack(n) // what the leader that drained it did not come to
 	return ""
 }
@@ -118,8 +119,10 @@ func (b *brain) refuse(h *scorev1.Hello) string {
 	switch {
 	case h.GetCluster() != b.cluster:
 		return fmt.Sprintf("this is the cluster %q, and the agent belongs to %q; correct the cluster's name or the servers' address in its configuration", b.cluster, clip(h.GetCluster()))
-	case h.GetVersion() != b.version:
-		return fmt.Sprintf("the server has version %s, and the agent has version %s; install the same on both", b.version, clip(h.GetVersion()))
+	case b.mismatch(h) != "":
+		return b.mismatch(h)
+	case len(h.GetVersion()) > maxText:
+		return "the agent's version is too long"
 	case !nodePattern.MatchString(h.GetNode()):
 		return fmt.Sprintf("the node name %q may have up to 63 letters, digits, - and _", clip(h.GetNode()))
 	case h.GetCpus() == 0 || h.GetCpus() > gang.MaxCPUsPerNode:
@@ -183,7 +186,9 @@ func (b *brain) replaceColumn(n *node, known bool) {
 }
 
 // welcome tells an agent all that it must know, whatever it knew before.
-func (b *brain) welcome(n *node, held []uint64) {
+func (b *brain) welcome(n *node, h *scorev1.Hello) {
+	held := h.GetJobs()
+	spoken, _ := protocol.Own().Meet(agentRange(h)) // else it was refused
 	b.heardOfEnded(n.name, held)
 	var keep []uint64
 	var concerned []*job
@@ -198,7 +203,7 @@ func (b *brain) welcome(n *node, held []uint64) {
 		}
 	}
 	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Welcome{Welcome: &scorev1.Welcome{
-		Term: b.term, Cluster: b.cluster, Version: b.version, KeepJobs: keep,
+		Term: b.term, Cluster: b.cluster, Version: b.version, KeepJobs: keep, Protocol: spoken,
 	}}})
 	if serials := b.members.revoked(); len(serials) > 0 {
 		b.send(n.link, revokedMessage(serials))

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/gang"
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
 )
@@ -44,6 +45,12 @@ func (j *job) lease() time.Duration {
 
 // giveBack ends the job's ranks everywhere, to begin it anew.
 func (b *brain) giveBack(j *job, reason string) {
+	b.orderRequeue(j, reason)
+	b.takeBack(j, reason)
+}
+
+// takeBack does what giveBack orders.
+func (b *brain) takeBack(j *job, reason string) {
 	j.again, j.restarting = reason, true
 	b.end(j, verdict(nodeLost, exitCluster, "%s; the job is begun anew", reason))
 }
@@ -94,6 +101,7 @@ func (b *brain) blamed(j *job, reason string) {
 	case rankFailed, aborted, cluster:
 		if j.mayRestart() && j.again == "" {
 			j.again, j.restarting = reason, true
+			b.orderRequeue(j, reason)
 			b.tellState(j, reason+"; the job is begun anew")
 		}
 	default:
@@ -147,9 +155,11 @@ func (j *job) spawns() bool {
 func (b *brain) requeue(j *job) {
 	reason, restart := j.again, j.restarting
 	usage := j.usage()
-	b.propose(&statepb.Command{Command: &statepb.Command_Requeue{Requeue: &statepb.Requeue{
-		JobId: j.id, Restart: restart, Usage: usage, Because: reason,
-	}}})
+	command := &statepb.Requeue{JobId: j.id, Restart: restart, Usage: usage}
+	if b.protocol >= protocol.Orders {
+		command.Because = reason
+	}
+	b.propose(&statepb.Command{Command: &statepb.Command_Requeue{Requeue: command}})
 	b.forget(j)
 	b.gang.Remove(gang.JobID(j.id))
 	b.dropNames(j.id)

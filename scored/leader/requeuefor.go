@@ -5,8 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"score/scored/state"
-	"score/scored/state/statepb"
+	"score/scored/api/protocol"
 )
 
 // How a job goes back into the queue because somebody wants it to.
@@ -14,6 +13,9 @@ import (
 // requeueFor ends the job's ranks to begin it anew, whatever it was submitted with. Asking again while that goes on changes
 // nothing.
 func (b *brain) requeueFor(j *job, by, reason string) error {
+	if err := b.lacks(protocol.Orders); err != nil {
+		return err
+	}
 	switch {
 	case j.parents != 0:
 		return fmt.Errorf("%w: job %d was spawned by job %d, and is begun anew with that one", ErrState, j.id, j.parents)
@@ -28,30 +30,15 @@ func (b *brain) requeueFor(j *job, by, reason string) error {
 	if reason != "" {
 		because += " (" + reason + ")"
 	}
-	// Committed before anything is killed, since a new leader would take the job for one that has ended.
-	b.propose(&statepb.Command{Command: &statepb.Command_OrderRequeue{OrderRequeue: &statepb.OrderRequeue{JobId: j.id, Because: because}}})
 	b.log("job is requeued", zap.Uint64("job", j.id), zap.String("by", by), zap.String("reason", reason))
-	b.takeBack(j, because)
-	return nil
-}
-
-// takeBack ends the job's ranks, and begins it anew when none is left.
-func (b *brain) takeBack(j *job, because string) {
 	if j.state == starting && !j.inherited {
+		b.orderRequeue(j, because)
 		j.restarting = true // which does not count as a start that failed
 		b.withdraw(j, nil, because)
-		return
+		return nil
 	}
 	b.giveBack(j, because)
-}
-
-// goOnRequeuing takes the jobs back that an earlier leader was about to.
-func (b *brain) goOnRequeuing(records []*state.Job) {
-	for _, record := range records {
-		if j := b.jobs[record.ID]; record.Ordered != "" && j != nil && (j.state == starting || j.state == running) {
-			b.takeBack(j, record.Ordered)
-		}
-	}
+	return nil
 }
 
 // keepEnded lets a job end that was to be begun anew, since its ranks may live on where a node was lost: without
@@ -59,4 +46,5 @@ func (b *brain) goOnRequeuing(records []*state.Job) {
 func (b *brain) keepEnded(j *job, reason string) {
 	j.again, j.restarting = "", false
 	j.verdict = verdict(nodeLost, exitCluster, "job %d was ended while it was being requeued: %s; %s", j.id, reason, j.whatNow())
+	b.orderEnd(j, j.verdict)
 }

@@ -8,13 +8,15 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"score/gang"
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
+	"score/scored/state"
 	"score/scored/state/statepb"
 )
 
 // settingNames are the fields of the settings, in the words of SetSettings.
 var settingNames = []string{"slice_nanos", "max_rows", "default_memory_per_cpu_bytes", "usage_half_life_nanos", "fair_share_points",
-	"age_per_point_nanos", "weight_step", "node_silence_nanos"}
+	"age_per_point_nanos", "weight_step", "node_silence_nanos", "history"}
 
 // CheckSettings refuses settings with which the cluster could not work.
 func CheckSettings(s *scorev1.Settings) error {
@@ -38,6 +40,9 @@ func CheckSettings(s *scorev1.Settings) error {
 	}
 	if age := time.Duration(s.GetAgePerPointNanos()); age != 0 && (age < MinAgePerPoint || age > gang.MaxAgePerPoint) {
 		return fmt.Errorf("%w: %v of waiting for a point of priority are not between %v and %v", ErrInvalid, age, MinAgePerPoint, gang.MaxAgePerPoint)
+	}
+	if n := s.GetHistory(); n > state.MostFinished {
+		return fmt.Errorf("%w: a history of %d jobs is longer than the most, %d", ErrInvalid, n, state.MostFinished)
 	}
 	if step := s.GetWeightStep(); step > gang.MaxPriority {
 		return fmt.Errorf("%w: a step of %d points is more than the most, %d", ErrInvalid, step, gang.MaxPriority)
@@ -74,6 +79,11 @@ func (b *brain) setSettings(from *scorev1.Settings, fields []string, answer func
 			next.AgePerPointNanos = from.GetAgePerPointNanos()
 		case field == "weight_step":
 			next.WeightStep = from.GetWeightStep()
+		case field == "history" && b.lacks(protocol.History) != nil:
+			answer(nil, b.lacks(protocol.History))
+			return
+		case field == "history":
+			next.History = from.GetHistory()
 		case field == "node_silence_nanos":
 			next.NodeSilenceNanos = from.GetNodeSilenceNanos()
 		}

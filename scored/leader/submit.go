@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"score/gang"
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
@@ -24,7 +25,7 @@ func (b *brain) submit(spec *scorev1.JobSpec, user *scorev1.Identity, caller Cal
 
 // enter queues the new job of a user.
 func (b *brain) enter(j *job, caller Caller, answer func(uint64, error)) {
-	err := checkSurvival(j.spec)
+	err := b.checkSurvival(j.spec)
 	if err == nil {
 		err = b.checkStage(j.spec)
 	}
@@ -47,13 +48,15 @@ func (b *brain) enter(j *job, caller Caller, answer func(uint64, error)) {
 // maxRespawns bounds how often a rank may be begun anew, as stewards do (nodeagent/steward/life).
 const maxRespawns = 1000
 
-// checkSurvival refuses what contradicts itself about the loss of ranks and nodes.
-func checkSurvival(spec *scorev1.JobSpec) error {
+// checkSurvival refuses what contradicts itself about the loss of ranks and nodes, or cannot be done yet.
+func (b *brain) checkSurvival(spec *scorev1.JobSpec) error {
 	switch {
 	case spec.GetRespawn() > maxRespawns:
 		return fmt.Errorf("%w: each rank is to be begun anew %d times, the most is %d", ErrInvalid, spec.GetRespawn(), maxRespawns)
 	case spec.GetRequeue() && (spec.GetRecover() || spec.GetRespawn() > 0):
 		return fmt.Errorf("%w: a job cannot both be begun anew as a whole and go on without what it loses", ErrInvalid)
+	case spec.GetRecover() || spec.GetRespawn() > 0:
+		return b.lacks(protocol.Survival)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
@@ -15,7 +16,7 @@ import (
 type Key struct {
 	Key    [state.KeyBytes]byte
 	Digest [state.DigestBytes]byte // of what is submitted
-	// Waited is for how long it has been made again; 0: it is made for the first time.
+	// Waited is since when it may have been carried out already; 0: it certainly was not.
 	Waited time.Duration
 }
 
@@ -67,7 +68,7 @@ func (b *brain) submitted(key Key, uid uint32) (uint64, error) {
 		return 0, fmt.Errorf("%w: job %d was submitted under this key, and it is another one; each job needs a key of its own", ErrInvalid, was.job)
 	case known:
 		return was.job, nil
-	case key.Waited > 0 && b.now-key.Waited.Nanoseconds() <= before:
+	case key.Waited > 0 && (b.protocol < protocol.Keys || b.now-key.Waited.Nanoseconds() <= before):
 		return 0, fmt.Errorf("%w: the job was submitted %v ago, and whether it was taken then is not known any more; 'scored job list' tells, and 'scored history'", ErrState, key.Waited.Round(time.Second))
 	}
 	return 0, nil
@@ -80,6 +81,8 @@ func (b *brain) putKey(j *job, c *statepb.Submit) {
 	}
 	of := submission{j.user.GetUid(), j.key.Key}
 	b.entered[of] = entered{j.id, j.key.Digest}
-	c.Key, c.Digest = j.key.Key[:], j.key.Digest[:]
+	if b.protocol >= protocol.Keys {
+		c.Key, c.Digest = j.key.Key[:], j.key.Digest[:]
+	}
 	b.call(func(error) { delete(b.entered, of) })
 }

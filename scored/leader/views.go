@@ -152,7 +152,7 @@ func cells(j *job, alternate bool) []*scorev1.MatrixRow_Cell {
 }
 
 func (b *brain) versionView() *scorev1.GetVersionResponse {
-	view := &scorev1.GetVersionResponse{Version: b.version, Cluster: b.cluster}
+	view := &scorev1.GetVersionResponse{Version: b.version, Cluster: b.cluster, Protocol: b.protocol}
 	for _, j := range b.jobs {
 		switch {
 		case j.state == queued:

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"score/scored/api/jobmap"
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
@@ -48,8 +49,17 @@ type fataler interface {
 
 var _ fataler = (*testing.T)(nil)
 
-func newWorld(t fataler) *world {
+func newWorld(t fataler) *world { return newWorldIn(t, protocol.Own().Newest) }
+
+// newWorldIn has a log that is written in a protocol.
+func newWorldIn(t fataler, version uint32) *world {
 	w := &world{t: t, log: state.New(), links: make(map[string]*fakeLink)}
+	if version > protocol.First {
+		raise := &statepb.Command{Command: &statepb.Command_Raise{Raise: &statepb.Raise{Protocol: version}}}
+		if err := w.log.Apply(&statepb.Entry{Commands: []*statepb.Command{raise}}); err != nil {
+			t.Fatalf("%v", err)
+		}
+	}
 	w.b = newBrain("lab", "v1", 1, w.log, time.Second.Nanoseconds())
 	return w
 }
@@ -135,6 +145,9 @@ func (w *world) commit(commands []*statepb.Command) {
 	if err != nil {
 		w.t.Fatalf("an entry cannot be encoded: %v", err)
 	}
+	for _, command := range commands {
+		w.checkCommand(command)
+	}
 	decoded := new(statepb.Entry)
 	if err := proto.Unmarshal(data, decoded); err != nil {
 		w.t.Fatalf("an entry cannot be decoded: %v", err)
@@ -147,6 +160,25 @@ func (w *world) commit(commands []*statepb.Command) {
 		texts[i] = commandText(command)
 	}
 	w.note("log: %s", strings.Join(texts, ", "))
+}
+
+// checkCommand fails if a command is not to be in this log, or a job ends otherwise than was ordered.
+func (w *world) checkCommand(command *statepb.Command) {
+	w.t.Helper()
+	if needs := state.Needs(command); needs > w.log.Protocol() && command.GetRaise() == nil {
+		w.t.Fatalf("%s needs protocol %d, and the log is written in %d\n%s", commandText(command), needs, w.log.Protocol(), w.seen.String())
+	}
+	switch c := command.GetCommand().(type) {
+	case *statepb.Command_End:
+		record := w.log.Job(c.End.GetJobId())
+		if record != nil && (record.Ending != nil || record.Ordered != "") && c.End.GetVerdict().GetReason() == exited {
+			w.t.Fatalf("job %d ended as if by itself; ordered was %v %q\n%s", record.ID, record.Ending, record.Ordered, w.seen.String())
+		}
+	case *statepb.Command_Requeue:
+		if record := w.log.Job(c.Requeue.GetJobId()); record != nil && record.Ending != nil {
+			w.t.Fatalf("job %d is begun anew, and was to end\n%s", record.ID, w.seen.String())
+		}
+	}
 }
 
 func (w *world) perform(e *effect) {
@@ -382,6 +414,10 @@ func commandText(command *statepb.Command) string {
 			return fmt.Sprint("Restart ", c.Requeue.GetJobId())
 		}
 		return fmt.Sprint("Requeue ", c.Requeue.GetJobId())
+	case *statepb.Command_OrderEnd:
+		return fmt.Sprintf("OrderEnd %d %s %q", c.OrderEnd.GetJobId(), strings.TrimPrefix(c.OrderEnd.GetVerdict().GetReason().String(), "END_REASON_"), c.OrderEnd.GetVerdict().GetMessage())
+	case *statepb.Command_Raise:
+		return fmt.Sprint("Raise ", c.Raise.GetProtocol())
 	case *statepb.Command_OrderRequeue:
 		return fmt.Sprintf("OrderRequeue %d %q", c.OrderRequeue.GetJobId(), c.OrderRequeue.GetBecause())
 	case *statepb.Command_MarkRunning:

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -31,13 +32,24 @@ func (m *machine) Apply(log *raft.Log) any {
 	if entry.GetTerm() != log.Term {
 		return ErrStale
 	}
+	if m.behind.Load() {
+		return state.ErrProtocol
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.state.Apply(entry); err != nil {
+		m.checkAge(err)
 		return err
 	}
 	m.told(entry)
 	return nil
+}
+
+// checkAge ends this server's part where another one's program is newer than it can follow.
+func (m *machine) checkAge(err error) {
+	if errors.Is(err, state.ErrProtocol) && !m.behind.Swap(true) {
+		m.tooOld <- err
+	}
 }
 
 // told passes on what has changed the state.
@@ -63,6 +75,7 @@ func (m *machine) Restore(from io.ReadCloser) error {
 	}
 	restored, err := state.Restore(data)
 	if err != nil {
+		m.checkAge(err)
 		return err
 	}
 	m.mu.Lock()

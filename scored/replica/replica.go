@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -47,7 +48,7 @@ const LeaseTimeout = leaseTimeout
 var ErrStale = errors.New("the leader has changed")
 
 // ErrClosed says that Close was called before Commit.
-var ErrClosed = errors.New("the replica is closed")
+var ErrClosed = errors.New("the server is stopping")
 
 // ErrDisk is wrapped by errors of a data directory whose disk fails. The process that
 // uses it can do nothing more than end, and be started again.
@@ -126,6 +127,9 @@ type Replica struct {
 
 	mu    sync.RWMutex
 	state *state.State
+
+	tooOld chan error  // has room for one
+	behind atomic.Bool // tooOld was told
 }
 
 // Open locks and reads the data directory and starts the replica. The error is
@@ -145,6 +149,7 @@ func Open(options Options) (*Replica, error) {
 		logger:     options.Logger,
 		leadership: make(chan Leadership, 1),
 		stop:       make(chan struct{}),
+		tooOld:     make(chan error, 1),
 		state:      state.New(),
 	}
 	if err := r.start(stores, options); err != nil {
@@ -300,7 +305,7 @@ func (r *Replica) Commit(entry *statepb.Entry) error {
 		if disk := r.Err(); disk != nil {
 			err = disk // Raft's error has its text alone
 		}
-		return fmt.Errorf("the change was not committed: %w", err)
+		return fmt.Errorf("the change was not committed: %w", inWords(err))
 	}
 	if err, ok := future.Response().(error); ok {
 		return err
@@ -322,6 +327,10 @@ func (r *Replica) Failed() <-chan struct{} { return r.stores.failed() }
 
 // Err says in one sentence, which wraps ErrDisk, why the disk cannot be used any more.
 func (r *Replica) Err() error { return r.stores.err() }
+
+// TooOld is told once, with a sentence that wraps state.ErrProtocol, when the log is written in a protocol that this program does not
+// understand. This replica applies nothing any more; its process should end.
+func (r *Replica) TooOld() <-chan error { return r.tooOld }
 
 // Close stops the replica and unlocks its directory. It waits for commits under
 // way; later ones are refused. When the disk has failed it waits closeBound at most,

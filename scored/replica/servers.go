@@ -24,7 +24,9 @@ var (
 	ErrUnknownServer = errors.New("no such server")
 	ErrServers       = errors.New("the servers cannot be changed so")
 	// ErrNotLeader: another replica leads, or none; nothing was changed.
-	ErrNotLeader = errors.New("this server does not lead")
+	ErrNotLeader = errors.New("this server does not lead now; try again")
+	// ErrUnchanged: Raft refused the change, for a reason that the log has.
+	ErrUnchanged = errors.New("the servers were not changed, as another change of them was under way, or the next leader was not ready; try again, and look at this server's log if that does not help")
 )
 
 // Server is one of the cluster, as its log knows it.
@@ -143,7 +145,7 @@ func (r *Replica) Last() uint64 { return r.raft.LastIndex() }
 func (r *Replica) Servers() ([]Server, error) {
 	future := r.raft.GetConfiguration()
 	if err := future.Error(); err != nil {
-		return nil, err
+		return nil, inWords(err)
 	}
 	leader, _ := r.Leader()
 	term, last := r.raft.CurrentTerm(), r.raft.LastIndex()
@@ -259,12 +261,13 @@ func (r *Replica) StepDown() error {
 
 // changed waits for a change of the servers.
 func (r *Replica) changed(future raft.Future) error {
-	switch err := future.Error(); {
-	case err == nil:
+	err := future.Error()
+	if err == nil {
 		return nil
-	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		return fmt.Errorf("%w: %w", ErrNotLeader, err)
-	default:
-		return fmt.Errorf("the servers were not changed: %w", err)
 	}
+	if meaning := inWords(err); !errors.Is(meaning, err) {
+		return meaning
+	}
+	r.logger.Warn("the servers were not changed", zap.Error(err))
+	return ErrUnchanged
 }

@@ -82,7 +82,7 @@ func (r *Replica) verifyOnce() error {
 		// Raft also counts answers that were on their way: of others who, by the time that they come, may follow another. So
 		// it is asked until those that were called since are a majority.
 		if err := r.raft.VerifyLeader().Error(); err != nil {
-			return err
+			return inWords(err)
 		}
 		list, err := r.Servers()
 		if err != nil {

@@ -47,8 +47,12 @@ type AgentOptions struct {
 	// Servers are the cluster's; nil: there can be but one.
 	Servers Servers
 	// Addresses are those of all servers; nil: agents know them.
-	Addresses  func() []string
-	Switches   SwitchSink
+	Addresses func() []string
+	Switches  SwitchSink
+	// TakeServer makes a server a member, and tells whether it votes; not nil where Servers is not.
+	TakeServer func(name string, request *scorev1.EnrolRequest) (voter bool, err error)
+	// Program is this server's version.
+	Program    *scorev1.ProgramVersion
 	CountError func(procedure, code string)
 	Logger     *zap.Logger
 }

@@ -63,7 +63,7 @@ func TestRefusedAgentIsToldWhyAndNotToComeAgain(t *testing.T) {
 		change func(*scorev1.Hello)
 		want   string
 	}{
-		{"another version", func(h *scorev1.Hello) { h.Node, h.Version = "n2", "v0" }, "the server has version v1, and the agent has version v0"},
+		{"later protocols", func(h *scorev1.Hello) { h.Node, h.ProtocolOldest, h.ProtocolNewest = "n2", 98, 99 }, "the server is too old: its version v1 understands"},
 		{"taken name", func(h *scorev1.Hello) { h.BootId = "other" }, "a node named n1 is connected already"},
 	}
 	for _, test := range tests {

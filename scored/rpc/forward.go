@@ -47,6 +47,8 @@ type Place struct {
 	Changed func() <-chan struct{}
 	// Servers are the names of all.
 	Servers func() []string
+	// KeepsKeys tells whether submissions under keys are carried out once, however often they are made.
+	KeepsKeys func() bool
 	// Others reaches servers by URLs whose host is their name.
 	Others http.RoundTripper
 	Logger *zap.Logger
@@ -80,6 +82,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, err)
 		return
 	}
+	body.keys = h.KeepsKeys() // from the first try on
 	who, err := h.who(r)
 	if err != nil {
 		refuse(w, r, connect.NewError(connect.CodeUnauthenticated, err))
@@ -146,6 +149,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 type body struct {
 	kept   []byte
 	stream io.ReadCloser
+	keys   bool        // submissions under keys may be made again
 	read   atomic.Bool // from stream, or sent to a server that did not send it back
 }
 
@@ -183,7 +187,7 @@ func (b *body) repeatable(r *http.Request) bool {
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
 		decode = protojson.Unmarshal
 	}
-	return decode(b.kept, request) == nil && len(request.GetKey()) > 0
+	return b.keys && decode(b.kept, request) == nil && len(request.GetKey()) > 0
 }
 
 // put gives the body to a request.
@@ -303,6 +307,7 @@ func NewDoor(users, agents http.Handler, p *Place, revoked func(*http.Request) b
 	daemons.Handle(scorev1connect.AgentServiceConnectProcedure, agents) // agents are sent on instead
 	daemons.Handle(scorev1connect.AgentServiceFindLeaderProcedure, agents)
 	daemons.Handle(scorev1connect.ServerServiceGetDiskProcedure, agents)
+	daemons.Handle(scorev1connect.ServerServiceDescribeProcedure, agents)
 	return withDaemon(&trusting{daemons: daemons, passed: agents, users: users, here: p.here, revoked: revoked})
 }
 

@@ -32,6 +32,7 @@ type elsewhere struct {
 	leader  string
 	changed chan struct{}
 	answer  func(*http.Request) (*http.Response, error)
+	keyless bool // the log has no keys of submissions
 }
 
 func newElsewhere(leader string, answer func(*http.Request) (*http.Response, error)) *elsewhere {
@@ -60,7 +61,7 @@ func (e *elsewhere) place() *Place {
 		Leader:  func() (string, string) { name, _ := locked(); return name, name + ":1" },
 		Changed: func() <-chan struct{} { _, changed := locked(); return changed },
 		Servers: func() []string { return []string{"s1", "s2", "s3"} },
-		Others:  e, Logger: zap.NewNop(),
+		Others:  e, Logger: zap.NewNop(), KeepsKeys: func() bool { return !e.keyless },
 	}
 }
 
@@ -149,6 +150,7 @@ func TestRouterRepeats(t *testing.T) {
 		"a submission under a key":            {api.KeyedSubmit, unary, encoded(&scorev1.SubmitRequest{Key: key}), true},
 		"one in JSON":                         {api.KeyedSubmit, "application/json", `{"key": "MDEyMzQ1Njc4OWFiY2RlZg=="}`, true},
 		"a submission without":                {api.KeyedSubmit, unary, encoded(&scorev1.SubmitRequest{Version: "v1"}), false},
+		"one in a log without keys":           {api.KeyedSubmit, unary, encoded(&scorev1.SubmitRequest{Key: key}), false},
 		"one that is garbled":                 {api.KeyedSubmit, unary, "hello", false},
 		"a cancellation":                      {scorev1connect.JobServiceCancelJobProcedure, unary, "", true},
 		"a look":                              {scorev1connect.JobServiceListJobsProcedure, unary, "", true},
@@ -167,6 +169,7 @@ func TestRouterRepeats(t *testing.T) {
 				}
 				return answer(http.StatusOK, unary, r.URL.Host+" heard "+string(said)), nil
 			})
+			e.keyless = strings.HasSuffix(name, "without keys")
 			got := askAt(NewRouter(local, e.place()), test.path, test.kind, test.said)
 			if again := got.Body.String() == "s3 heard "+test.said; again != test.again || asked > 1 != test.again {
 				t.Errorf("%d, %q, asked %d times", got.Code, got.Body, asked)

@@ -3,11 +3,13 @@ package rpc
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 
 	"connectrpc.com/connect"
 
 	"score/scored/admission"
+	"score/scored/api"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
 	"score/scored/replica"
@@ -21,11 +23,15 @@ type gate struct {
 	// fresh, if not nil, returns when what is read from then on is no older than the call.
 	fresh func(context.Context) error
 	count func(procedure, code string)
+	build string // of this server, for users whose program is of another version
 }
 
 var _ connect.Interceptor = gate{}
 
-func (g gate) enter(ctx context.Context, procedure string) (context.Context, error) {
+func (g gate) enter(ctx context.Context, procedure string, header http.Header) (context.Context, error) {
+	if refusal := api.CheckProtocols(header, g.build); refusal != "" && procedure != scorev1connect.ClusterServiceGetVersionProcedure {
+		return ctx, connect.NewError(connect.CodeFailedPrecondition, errors.New(refusal))
+	}
 	if g.fresh != nil && procedure != scorev1connect.JobServiceSubmitProcedure { // whose answer a majority has agreed to anyway
 		if err := g.fresh(ctx); err != nil {
 			return ctx, err
@@ -52,7 +58,7 @@ func (g gate) leave(procedure string, err error) error {
 func (g gate) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		procedure := request.Spec().Procedure
-		ctx, err := g.enter(ctx, procedure)
+		ctx, err := g.enter(ctx, procedure, request.Header())
 		if err != nil {
 			return nil, g.leave(procedure, err)
 		}
@@ -70,7 +76,7 @@ func (g gate) WrapStreamingClient(next connect.StreamingClientFunc) connect.Stre
 func (g gate) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, stream connect.StreamingHandlerConn) error {
 		procedure := stream.Spec().Procedure
-		ctx, err := g.enter(ctx, procedure)
+		ctx, err := g.enter(ctx, procedure, stream.RequestHeader())
 		if err == nil {
 			err = next(ctx, stream)
 		}
@@ -95,6 +101,10 @@ var codes = []struct {
 	{leader.ErrStopped, connect.CodeUnavailable},
 	{leader.ErrElsewhere, connect.CodeUnavailable},
 	{replica.ErrNotLeader, connect.CodeUnavailable},
+	{replica.ErrOutcome, connect.CodeUnavailable},
+	{replica.ErrBusy, connect.CodeUnavailable},
+	{replica.ErrClosed, connect.CodeUnavailable},
+	{replica.ErrUnchanged, connect.CodeFailedPrecondition},
 	{replica.ErrUnknownServer, connect.CodeNotFound},
 	{replica.ErrServers, connect.CodeFailedPrecondition},
 	{context.Canceled, connect.CodeCanceled},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -23,7 +24,6 @@ type Servers interface {
 	LeaderOf() (term uint64, address string)
 	LeaderChanged() <-chan struct{}
 	Servers() ([]replica.Server, error)
-	Enrol(name, address string, last uint64) (voter bool, err error)
 	MayRemove(name string) error
 	Remove(name string) error
 	StepDown() error
@@ -42,11 +42,12 @@ func (u users) ListServers(ctx context.Context, _ *connect.Request[scorev1.ListS
 	if err != nil {
 		return nil, err
 	}
+	programs := u.programs(ctx, list)
 	response := new(scorev1.ListServersResponse)
 	for _, s := range list {
 		view := &scorev1.Server{
 			Name: s.Name, Address: s.Address, Voter: s.Voter, Leader: s.Leader,
-			BehindEntries: s.Behind, RoundTripNanos: s.RoundTrip.Nanoseconds(),
+			BehindEntries: s.Behind, RoundTripNanos: s.RoundTrip.Nanoseconds(), Program: programs[s.Name],
 		}
 		if !s.Silent.IsZero() {
 			view.SilentNanos = max(1, time.Since(s.Silent).Nanoseconds())
@@ -55,6 +56,29 @@ func (u users) ListServers(ctx context.Context, _ *connect.Request[scorev1.ListS
 	}
 	u.askDisks(ctx, response.GetServers())
 	return connect.NewResponse(response), nil
+}
+
+// programs are the versions of the servers that answer.
+func (u users) programs(ctx context.Context, list []replica.Server) map[string]*scorev1.ProgramVersion {
+	var mu sync.Mutex
+	var asked sync.WaitGroup
+	programs := make(map[string]*scorev1.ProgramVersion, len(list))
+	for _, s := range list {
+		if !s.Silent.IsZero() {
+			continue
+		}
+		asked.Go(func() {
+			program, err := u.Describe(ctx, s.Name)
+			if err != nil {
+				return // it went
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			programs[s.Name] = program
+		})
+	}
+	asked.Wait()
+	return programs
 }
 
 // RemoveServer implements ClusterServiceHandler. A server that leads lets another one lead first, which is then asked again.
@@ -69,12 +93,18 @@ func (u users) RemoveServer(ctx context.Context, r *connect.Request[scorev1.Remo
 		}
 		return nil, leader.ErrElsewhere
 	}
-	if err := u.Servers.Remove(name); err != nil {
-		return nil, err
+	removed := u.Servers.Remove(name)
+	if removed != nil && !errors.Is(removed, replica.ErrUnknownServer) {
+		return nil, removed
 	}
-	// A server that never joined with a token, and never renewed, may have none.
-	if _, err := u.Leader.RevokeCertificates(ctx, string(pki.Server), name); err != nil && !errors.Is(err, leader.ErrInvalid) {
+	// One that is none of the cluster's has certificates left where the server that removed it was lost in the midst of that; one that never
+	// joined with a token, and never renewed, may have none.
+	count, err := u.Leader.RevokeCertificates(ctx, string(pki.Server), name)
+	switch {
+	case err != nil && !errors.Is(err, leader.ErrInvalid):
 		return nil, err
+	case removed != nil && count == 0:
+		return nil, removed
 	}
 	return connect.NewResponse(&scorev1.RemoveServerResponse{}), nil
 }
@@ -123,7 +153,7 @@ func (a agents) Enrol(ctx context.Context, r *connect.Request[scorev1.EnrolReque
 	if err != nil || host == "" || port == "0" || len(r.Msg.GetAddress()) > maxAddress {
 		return nil, invalid("%q is no address at which the other servers reach this one; set server.advertise", r.Msg.GetAddress())
 	}
-	voter, err := a.Servers.Enrol(name, r.Msg.GetAddress(), r.Msg.GetLast())
+	voter, err := a.TakeServer(name, r.Msg)
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +173,14 @@ func (a agents) Admit(ctx context.Context, r *connect.Request[scorev1.JoinReques
 		return nil, err
 	}
 	return connect.NewResponse(answer), nil
+}
+
+// Describe implements ServerServiceHandler.
+func (a agents) Describe(ctx context.Context, _ *connect.Request[scorev1.DescribeRequest]) (*connect.Response[scorev1.DescribeResponse], error) {
+	if _, err := a.server(ctx); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&scorev1.DescribeResponse{Program: a.Program}), nil
 }
 
 // server is the name of the server that calls.

@@ -45,6 +45,10 @@ type UserOptions struct {
 	Servers Servers
 	// Colleague reaches another server by its name; needed with Servers.
 	Colleague func(name string) scorev1connect.ServerServiceClient
+	// Describe asks a server of which version it is; not nil where Servers is not.
+	Describe func(ctx context.Context, server string) (*scorev1.ProgramVersion, error)
+	// Program is this server's version.
+	Program *scorev1.ProgramVersion
 	// CountError counts refusals and failures by method and code.
 	CountError func(procedure, code string)
 	Logger     *zap.Logger
@@ -71,7 +75,7 @@ func NewUsers(options UserOptions) http.Handler {
 	}
 	u := users{UserOptions: options, attached: newAttached()}
 	handlerOptions := []connect.HandlerOption{
-		connect.WithInterceptors(gate{callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError}),
+		connect.WithInterceptors(gate{build: options.Program.GetBuild(), callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError}),
 		connect.WithReadMaxBytes(maxUserMessage),
 		withoutCompression(),
 	}
@@ -278,5 +282,6 @@ func (u users) GetVersion(ctx context.Context, _ *connect.Request[scorev1.GetVer
 	if err != nil {
 		return nil, err
 	}
+	version.Program = u.Program
 	return connect.NewResponse(version), nil
 }

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
 	"score/scored/api/h2"
+	"score/scored/api/join"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
@@ -28,6 +31,11 @@ const (
 	enrolTimeout = 15 * time.Second
 	// troubleEvery is how often the log says why this server is none of the cluster's.
 	troubleEvery = 10 * time.Second
+	// leaderless is for how long a server knows of none that leads before it asks the others, each time, whether it was removed meanwhile: longer
+	// than an election takes.
+	leaderless = 3 * time.Second
+	// removedTimeout bounds that question.
+	removedTimeout = 3 * time.Second
 )
 
 // ErrRemoved ends a server that an administrator has taken out of the cluster.
@@ -35,8 +43,17 @@ var ErrRemoved = errors.New("this server was removed from the cluster; to make i
 
 // belong makes this server a member with a vote, at its address, and ends when it is removed.
 func (s *Server) belong(ctx context.Context) error {
-	member, told := false, time.Time{}
+	member, told, led := false, time.Time{}, time.Now()
 	for {
+		if name, _ := s.replica.Leader(); name != "" {
+			led = time.Now()
+		}
+		if time.Since(led) > leaderless {
+			if s.removed(ctx) {
+				return ErrRemoved
+			}
+			led = time.Now()
+		}
 		pause := memberLook
 		us, known := s.self()
 		switch {
@@ -64,6 +81,39 @@ func (s *Server) belong(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// removed asks all other servers whether this one's certificate was revoked, as it is when a server is removed. One that was down then
+// has not heard of it from the log, and nobody else speaks with it any more.
+func (s *Server) removed(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, removedTimeout)
+	defer cancel()
+	var asked sync.WaitGroup
+	var revoked atomic.Bool
+	for _, address := range s.elsewhere() {
+		asked.Go(func() {
+			is, err := join.Revoked(ctx, address, s.options.Credentials)
+			if err != nil {
+				return // it is away, or of a version that does not tell
+			}
+			if is {
+				revoked.Store(true)
+			}
+		})
+	}
+	asked.Wait()
+	return revoked.Load()
+}
+
+// elsewhere are the addresses of the other servers, as the log and the configuration have them.
+func (s *Server) elsewhere() []string {
+	servers := s.options.Servers
+	if known, err := s.replica.Servers(); err == nil && len(known) > 0 {
+		servers = append(s.addresses(), servers...)
+	}
+	servers = slices.DeleteFunc(slices.Clone(servers), func(address string) bool { return address == s.advertised() })
+	slices.Sort(servers)
+	return slices.Compact(servers)
 }
 
 // noteOwn has the log know the certificate that init made, which nobody has asked for, so that it can be revoked.
@@ -105,11 +155,7 @@ func (s *Server) enrol(ctx context.Context) error {
 	if name != "" {
 		return s.askEnrol(ctx, &http.Client{Transport: s.others}, "https://"+name)
 	}
-	servers := s.options.Servers
-	if known, err := s.replica.Servers(); err == nil && len(known) > 0 {
-		servers = append(s.addresses(), servers...)
-	}
-	servers = slices.DeleteFunc(slices.Clone(servers), func(address string) bool { return address == s.advertised() })
+	servers := s.elsewhere()
 	if len(servers) == 0 {
 		return errors.New("it knows no other server; set agent.servers, or join it with a token")
 	}
@@ -129,7 +175,7 @@ func (s *Server) enrol(ctx context.Context) error {
 func (s *Server) askEnrol(ctx context.Context, client *http.Client, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, enrolTimeout)
 	defer cancel()
-	request := &scorev1.EnrolRequest{Address: s.advertised(), Last: s.replica.Last()}
+	request := &scorev1.EnrolRequest{Address: s.advertised(), Last: s.replica.Last(), Program: s.program()}
 	_, err := scorev1connect.NewServerServiceClient(client, url).Enrol(ctx, connect.NewRequest(request))
 	return err
 }

@@ -56,7 +56,7 @@ type Options struct {
 	Servers []string
 	// ClusterName is what agents must name when they connect.
 	ClusterName string
-	// Version of the program; agents of another one are refused.
+	// Version of the program, for people.
 	Version string
 	// MetricsAddress serves Prometheus metrics at /metrics, host:port on
 	// loopback. Empty: not served.

@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"score/scored/admission"
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/rpc"
@@ -64,6 +65,7 @@ func (s *Server) route(users, agents http.Handler) (http.Handler, http.Handler) 
 	place := &rpc.Place{
 		Own: s.replica.Name(), Leads: s.leader.Leads, Leader: s.replica.Leader, Changed: s.replica.LeaderChanged,
 		Servers: s.names, Others: s.others, Logger: s.logger,
+		KeepsKeys: func() bool { return s.leader.Protocol() >= protocol.Keys },
 	}
 	revoked := func(r *http.Request) bool { return s.options.Credentials.IsRevoked(r.TLS) }
 	return rpc.NewRouter(users, place), rpc.NewDoor(users, agents, place, revoked)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -37,6 +38,8 @@ type Server struct {
 	mesh      *mesh.Mesh        // with the other servers; nil: there are none, ever
 	streams   net.Listener      // of the mesh
 	others    *http.Transport   // to the other servers, by name; nil: likewise
+	// membership is held while a server is made a member, and while all are asked what they understand: none comes in between.
+	membership sync.Mutex
 }
 
 // endpoint is one address and what is served there.
@@ -90,11 +93,12 @@ func (s *Server) compose() {
 		Leader: s.leader, Switches: switches,
 		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, AgentScheme: s.scheme(), ClusterKey: s.options.ClusterKey,
 		Office: s.office, Servers: s.servers(), Colleague: s.colleagueNamed,
+		Describe: s.describe, Program: s.program(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
 	agents := rpc.NewAgents(rpc.AgentOptions{
 		Leader: s.leader, Switches: switches, ClusterKey: s.options.ClusterKey, Office: s.office,
-		Servers: s.servers(), Addresses: s.tellAddresses(),
+		Servers: s.servers(), TakeServer: s.take, Addresses: s.tellAddresses(), Program: s.program(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
 	users, agents = s.route(users, agents)
@@ -166,6 +170,15 @@ func (s *Server) Run(ctx context.Context) error {
 			return nil
 		}
 	})
+	group.Go(func() error {
+		select {
+		case err := <-s.replica.TooOld():
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	group.Go(func() error { return s.upgrade(ctx) })
 	if s.office != nil {
 		group.Go(func() error {
 			s.office.KeepOwn(ctx, s.options.CertificateDir)

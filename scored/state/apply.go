@@ -1,9 +1,11 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
+	"score/scored/api/protocol"
 	"score/scored/state/statepb"
 )
 
@@ -21,6 +23,9 @@ func (s *State) Apply(entry *statepb.Entry) error {
 	for i, command := range entry.GetCommands() {
 		if err := s.apply(command, entry.GetTimeNanos()); err != nil {
 			s.rollBack()
+			if errors.Is(err, ErrProtocol) {
+				return err // a sentence for whoever runs this server
+			}
 			return fmt.Errorf("command %d (%T): %w", i, command.GetCommand(), err)
 		}
 	}
@@ -30,6 +35,9 @@ func (s *State) Apply(entry *statepb.Entry) error {
 }
 
 func (s *State) apply(command *statepb.Command, now int64) error {
+	if err := understood(Needs(command)); err != nil {
+		return err
+	}
 	switch c := command.GetCommand().(type) {
 	case *statepb.Command_RegisterNode:
 		return s.registerNode(c.RegisterNode)
@@ -47,6 +55,8 @@ func (s *State) apply(command *statepb.Command, now int64) error {
 		return s.requeue(c.Requeue, now)
 	case *statepb.Command_OrderRequeue:
 		return s.orderRequeue(c.OrderRequeue)
+	case *statepb.Command_OrderEnd:
+		return s.orderEnd(c.OrderEnd)
 	case *statepb.Command_MarkRunning:
 		return s.markRunning(c.MarkRunning)
 	case *statepb.Command_End:
@@ -69,6 +79,8 @@ func (s *State) apply(command *statepb.Command, now int64) error {
 		return s.revokeCertificates(c.RevokeCertificates)
 	case *statepb.Command_SetUser:
 		return s.setUser(c.SetUser)
+	case *statepb.Command_Raise:
+		return s.raise(c.Raise, now)
 	case *statepb.Command_Charge:
 		return s.charge(c.Charge, now)
 	default:
@@ -272,7 +284,7 @@ func (s *State) requeue(c *statepb.Requeue, now int64) error {
 	if c.GetRestart() {
 		next.Restarts++
 	}
-	next.Because, next.Ordered = c.GetBecause(), ""
+	next.Because, next.Ordered, next.Ending = c.GetBecause(), "", nil
 	for _, service := range job.names {
 		put(s, s.names, nameKey{job.User.GetUid(), service}, nil)
 	}
@@ -290,7 +302,21 @@ func (s *State) orderRequeue(c *statepb.OrderRequeue) error {
 		return fmt.Errorf("%w: no reason", ErrCommand)
 	}
 	next := *job
-	next.Ordered = c.GetBecause()
+	next.Ordered, next.Ending = c.GetBecause(), nil
+	put(s, s.jobs, job.ID, &next)
+	return nil
+}
+
+func (s *State) orderEnd(c *statepb.OrderEnd) error {
+	job, err := s.jobIn(c.GetJobId(), Allocated, Running)
+	if err != nil {
+		return err
+	}
+	if c.GetVerdict() == nil {
+		return fmt.Errorf("%w: no verdict", ErrCommand)
+	}
+	next := *job
+	next.Ordered, next.Ending = "", c.GetVerdict()
 	put(s, s.jobs, job.ID, &next)
 	return nil
 }
@@ -319,7 +345,7 @@ func (s *State) end(c *statepb.End, now int64) error {
 	next.Verdict, next.Usage, next.Start = c.GetVerdict(), atLeast(c.GetUsage(), job.Usage), c.GetStart()
 	s.book(job, next.Usage, 1, now)
 	next.Spec = withoutEnvironment(job.Spec)
-	next.Preput, next.names, next.Ordered = nil, nil, ""
+	next.Preput, next.names, next.Ordered, next.Ending = nil, nil, "", nil
 	for _, service := range job.names {
 		put(s, s.names, nameKey{job.User.GetUid(), service}, nil)
 	}
@@ -335,11 +361,7 @@ func (s *State) keepFinished(id JobID) {
 	before := s.finished
 	s.undo = append(s.undo, func() { s.finished = before })
 	s.finished = append(s.finished, id)
-	if len(s.finished) <= MaxFinished {
-		return
-	}
-	put(s, s.jobs, s.finished[0], nil)
-	s.finished = slices.Clone(s.finished[1:])
+	s.forgetFinished()
 }
 
 func (s *State) setSettings(c *statepb.SetSettings, now int64) error {
@@ -347,12 +369,19 @@ func (s *State) setSettings(c *statepb.SetSettings, now int64) error {
 	if settings.GetSliceNanos() <= 0 || settings.GetMaxRows() == 0 {
 		return fmt.Errorf("%w: settings need a slice and a row", ErrCommand)
 	}
+	if settings.GetHistory() != 0 && s.Protocol() < protocol.History {
+		return fmt.Errorf("%w: the length of the history in protocol %d", ErrCommand, s.Protocol())
+	}
+	if settings.GetHistory() > MostFinished {
+		return fmt.Errorf("%w: a history of %d jobs", ErrCommand, settings.GetHistory())
+	}
 	before := s.settings
 	if HalfLifeOf(settings) != HalfLifeOf(before) {
 		s.decayAll(now)
 	}
 	s.undo = append(s.undo, func() { s.settings = before })
 	s.settings = settings
+	s.forgetFinished()
 	return nil
 }
 

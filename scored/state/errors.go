@@ -22,4 +22,6 @@ var (
 	ErrUnknownCertificate = errors.New("there is no such certificate")
 	ErrTooMany            = errors.New("the cluster's bound is reached")
 	ErrSnapshot           = errors.New("the snapshot is damaged")
+	// ErrProtocol ends a server: what others apply it cannot.
+	ErrProtocol = errors.New("this program is too old")
 )

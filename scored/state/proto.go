@@ -47,7 +47,7 @@ func jobFromProto(j *statepb.Job) *Job {
 		Phase:         j.GetPhase(), Submitted: j.GetSubmittedNanos(), Started: j.GetStartedNanos(), Ended: j.GetEndedNanos(),
 		Row: j.GetRow(), Gang: j.GetGang(), Attempts: j.GetAttempts(), Verdict: j.GetVerdict(), Usage: j.GetUsage(),
 		HeldCPUs: j.GetHeldCpus(), Allocated: j.GetAllocatedNanos(), Start: j.GetStart(),
-		Restarts: j.GetRestarts(), Earlier: j.GetEarlier(), Because: j.GetBecause(), Ordered: j.GetOrdered(),
+		Restarts: j.GetRestarts(), Earlier: j.GetEarlier(), Because: j.GetBecause(), Ordered: j.GetOrdered(), Ending: j.GetEnding(),
 	}
 	for i, p := range j.GetPlaces() {
 		place := Place{Node: p.GetNode(), Ranks: p.GetRanks(), CPUs: p.GetCpus()}
@@ -65,7 +65,7 @@ func (j *Job) proto() *statepb.Job {
 		Phase: j.Phase, SubmittedNanos: j.Submitted, StartedNanos: j.Started, EndedNanos: j.Ended,
 		Row: j.Row, Gang: j.Gang, Attempts: j.Attempts, Verdict: j.Verdict, Usage: j.Usage,
 		HeldCpus: j.HeldCPUs, AllocatedNanos: j.Allocated, Start: j.Start,
-		Restarts: j.Restarts, Earlier: j.Earlier, Because: j.Because, Ordered: j.Ordered,
+		Restarts: j.Restarts, Earlier: j.Earlier, Because: j.Because, Ordered: j.Ordered, Ending: j.Ending,
 	}
 	for _, p := range j.Places {
 		record.Places = append(record.Places, &statepb.Place{Node: p.Node, Ranks: p.Ranks, Cpus: p.CPUs})

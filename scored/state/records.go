@@ -66,6 +66,8 @@ type Job struct {
 	Because string
 	// Ordered is why it is to be put back, when none of its processes is left; empty: it is not.
 	Ordered string
+	// Ending is how it is to end, when none of its processes is left; nil: that is not decided.
+	Ending *scorev1.Verdict
 
 	Verdict *scorev1.Verdict    // set when Done
 	Usage   *scorev1.Usage      // what its user has been charged

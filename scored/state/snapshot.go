@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
 )
@@ -13,6 +14,9 @@ import (
 // snapshotFormat is the version of the snapshot's meaning; another one is
 // refused, so that an older program does not misread newer data.
 const snapshotFormat = 1
+
+// raisedFormat is that of snapshots of logs in a later protocol than the first: programs that know of no protocols refuse it.
+const raisedFormat = 2
 
 // Image is the state at one moment. Taking it is cheap, since the records in
 // it are never changed; it may be encoded while later entries are applied.
@@ -28,6 +32,7 @@ type Image struct {
 
 	tokens       []*Token
 	certificates []*Certificate
+	protocol     uint32
 
 	submissions []*Submission
 	keysBefore  int64
@@ -40,7 +45,7 @@ func (s *State) Image() *Image {
 		nextJob: s.nextJob, nanos: s.nanos, settings: s.settings,
 		nodes: s.Nodes(), jobs: jobs, names: s.Names(), users: s.Users(),
 		finished: s.finished[:len(s.finished):len(s.finished)],
-		tokens:   s.Tokens(), certificates: s.Certificates(),
+		tokens:   s.Tokens(), certificates: s.Certificates(), protocol: s.protocol,
 		submissions: s.submissions.all(jobs), keysBefore: s.submissions.before,
 	}
 }
@@ -58,6 +63,9 @@ func (i *Image) Encode() ([]byte, error) {
 		Finished:  i.finished,
 
 		KeysBeforeNanos: i.keysBefore,
+	}
+	if image.Format = formatOf(i.protocol); image.Format == raisedFormat {
+		image.Protocol = i.protocol
 	}
 	for _, node := range i.nodes {
 		image.Nodes = append(image.Nodes, node.proto())
@@ -83,6 +91,14 @@ func (i *Image) Encode() ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(image)
 }
 
+// formatOf is the format of a snapshot in a protocol.
+func formatOf(version uint32) uint32 {
+	if version > protocol.First {
+		return raisedFormat
+	}
+	return snapshotFormat
+}
+
 // Restore makes the state of a snapshot. Bytes that no Snapshot made give an
 // error that wraps ErrSnapshot.
 func Restore(data []byte) (*State, error) {
@@ -90,10 +106,14 @@ func Restore(data []byte) (*State, error) {
 	if err := proto.Unmarshal(data, image); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
-	if image.GetFormat() != snapshotFormat {
-		return nil, fmt.Errorf("%w: its format is %d, this program reads %d", ErrSnapshot, image.GetFormat(), snapshotFormat)
+	if f := image.GetFormat(); f != formatOf(image.GetProtocol()) {
+		return nil, fmt.Errorf("%w: its format is %d, this program reads %d", ErrSnapshot, f, formatOf(image.GetProtocol()))
+	}
+	if err := understood(image.GetProtocol()); err != nil {
+		return nil, err
 	}
 	s := New()
+	s.protocol = max(image.GetProtocol(), protocol.First)
 	s.nextJob, s.nanos = image.GetNextJob(), image.GetTimeNanos()
 	if image.GetSettings() != nil {
 		s.settings = image.GetSettings()

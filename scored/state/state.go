@@ -5,13 +5,16 @@ import (
 	"maps"
 	"slices"
 
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 )
 
 const (
-	// MaxFinished is how many finished jobs are remembered, the latest ones:
+	// DefaultFinished is how many finished jobs are remembered, the latest ones, unless the settings say otherwise:
 	// enough to look up the jobs of a day, at about 1 KiB each.
-	MaxFinished = 1000
+	DefaultFinished = 1000
+	// MostFinished bounds what the settings can say: some 100 MB in memory and in each snapshot.
+	MostFinished = 100_000
 	// MaxUnfinished bounds the jobs that wait or run, each with its
 	// environment, which is some KiB: their sum stays below a few 100 MB.
 	MaxUnfinished = 20000
@@ -38,7 +41,8 @@ type State struct {
 	jobs     map[JobID]*Job
 	names    map[nameKey]*Name
 	users    map[uint32]*User
-	finished []JobID // in the order of their ends, at most MaxFinished
+	finished []JobID // in the order of their ends, at most FinishedOf(settings)
+	protocol uint32  // in which the log is written
 
 	tokens       map[string]*Token
 	certificates map[string]*Certificate // by serial number
@@ -53,6 +57,7 @@ func New() *State {
 	return &State{
 		settings: DefaultSettings(),
 		nextJob:  1,
+		protocol: protocol.First,
 		nodes:    make(map[string]*Node),
 		jobs:     make(map[JobID]*Job),
 		names:    make(map[nameKey]*Name),

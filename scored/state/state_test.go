@@ -236,17 +236,17 @@ func TestBoundOfNames(t *testing.T) {
 
 func TestFinishedJobsAreBounded(t *testing.T) {
 	s := New()
-	for id := JobID(1); id <= MaxFinished+10; id++ {
+	for id := JobID(1); id <= DefaultFinished+10; id++ {
 		mustApply(t, s, submit(id, 1), end(id))
 	}
-	if got := len(s.Jobs()); got != MaxFinished {
-		t.Fatalf("%d jobs kept, want %d", got, MaxFinished)
+	if got := len(s.Jobs()); got != DefaultFinished {
+		t.Fatalf("%d jobs kept, want %d", got, DefaultFinished)
 	}
 	if s.Job(10) != nil || s.Job(11) == nil {
 		t.Fatal("not the oldest were forgotten")
 	}
 	before := image(t, s)
-	if err := s.Apply(entry(s.Nanos(), submit(MaxFinished+11, 1), end(MaxFinished+11), end(1))); err == nil {
+	if err := s.Apply(entry(s.Nanos(), submit(DefaultFinished+11, 1), end(DefaultFinished+11), end(1))); err == nil {
 		t.Fatal("a bad entry was taken")
 	}
 	if !bytes.Equal(image(t, s), before) {
@@ -312,7 +312,7 @@ func checkInvariants(t fataler, s *State) {
 			t.Fatalf("job %d, next is %d", job.ID, s.NextJob())
 		}
 	}
-	if done != len(s.finished) || done > MaxFinished {
+	if done != len(s.finished) || done > DefaultFinished {
 		t.Fatalf("%d done, %d in order", done, len(s.finished))
 	}
 	checkSubmissions(t, s)

@@ -41,6 +41,8 @@ type Options struct {
 	// Servers are s1, s2, ..., with certificates; 0: one, without.
 	Servers int
 	Slice   time.Duration
+	// ServerBin and AgentBin are directories of programs for the daemons; empty: Bin.
+	ServerBin, AgentBin string
 	// Grace is how long jobs go on without their agent.
 	Grace time.Duration
 	// Network, if not nil, has a host for each server and each node, by name.

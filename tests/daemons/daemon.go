@@ -1,6 +1,7 @@
 package daemons
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -26,6 +27,8 @@ type Daemon struct {
 	Metrics string
 	// Socket is a server's for users.
 	Socket string
+	// Bin is the directory of its program; empty: the cluster's. It counts from the next Start on.
+	Bin string
 
 	cluster *Cluster
 	kind    string
@@ -36,7 +39,8 @@ type Daemon struct {
 }
 
 func (c *Cluster) daemon(name, kind string) *Daemon {
-	return &Daemon{Name: name, cluster: c, kind: kind}
+	bins := map[string]string{"server": c.ServerBin, "agent": c.AgentBin}
+	return &Daemon{Name: name, cluster: c, kind: kind, Bin: bins[kind]}
 }
 
 func (d *Daemon) config() string { return filepath.Join(d.cluster.Dir, d.Name+".toml") }
@@ -56,7 +60,7 @@ func (d *Daemon) Start() error {
 	if d.join != "" {
 		args, d.join = append(args, "--join", d.join), ""
 	}
-	line := append([]string{filepath.Join(d.cluster.Bin, "scored")}, args...)
+	line := append([]string{filepath.Join(cmp.Or(d.Bin, d.cluster.Bin), "scored")}, args...)
 	if network := d.cluster.Network; network != nil {
 		line = network.on(d.Name, line...)
 	}

@@ -49,15 +49,22 @@ func serverListCommand(c *caller) *cobra.Command {
 					Servers []serverData `json:"servers"`
 				}{schema, list})
 			}
-			t := newTable(command.OutOrStdout(), "SERVER", "ADDRESS", "ROLE", "HEALTH")
+			t := newTable(command.OutOrStdout(), "SERVER", "ADDRESS", "ROLE", "HEALTH", "VERSION", "PROTOCOLS")
 			for _, s := range reply.Msg.GetServers() {
-				t.row(s.GetName(), s.GetAddress(), serverRole(s), serverHealth(s))
+				t.row(s.GetName(), s.GetAddress(), serverRole(s), serverHealth(s), orDash(printable(s.GetProgram().GetBuild())), protocolWord(s.GetProgram()))
 			}
 			return t.flush()
 		}),
 	}
 	addJSON(command, &asJSON)
 	return command
+}
+
+func protocolWord(p *scorev1.ProgramVersion) string {
+	if p.GetProtocolNewest() == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d-%d", p.GetProtocolOldest(), p.GetProtocolNewest())
 }
 
 func serverRole(s *scorev1.Server) string {

@@ -31,6 +31,10 @@ type serverData struct {
 	BehindEntries  uint64    `json:"behind_entries"`
 	RoundTripNanos int64     `json:"round_trip_nanos"`
 	Disk           *diskData `json:"disk,omitempty"`
+	// Version and the protocols are those of a server that answers.
+	Version        string `json:"version,omitempty"`
+	ProtocolOldest uint32 `json:"protocol_oldest,omitempty"`
+	ProtocolNewest uint32 `json:"protocol_newest,omitempty"`
 }
 
 type diskData struct {
@@ -43,6 +47,7 @@ func serverDataOf(s *scorev1.Server) serverData {
 	data := serverData{
 		Name: s.GetName(), Address: s.GetAddress(), Leader: s.GetLeader(), Voter: s.GetVoter(), Health: serverHealth(s),
 		SilentNanos: s.GetSilentNanos(), BehindEntries: s.GetBehindEntries(), RoundTripNanos: s.GetRoundTripNanos(),
+		Version: s.GetProgram().GetBuild(), ProtocolOldest: s.GetProgram().GetProtocolOldest(), ProtocolNewest: s.GetProgram().GetProtocolNewest(),
 	}
 	if d := s.GetDisk(); d != nil {
 		data.Disk = &diskData{d.GetSlowestWriteNanos(), d.GetFreeBytes(), d.GetSizeBytes()}

@@ -49,6 +49,8 @@ var settings = []setting{
 	timeSetting("usage_half_life", "usage_half_life_nanos", "after what time half of what users have used is forgotten; default: "+plainTime(state.DefaultHalfLife),
 		leader.MinHalfLife, leader.MaxHalfLife, usual, func(s *scorev1.Settings) *int64 { return &s.UsageHalfLifeNanos }),
 	fairShareSetting,
+	countSetting("history", "history", fmt.Sprintf("how many finished jobs are remembered, at about 1 KiB each; default: %d", state.DefaultFinished),
+		1, state.MostFinished, usual, func(s *scorev1.Settings) *uint32 { return &s.History }),
 	timeSetting("node_silence", "node_silence_nanos", "within what time the loss of a node is found; default: "+plainTime(leader.DefaultNodeSilence),
 		leader.MinNodeSilence, leader.MaxNodeSilence, usual, func(s *scorev1.Settings) *int64 { return &s.NodeSilenceNanos }),
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"score/scored/api"
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 )
@@ -18,6 +19,10 @@ type versionData struct {
 	Program string `json:"program"`
 	Cluster string `json:"cluster,omitempty"`
 	Daemon  string `json:"daemon,omitempty"`
+	// What this program understands, and in what the cluster's log is written.
+	ProtocolOldest uint32 `json:"protocol_oldest"`
+	ProtocolNewest uint32 `json:"protocol_newest"`
+	LogProtocol    uint32 `json:"log_protocol,omitempty"`
 }
 
 func versionCommand(c *caller) *cobra.Command {
@@ -27,16 +32,17 @@ func versionCommand(c *caller) *cobra.Command {
 		Short: "print the version of this program and of the cluster's daemon",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			data := versionData{Schema: schema, Program: api.Version()}
+			own := protocol.Own()
+			data := versionData{Schema: schema, Program: api.Version(), ProtocolOldest: own.Oldest, ProtocolNewest: own.Newest}
 			if err := c.askVersion(command, &data); err != nil && !errors.Is(err, client.ErrNoCluster) {
 				return err
 			}
 			if asJSON {
 				return printJSON(command.OutOrStdout(), data)
 			}
-			fmt.Fprintln(command.OutOrStdout(), "scored", data.Program)
+			fmt.Fprintf(command.OutOrStdout(), "scored %s, %s\n", data.Program, own)
 			if data.Daemon != "" {
-				fmt.Fprintf(command.OutOrStdout(), "daemon %s, cluster %s\n", data.Daemon, data.Cluster)
+				fmt.Fprintf(command.OutOrStdout(), "server %s, cluster %s, log in protocol %d\n", data.Daemon, data.Cluster, max(data.LogProtocol, protocol.First))
 			}
 			return nil
 		},
@@ -52,6 +58,7 @@ func (c *caller) askVersion(command *cobra.Command, data *versionData) error {
 			return err
 		}
 		data.Cluster, data.Daemon = reply.Msg.GetCluster(), reply.Msg.GetVersion()
+		data.LogProtocol = reply.Msg.GetProtocol()
 		return nil
 	})(command, nil)
 }

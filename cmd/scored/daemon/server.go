@@ -18,6 +18,7 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/replica"
 	"score/scored/server"
+	"score/scored/state"
 )
 
 func serverCommand() *cobra.Command {
@@ -32,7 +33,9 @@ configuration again, of which log.level is used at once.
 
 When the disk of its data directory is full, fails, or does not answer for five
 seconds, the server leads no more, says so, and ends with exit code 74: started again,
-as by a service manager, it goes on if the disk does.
+as by a service manager, it goes on if the disk does. One that was removed from the
+cluster, or whose program is older than what the other servers have written, says so
+and ends with exit code 78: starting it again is of no use.
 
 A cluster with certificates may have several servers, three or five. Each has a copy of
 the cluster's state, one of them leads, and another takes its place within two seconds
@@ -57,7 +60,7 @@ Users can ask any of them, and agents find the one that leads.`,
 			}
 			life := service.Begin(command.Context(), nil)
 			defer life.End()
-			return diskExit(runServer(life, path, settings, begin))
+			return coded(runServer(life, path, settings, begin))
 		},
 	}
 	addConfig(command, &path)
@@ -105,6 +108,9 @@ const (
 	// exitDisk is the exit code of a server whose disk fails (EX_IOERR of sysexits.h): it
 	// can be started again, and goes on if the disk does.
 	exitDisk = 74
+	// exitForGood is that of a server which is of no use until somebody has done something (EX_CONFIG of sysexits.h): it
+	// should not be started again as it is.
+	exitForGood = 78
 	// diskEnd is how long a server whose disk has failed may take to end in order.
 	diskEnd = 10 * time.Second
 )
@@ -129,10 +135,13 @@ func endWithDisk(s *server.Server, logger *zap.Logger) (stop func()) {
 	return func() { close(over) }
 }
 
-// diskExit gives the errors of a disk their exit code.
-func diskExit(err error) error {
-	if errors.Is(err, replica.ErrDisk) {
+// coded gives the errors of a disk their exit code, and those of which the next start will be no end, theirs.
+func coded(err error) error {
+	switch {
+	case errors.Is(err, replica.ErrDisk):
 		return &cli.ExitError{Code: exitDisk, Err: err}
+	case errors.Is(err, server.ErrRemoved), errors.Is(err, state.ErrProtocol):
+		return &cli.ExitError{Code: exitForGood, Err: err}
 	}
 	return err
 }

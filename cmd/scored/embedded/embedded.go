@@ -96,7 +96,7 @@ func sweepGroups(cluster, node string) {
 	if _, err := root.Sweep(time.Now().Add(sweepTimeout), nil); err != nil {
 		return
 	}
-	_ = root.Remove() // a later run will
+	_ = root.Remove(time.Now()) // a later run will
 }
 
 // cluster is one run.

@@ -21,9 +21,10 @@ var daemons = map[string][]pki.Role{
 	scorev1connect.AgentServiceRenewCertificateProcedure: {pki.Agent, pki.Server},
 	scorev1connect.AgentServiceFindLeaderProcedure:       {pki.Agent},
 	// Of servers, for each other.
-	scorev1connect.ServerServiceEnrolProcedure:   {pki.Server},
-	scorev1connect.ServerServiceAdmitProcedure:   {pki.Server},
-	scorev1connect.ServerServiceGetDiskProcedure: {pki.Server},
+	scorev1connect.ServerServiceEnrolProcedure:    {pki.Server},
+	scorev1connect.ServerServiceAdmitProcedure:    {pki.Server},
+	scorev1connect.ServerServiceGetDiskProcedure:  {pki.Server},
+	scorev1connect.ServerServiceDescribeProcedure: {pki.Server},
 	// Of agents, to servers: they have compared whose job it is.
 	scorev1connect.PeerServiceStdioProcedure:         {pki.Server},
 	scorev1connect.PeerServiceConfirmOutputProcedure: {pki.Server},

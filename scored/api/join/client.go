@@ -47,33 +47,50 @@ func Join(ctx context.Context, token *pki.Token, name string, now func() time.Ti
 }
 
 func ask(ctx context.Context, server string, token *pki.Token, name string, request *pki.Request, now func() time.Time) (*Member, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
-	defer cancel()
-	config := pki.Joining(token, now)
-	config.NextProtos = []string{Protocol}
-	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", server)
+	answer, own, err := converse(ctx, server, pki.Joining(token, now), &scorev1.JoinRequest{
+		TokenId: token.ID, Secret: token.Secret, Name: name, Role: string(token.Role), Request: request.Bytes(),
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // wakes what waits
-	if err := Write(conn, &scorev1.JoinRequest{TokenId: token.ID, Secret: token.Secret, Name: name, Role: string(token.Role), Request: request.Bytes()}); err != nil {
-		return nil, err
-	}
-	answer := new(scorev1.JoinResponse)
-	if err := Read(conn, answer); err != nil {
-		return nil, err
-	}
-	if answer.GetRefused() != "" {
-		return nil, fmt.Errorf("%w: %s", ErrRefused, answer.GetRefused())
 	}
 	member, err := memberOf(answer, token, request, now)
 	if err != nil {
 		return nil, err
 	}
 	member.Server = server
-	member.Address, _, err = net.SplitHostPort(conn.LocalAddr().String())
+	member.Address, _, err = net.SplitHostPort(own.String())
 	return member, err
+}
+
+// converse asks a server one question, and gives the answer and the address from which it was asked.
+func converse(ctx context.Context, server string, config *tls.Config, question *scorev1.JoinRequest) (*scorev1.JoinResponse, net.Addr, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	config.NextProtos = []string{Protocol}
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", server)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // wakes what waits
+	if err := Write(conn, question); err != nil {
+		return nil, nil, err
+	}
+	answer := new(scorev1.JoinResponse)
+	if err := Read(conn, answer); err != nil {
+		return nil, nil, err
+	}
+	if answer.GetRefused() != "" {
+		return nil, nil, fmt.Errorf("%w: %s", ErrRefused, answer.GetRefused())
+	}
+	return answer, conn.LocalAddr(), nil
+}
+
+// Revoked asks a server, host:port, whether the daemon's own certificate was revoked. Servers tell that to who has no good
+// certificate to show: in the handshake all that is refused looks alike.
+func Revoked(ctx context.Context, server string, own *pki.Credentials) (bool, error) {
+	answer, _, err := converse(ctx, server, own.Client(pki.Server), &scorev1.JoinRequest{Serial: own.Serial()})
+	return answer.GetRevoked(), err
 }
 
 func memberOf(answer *scorev1.JoinResponse, token *pki.Token, request *pki.Request, now func() time.Time) (*Member, error) {

@@ -27,6 +27,9 @@ func (r *Revoked) Replace(serials [][]byte) {
 	r.serials.Store(&set)
 }
 
+// Has tells whether the certificate of a serial number, as bytes, big-endian, was taken back.
+func (r *Revoked) Has(serial []byte) bool { return r.has(new(big.Int).SetBytes(serial)) }
+
 func (r *Revoked) has(serial *big.Int) bool {
 	set := r.serials.Load()
 	if set == nil {

@@ -323,6 +323,7 @@ type JoinRequest struct {
 	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`       // what the daemon wants to be called
 	Request       []byte                 `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10
 	Role          string                 `protobuf:"bytes,5,opt,name=role,proto3" json:"role,omitempty"`       // the token's
+	Serial        []byte                 `protobuf:"bytes,70,opt,name=serial,proto3" json:"serial,omitempty"`  // instead of all else: was the certificate of this number revoked?
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -392,6 +393,13 @@ func (x *JoinRequest) GetRole() string {
 	return ""
 }
 
+func (x *JoinRequest) GetSerial() []byte {
+	if x != nil {
+		return x.Serial
+	}
+	return nil
+}
+
 type JoinResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Refused       string                 `protobuf:"bytes,1,opt,name=refused,proto3" json:"refused,omitempty"`         // the sentence why; else:
@@ -399,6 +407,7 @@ type JoinResponse struct {
 	Certificate   []byte                 `protobuf:"bytes,3,opt,name=certificate,proto3" json:"certificate,omitempty"` // DER
 	ClusterKey    string                 `protobuf:"bytes,4,opt,name=cluster_key,json=clusterKey,proto3" json:"cluster_key,omitempty"`
 	AuthorityKey  []byte                 `protobuf:"bytes,5,opt,name=authority_key,json=authorityKey,proto3" json:"authority_key,omitempty"` // PKCS #8, for servers alone
+	Revoked       bool                   `protobuf:"varint,70,opt,name=revoked,proto3" json:"revoked,omitempty"`                             // the answer about a certificate
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -466,6 +475,13 @@ func (x *JoinResponse) GetAuthorityKey() []byte {
 		return x.AuthorityKey
 	}
 	return nil
+}
+
+func (x *JoinResponse) GetRevoked() bool {
+	if x != nil {
+		return x.Revoked
+	}
+	return false
 }
 
 type GetDiskRequest struct {
@@ -548,17 +564,98 @@ func (x *GetDiskResponse) GetDisk() *Disk {
 	return nil
 }
 
+type DescribeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DescribeRequest) Reset() {
+	*x = DescribeRequest{}
+	mi := &file_score_v1_agent_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DescribeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DescribeRequest) ProtoMessage() {}
+
+func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
+func (*DescribeRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
+}
+
+type DescribeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Program       *ProgramVersion        `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DescribeResponse) Reset() {
+	*x = DescribeResponse{}
+	mi := &file_score_v1_agent_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DescribeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DescribeResponse) ProtoMessage() {}
+
+func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
+func (*DescribeResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DescribeResponse) GetProgram() *ProgramVersion {
+	if x != nil {
+		return x.Program
+	}
+	return nil
+}
+
 type EnrolRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // where the others reach it, host:port
 	Last          uint64                 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`      // number of the last entry of the log that it has
+	Program       *ProgramVersion        `protobuf:"bytes,70,opt,name=program,proto3" json:"program,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EnrolRequest) Reset() {
 	*x = EnrolRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -570,7 +667,7 @@ func (x *EnrolRequest) String() string {
 func (*EnrolRequest) ProtoMessage() {}
 
 func (x *EnrolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[8]
+	mi := &file_score_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -583,7 +680,7 @@ func (x *EnrolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrolRequest.ProtoReflect.Descriptor instead.
 func (*EnrolRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EnrolRequest) GetAddress() string {
@@ -600,6 +697,13 @@ func (x *EnrolRequest) GetLast() uint64 {
 	return 0
 }
 
+func (x *EnrolRequest) GetProgram() *ProgramVersion {
+	if x != nil {
+		return x.Program
+	}
+	return nil
+}
+
 type EnrolResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Voter         bool                   `protobuf:"varint,1,opt,name=voter,proto3" json:"voter,omitempty"`
@@ -609,7 +713,7 @@ type EnrolResponse struct {
 
 func (x *EnrolResponse) Reset() {
 	*x = EnrolResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -621,7 +725,7 @@ func (x *EnrolResponse) String() string {
 func (*EnrolResponse) ProtoMessage() {}
 
 func (x *EnrolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[9]
+	mi := &file_score_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -634,7 +738,7 @@ func (x *EnrolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrolResponse.ProtoReflect.Descriptor instead.
 func (*EnrolResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EnrolResponse) GetVoter() bool {
@@ -657,7 +761,7 @@ type StdioUp struct {
 
 func (x *StdioUp) Reset() {
 	*x = StdioUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -669,7 +773,7 @@ func (x *StdioUp) String() string {
 func (*StdioUp) ProtoMessage() {}
 
 func (x *StdioUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[10]
+	mi := &file_score_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -682,7 +786,7 @@ func (x *StdioUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioUp.ProtoReflect.Descriptor instead.
 func (*StdioUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StdioUp) GetMessage() isStdioUp_Message {
@@ -737,7 +841,7 @@ type StdioOpen struct {
 
 func (x *StdioOpen) Reset() {
 	*x = StdioOpen{}
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +853,7 @@ func (x *StdioOpen) String() string {
 func (*StdioOpen) ProtoMessage() {}
 
 func (x *StdioOpen) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[11]
+	mi := &file_score_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +866,7 @@ func (x *StdioOpen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioOpen.ProtoReflect.Descriptor instead.
 func (*StdioOpen) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StdioOpen) GetJobId() uint64 {
@@ -799,7 +903,7 @@ type StdioDown struct {
 
 func (x *StdioDown) Reset() {
 	*x = StdioDown{}
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -811,7 +915,7 @@ func (x *StdioDown) String() string {
 func (*StdioDown) ProtoMessage() {}
 
 func (x *StdioDown) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[12]
+	mi := &file_score_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -824,7 +928,7 @@ func (x *StdioDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StdioDown.ProtoReflect.Descriptor instead.
 func (*StdioDown) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StdioDown) GetMessage() isStdioDown_Message {
@@ -879,7 +983,7 @@ type FetchStagedRequest struct {
 
 func (x *FetchStagedRequest) Reset() {
 	*x = FetchStagedRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -891,7 +995,7 @@ func (x *FetchStagedRequest) String() string {
 func (*FetchStagedRequest) ProtoMessage() {}
 
 func (x *FetchStagedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[13]
+	mi := &file_score_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -904,7 +1008,7 @@ func (x *FetchStagedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchStagedRequest.ProtoReflect.Descriptor instead.
 func (*FetchStagedRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FetchStagedRequest) GetUser() *Identity {
@@ -937,7 +1041,7 @@ type StagedData struct {
 
 func (x *StagedData) Reset() {
 	*x = StagedData{}
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +1053,7 @@ func (x *StagedData) String() string {
 func (*StagedData) ProtoMessage() {}
 
 func (x *StagedData) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[14]
+	mi := &file_score_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +1066,7 @@ func (x *StagedData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedData.ProtoReflect.Descriptor instead.
 func (*StagedData) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StagedData) GetData() []byte {
@@ -988,7 +1092,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1104,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1117,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CollectRequest) GetJobId() uint64 {
@@ -1080,7 +1184,7 @@ type CollectResponse struct {
 
 func (x *CollectResponse) Reset() {
 	*x = CollectResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1196,7 @@ func (x *CollectResponse) String() string {
 func (*CollectResponse) ProtoMessage() {}
 
 func (x *CollectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1209,7 @@ func (x *CollectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectResponse.ProtoReflect.Descriptor instead.
 func (*CollectResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 type RelayRequest struct {
@@ -1121,7 +1225,7 @@ type RelayRequest struct {
 
 func (x *RelayRequest) Reset() {
 	*x = RelayRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1133,7 +1237,7 @@ func (x *RelayRequest) String() string {
 func (*RelayRequest) ProtoMessage() {}
 
 func (x *RelayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1146,7 +1250,7 @@ func (x *RelayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayRequest.ProtoReflect.Descriptor instead.
 func (*RelayRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RelayRequest) GetJobId() uint64 {
@@ -1192,7 +1296,7 @@ type RelayResponse struct {
 
 func (x *RelayResponse) Reset() {
 	*x = RelayResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1308,7 @@ func (x *RelayResponse) String() string {
 func (*RelayResponse) ProtoMessage() {}
 
 func (x *RelayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +1321,7 @@ func (x *RelayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayResponse.ProtoReflect.Descriptor instead.
 func (*RelayResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 // Envelope has messages between stewards arrive once, whatever agent dies with them.
@@ -1237,7 +1341,7 @@ type Envelope struct {
 
 func (x *Envelope) Reset() {
 	*x = Envelope{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1353,7 @@ func (x *Envelope) String() string {
 func (*Envelope) ProtoMessage() {}
 
 func (x *Envelope) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1366,7 @@ func (x *Envelope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Envelope.ProtoReflect.Descriptor instead.
 func (*Envelope) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Envelope) GetStream() uint64 {
@@ -1338,7 +1442,7 @@ type NewsRequest struct {
 
 func (x *NewsRequest) Reset() {
 	*x = NewsRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1454,7 @@ func (x *NewsRequest) String() string {
 func (*NewsRequest) ProtoMessage() {}
 
 func (x *NewsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1467,7 @@ func (x *NewsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewsRequest.ProtoReflect.Descriptor instead.
 func (*NewsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *NewsRequest) GetJobId() uint64 {
@@ -1437,7 +1541,7 @@ type NewsResponse struct {
 
 func (x *NewsResponse) Reset() {
 	*x = NewsResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1553,7 @@ func (x *NewsResponse) String() string {
 func (*NewsResponse) ProtoMessage() {}
 
 func (x *NewsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1566,7 @@ func (x *NewsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewsResponse.ProtoReflect.Descriptor instead.
 func (*NewsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 type ProbeRequest struct {
@@ -1474,7 +1578,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +1590,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +1603,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ProbeRequest) GetNode() string {
@@ -1517,7 +1621,7 @@ type ProbeResponse struct {
 
 func (x *ProbeResponse) Reset() {
 	*x = ProbeResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1633,7 @@ func (x *ProbeResponse) String() string {
 func (*ProbeResponse) ProtoMessage() {}
 
 func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1646,7 @@ func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeResponse.ProtoReflect.Descriptor instead.
 func (*ProbeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 type AgentMessage struct {
@@ -1574,7 +1678,7 @@ type AgentMessage struct {
 
 func (x *AgentMessage) Reset() {
 	*x = AgentMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1690,7 @@ func (x *AgentMessage) String() string {
 func (*AgentMessage) ProtoMessage() {}
 
 func (x *AgentMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1703,7 @@ func (x *AgentMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentMessage.ProtoReflect.Descriptor instead.
 func (*AgentMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AgentMessage) GetMessage() isAgentMessage_Message {
@@ -1897,13 +2001,15 @@ type Hello struct {
 	Jobs           []uint64               `protobuf:"varint,10,rep,packed,name=jobs,proto3" json:"jobs,omitempty"`                                      // that it still holds
 	Channels       uint32                 `protobuf:"varint,11,opt,name=channels,proto3" json:"channels,omitempty"`                                     // that may be on the network at once
 	FencesByLetter bool                   `protobuf:"varint,70,opt,name=fences_by_letter,json=fencesByLetter,proto3" json:"fences_by_letter,omitempty"` // its stewards exchange by themselves what is small
+	ProtocolOldest uint32                 `protobuf:"varint,71,opt,name=protocol_oldest,json=protocolOldest,proto3" json:"protocol_oldest,omitempty"`   // that it understands, see package protocol; 0: it does not say
+	ProtocolNewest uint32                 `protobuf:"varint,72,opt,name=protocol_newest,json=protocolNewest,proto3" json:"protocol_newest,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1915,7 +2021,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +2034,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Hello) GetCluster() string {
@@ -2015,6 +2121,20 @@ func (x *Hello) GetFencesByLetter() bool {
 	return false
 }
 
+func (x *Hello) GetProtocolOldest() uint32 {
+	if x != nil {
+		return x.ProtocolOldest
+	}
+	return 0
+}
+
+func (x *Hello) GetProtocolNewest() uint32 {
+	if x != nil {
+		return x.ProtocolNewest
+	}
+	return 0
+}
+
 type Ping struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Sequence       uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
@@ -2029,7 +2149,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2161,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2174,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Ping) GetSequence() uint64 {
@@ -2112,7 +2232,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2124,7 +2244,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2137,7 +2257,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Prepared) GetJobId() uint64 {
@@ -2187,7 +2307,7 @@ type Launched struct {
 
 func (x *Launched) Reset() {
 	*x = Launched{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2199,7 +2319,7 @@ func (x *Launched) String() string {
 func (*Launched) ProtoMessage() {}
 
 func (x *Launched) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2212,7 +2332,7 @@ func (x *Launched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launched.ProtoReflect.Descriptor instead.
 func (*Launched) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Launched) GetJobId() uint64 {
@@ -2263,7 +2383,7 @@ type RankExited struct {
 
 func (x *RankExited) Reset() {
 	*x = RankExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2275,7 +2395,7 @@ func (x *RankExited) String() string {
 func (*RankExited) ProtoMessage() {}
 
 func (x *RankExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2288,7 +2408,7 @@ func (x *RankExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankExited.ProtoReflect.Descriptor instead.
 func (*RankExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RankExited) GetJobId() uint64 {
@@ -2384,7 +2504,7 @@ type RanksExited struct {
 
 func (x *RanksExited) Reset() {
 	*x = RanksExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2396,7 +2516,7 @@ func (x *RanksExited) String() string {
 func (*RanksExited) ProtoMessage() {}
 
 func (x *RanksExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +2529,7 @@ func (x *RanksExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RanksExited.ProtoReflect.Descriptor instead.
 func (*RanksExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RanksExited) GetExits() []*RankExited {
@@ -2430,7 +2550,7 @@ type NodeDone struct {
 
 func (x *NodeDone) Reset() {
 	*x = NodeDone{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2442,7 +2562,7 @@ func (x *NodeDone) String() string {
 func (*NodeDone) ProtoMessage() {}
 
 func (x *NodeDone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2455,7 +2575,7 @@ func (x *NodeDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDone.ProtoReflect.Descriptor instead.
 func (*NodeDone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NodeDone) GetJobId() uint64 {
@@ -2493,7 +2613,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2505,7 +2625,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2518,7 +2638,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Abort) GetJobId() uint64 {
@@ -2572,7 +2692,7 @@ type TimeUp struct {
 
 func (x *TimeUp) Reset() {
 	*x = TimeUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2584,7 +2704,7 @@ func (x *TimeUp) String() string {
 func (*TimeUp) ProtoMessage() {}
 
 func (x *TimeUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2597,7 +2717,7 @@ func (x *TimeUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeUp.ProtoReflect.Descriptor instead.
 func (*TimeUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TimeUp) GetJobId() uint64 {
@@ -2617,7 +2737,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +2749,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +2762,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -2672,7 +2792,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2684,7 +2804,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2697,7 +2817,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -2745,7 +2865,7 @@ type ChannelsReply struct {
 
 func (x *ChannelsReply) Reset() {
 	*x = ChannelsReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +2877,7 @@ func (x *ChannelsReply) String() string {
 func (*ChannelsReply) ProtoMessage() {}
 
 func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +2890,7 @@ func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
 func (*ChannelsReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ChannelsReply) GetRequest() uint64 {
@@ -2798,7 +2918,7 @@ type Suspicion struct {
 
 func (x *Suspicion) Reset() {
 	*x = Suspicion{}
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +2930,7 @@ func (x *Suspicion) String() string {
 func (*Suspicion) ProtoMessage() {}
 
 func (x *Suspicion) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +2943,7 @@ func (x *Suspicion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspicion.ProtoReflect.Descriptor instead.
 func (*Suspicion) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Suspicion) GetNode() string {
@@ -2850,7 +2970,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +2982,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +2995,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Watch) GetNeighbours() []*Watch_Neighbour {
@@ -2908,7 +3028,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3040,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3053,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Cut) GetJobId() uint64 {
@@ -3042,7 +3162,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3054,7 +3174,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3067,7 +3187,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -3132,7 +3252,7 @@ type PlacesRequest struct {
 
 func (x *PlacesRequest) Reset() {
 	*x = PlacesRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +3264,7 @@ func (x *PlacesRequest) String() string {
 func (*PlacesRequest) ProtoMessage() {}
 
 func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +3277,7 @@ func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesRequest.ProtoReflect.Descriptor instead.
 func (*PlacesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PlacesRequest) GetJobId() uint64 {
@@ -3193,7 +3313,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3205,7 +3325,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3218,7 +3338,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -3264,7 +3384,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3276,7 +3396,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3289,7 +3409,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -3355,7 +3475,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3367,7 +3487,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3380,7 +3500,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -3450,7 +3570,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3462,7 +3582,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3475,7 +3595,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -3814,7 +3934,7 @@ type Redirect struct {
 
 func (x *Redirect) Reset() {
 	*x = Redirect{}
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3826,7 +3946,7 @@ func (x *Redirect) String() string {
 func (*Redirect) ProtoMessage() {}
 
 func (x *Redirect) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3839,7 +3959,7 @@ func (x *Redirect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redirect.ProtoReflect.Descriptor instead.
 func (*Redirect) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Redirect) GetAddress() string {
@@ -3859,7 +3979,7 @@ type Servers struct {
 
 func (x *Servers) Reset() {
 	*x = Servers{}
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3871,7 +3991,7 @@ func (x *Servers) String() string {
 func (*Servers) ProtoMessage() {}
 
 func (x *Servers) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3884,7 +4004,7 @@ func (x *Servers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Servers.ProtoReflect.Descriptor instead.
 func (*Servers) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Servers) GetAddresses() []string {
@@ -3906,7 +4026,7 @@ type PartGone struct {
 
 func (x *PartGone) Reset() {
 	*x = PartGone{}
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3918,7 +4038,7 @@ func (x *PartGone) String() string {
 func (*PartGone) ProtoMessage() {}
 
 func (x *PartGone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3931,7 +4051,7 @@ func (x *PartGone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartGone.ProtoReflect.Descriptor instead.
 func (*PartGone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PartGone) GetJobId() uint64 {
@@ -3967,7 +4087,7 @@ type ChildEnded struct {
 
 func (x *ChildEnded) Reset() {
 	*x = ChildEnded{}
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3979,7 +4099,7 @@ func (x *ChildEnded) String() string {
 func (*ChildEnded) ProtoMessage() {}
 
 func (x *ChildEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3992,7 +4112,7 @@ func (x *ChildEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildEnded.ProtoReflect.Descriptor instead.
 func (*ChildEnded) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ChildEnded) GetJobId() uint64 {
@@ -4026,7 +4146,7 @@ type Revoked struct {
 
 func (x *Revoked) Reset() {
 	*x = Revoked{}
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4038,7 +4158,7 @@ func (x *Revoked) String() string {
 func (*Revoked) ProtoMessage() {}
 
 func (x *Revoked) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4051,7 +4171,7 @@ func (x *Revoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoked.ProtoReflect.Descriptor instead.
 func (*Revoked) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Revoked) GetSerials() [][]byte {
@@ -4068,13 +4188,14 @@ type Welcome struct {
 	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	KeepJobs      []uint64               `protobuf:"varint,4,rep,packed,name=keep_jobs,json=keepJobs,proto3" json:"keep_jobs,omitempty"` // what else the agent holds it must end
 	Servers       *Servers               `protobuf:"bytes,5,opt,name=servers,proto3" json:"servers,omitempty"`
+	Protocol      uint32                 `protobuf:"varint,70,opt,name=protocol,proto3" json:"protocol,omitempty"` // the newest that both understand
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4086,7 +4207,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4099,7 +4220,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -4137,6 +4258,13 @@ func (x *Welcome) GetServers() *Servers {
 	return nil
 }
 
+func (x *Welcome) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
 type Pong struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
@@ -4149,7 +4277,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4161,7 +4289,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4174,7 +4302,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -4219,7 +4347,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4231,7 +4359,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4244,7 +4372,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Stage) GetJobId() uint64 {
@@ -4310,7 +4438,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4322,7 +4450,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4335,7 +4463,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -4465,7 +4593,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4477,7 +4605,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4490,7 +4618,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -4538,7 +4666,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +4678,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +4691,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -4590,7 +4718,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4602,7 +4730,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4615,7 +4743,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -4641,7 +4769,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[58]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4653,7 +4781,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[58]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4666,7 +4794,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -4688,7 +4816,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4700,7 +4828,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4713,7 +4841,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{59}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -4757,7 +4885,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[60]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4769,7 +4897,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[60]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4782,7 +4910,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{60}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -4832,7 +4960,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4844,7 +4972,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4857,7 +4985,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{61}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -4898,7 +5026,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[62]
+	mi := &file_score_v1_agent_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4910,7 +5038,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[62]
+	mi := &file_score_v1_agent_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4923,7 +5051,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{62}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -4952,7 +5080,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4964,7 +5092,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4977,7 +5105,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{63}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -5020,7 +5148,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[64]
+	mi := &file_score_v1_agent_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5032,7 +5160,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[64]
+	mi := &file_score_v1_agent_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5045,7 +5173,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{64}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -5079,7 +5207,7 @@ type Watch_Neighbour struct {
 
 func (x *Watch_Neighbour) Reset() {
 	*x = Watch_Neighbour{}
-	mi := &file_score_v1_agent_proto_msgTypes[65]
+	mi := &file_score_v1_agent_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5091,7 +5219,7 @@ func (x *Watch_Neighbour) String() string {
 func (*Watch_Neighbour) ProtoMessage() {}
 
 func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[65]
+	mi := &file_score_v1_agent_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5104,7 +5232,7 @@ func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch_Neighbour.ProtoReflect.Descriptor instead.
 func (*Watch_Neighbour) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40, 0}
 }
 
 func (x *Watch_Neighbour) GetNode() string {
@@ -5132,7 +5260,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[67]
+	mi := &file_score_v1_agent_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5144,7 +5272,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[67]
+	mi := &file_score_v1_agent_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5157,7 +5285,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{44, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{46, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -5196,7 +5324,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[68]
+	mi := &file_score_v1_agent_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5208,7 +5336,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[68]
+	mi := &file_score_v1_agent_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5221,7 +5349,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{44, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{46, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -5283,7 +5411,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[69]
+	mi := &file_score_v1_agent_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5295,7 +5423,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[69]
+	mi := &file_score_v1_agent_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5308,7 +5436,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{44, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{46, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -5336,7 +5464,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[71]
+	mi := &file_score_v1_agent_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5348,7 +5476,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[71]
+	mi := &file_score_v1_agent_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5361,7 +5489,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{55, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{57, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -5399,26 +5527,32 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x17RenewCertificateRequest\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\"<\n" +
 	"\x18RenewCertificateResponse\x12 \n" +
-	"\vcertificate\x18\x01 \x01(\fR\vcertificate\"\x82\x01\n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\"\x9a\x01\n" +
 	"\vJoinRequest\x12\x19\n" +
 	"\btoken_id\x18\x01 \x01(\tR\atokenId\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\fR\x06secret\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
 	"\arequest\x18\x04 \x01(\fR\arequest\x12\x12\n" +
-	"\x04role\x18\x05 \x01(\tR\x04role\"\xae\x01\n" +
+	"\x04role\x18\x05 \x01(\tR\x04role\x12\x16\n" +
+	"\x06serial\x18F \x01(\fR\x06serial\"\xc8\x01\n" +
 	"\fJoinResponse\x12\x18\n" +
 	"\arefused\x18\x01 \x01(\tR\arefused\x12\x1c\n" +
 	"\tauthority\x18\x02 \x01(\fR\tauthority\x12 \n" +
 	"\vcertificate\x18\x03 \x01(\fR\vcertificate\x12\x1f\n" +
 	"\vcluster_key\x18\x04 \x01(\tR\n" +
 	"clusterKey\x12#\n" +
-	"\rauthority_key\x18\x05 \x01(\fR\fauthorityKey\"\x10\n" +
+	"\rauthority_key\x18\x05 \x01(\fR\fauthorityKey\x12\x18\n" +
+	"\arevoked\x18F \x01(\bR\arevoked\"\x10\n" +
 	"\x0eGetDiskRequest\"5\n" +
 	"\x0fGetDiskResponse\x12\"\n" +
-	"\x04disk\x18\x01 \x01(\v2\x0e.score.v1.DiskR\x04disk\"<\n" +
+	"\x04disk\x18\x01 \x01(\v2\x0e.score.v1.DiskR\x04disk\"\x11\n" +
+	"\x0fDescribeRequest\"F\n" +
+	"\x10DescribeResponse\x122\n" +
+	"\aprogram\x18\x01 \x01(\v2\x18.score.v1.ProgramVersionR\aprogram\"p\n" +
 	"\fEnrolRequest\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\x04R\x04last\"%\n" +
+	"\x04last\x18\x02 \x01(\x04R\x04last\x122\n" +
+	"\aprogram\x18F \x01(\v2\x18.score.v1.ProgramVersionR\aprogram\"%\n" +
 	"\rEnrolResponse\x12\x14\n" +
 	"\x05voter\x18\x01 \x01(\bR\x05voter\"h\n" +
 	"\aStdioUp\x12)\n" +
@@ -5505,7 +5639,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x03cut\x18\x14 \x01(\v2\r.score.v1.CutH\x00R\x03cut\x121\n" +
 	"\x06places\x18\x16 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06places\x123\n" +
 	"\tsuspicion\x18< \x01(\v2\x13.score.v1.SuspicionH\x00R\tsuspicionB\t\n" +
-	"\amessage\"\xca\x02\n" +
+	"\amessage\"\x9c\x03\n" +
 	"\x05Hello\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -5520,7 +5654,9 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x04jobs\x18\n" +
 	" \x03(\x04R\x04jobs\x12\x1a\n" +
 	"\bchannels\x18\v \x01(\rR\bchannels\x12(\n" +
-	"\x10fences_by_letter\x18F \x01(\bR\x0efencesByLetter\"\xd0\x01\n" +
+	"\x10fences_by_letter\x18F \x01(\bR\x0efencesByLetter\x12'\n" +
+	"\x0fprotocol_oldest\x18G \x01(\rR\x0eprotocolOldest\x12'\n" +
+	"\x0fprotocol_newest\x18H \x01(\rR\x0eprotocolNewest\"\xd0\x01\n" +
 	"\x04Ping\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vagent_nanos\x18\x02 \x01(\x03R\n" +
@@ -5703,13 +5839,14 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\tchild_job\x18\x02 \x01(\x04R\bchildJob\x12\x1b\n" +
 	"\texit_code\x18\x03 \x01(\x05R\bexitCode\"#\n" +
 	"\aRevoked\x12\x18\n" +
-	"\aserials\x18\x01 \x03(\fR\aserials\"\x9b\x01\n" +
+	"\aserials\x18\x01 \x03(\fR\aserials\"\xb7\x01\n" +
 	"\aWelcome\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\tR\aversion\x12\x1b\n" +
 	"\tkeep_jobs\x18\x04 \x03(\x04R\bkeepJobs\x12+\n" +
-	"\aservers\x18\x05 \x01(\v2\x11.score.v1.ServersR\aservers\"|\n" +
+	"\aservers\x18\x05 \x01(\v2\x11.score.v1.ServersR\aservers\x12\x1a\n" +
+	"\bprotocol\x18F \x01(\rR\bprotocol\"|\n" +
 	"\x04Pong\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vagent_nanos\x18\x02 \x01(\x03R\n" +
@@ -5809,11 +5946,12 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\aConnect\x12\x16.score.v1.AgentMessage\x1a\x17.score.v1.ServerMessage(\x010\x01\x12Y\n" +
 	"\x10RenewCertificate\x12!.score.v1.RenewCertificateRequest\x1a\".score.v1.RenewCertificateResponse\x12G\n" +
 	"\n" +
-	"FindLeader\x12\x1b.score.v1.FindLeaderRequest\x1a\x1c.score.v1.FindLeaderResponse2\xc1\x01\n" +
+	"FindLeader\x12\x1b.score.v1.FindLeaderRequest\x1a\x1c.score.v1.FindLeaderResponse2\x84\x02\n" +
 	"\rServerService\x128\n" +
 	"\x05Enrol\x12\x16.score.v1.EnrolRequest\x1a\x17.score.v1.EnrolResponse\x126\n" +
 	"\x05Admit\x12\x15.score.v1.JoinRequest\x1a\x16.score.v1.JoinResponse\x12>\n" +
-	"\aGetDisk\x12\x18.score.v1.GetDiskRequest\x1a\x19.score.v1.GetDiskResponse2\xfa\x04\n" +
+	"\aGetDisk\x12\x18.score.v1.GetDiskRequest\x1a\x19.score.v1.GetDiskResponse\x12A\n" +
+	"\bDescribe\x12\x19.score.v1.DescribeRequest\x1a\x1a.score.v1.DescribeResponse2\xfa\x04\n" +
 	"\vPeerService\x123\n" +
 	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12F\n" +
 	"\rConfirmOutput\x12\x14.score.v1.OutputMark\x1a\x1f.score.v1.ConfirmOutputResponse\x12>\n" +
@@ -5840,7 +5978,7 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_score_v1_agent_proto_goTypes = []any{
 	(Reachability)(0),                // 0: score.v1.Reachability
 	(NameOp)(0),                      // 1: score.v1.NameOp
@@ -5852,203 +5990,210 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*JoinResponse)(nil),             // 7: score.v1.JoinResponse
 	(*GetDiskRequest)(nil),           // 8: score.v1.GetDiskRequest
 	(*GetDiskResponse)(nil),          // 9: score.v1.GetDiskResponse
-	(*EnrolRequest)(nil),             // 10: score.v1.EnrolRequest
-	(*EnrolResponse)(nil),            // 11: score.v1.EnrolResponse
-	(*StdioUp)(nil),                  // 12: score.v1.StdioUp
-	(*StdioOpen)(nil),                // 13: score.v1.StdioOpen
-	(*StdioDown)(nil),                // 14: score.v1.StdioDown
-	(*FetchStagedRequest)(nil),       // 15: score.v1.FetchStagedRequest
-	(*StagedData)(nil),               // 16: score.v1.StagedData
-	(*CollectRequest)(nil),           // 17: score.v1.CollectRequest
-	(*CollectResponse)(nil),          // 18: score.v1.CollectResponse
-	(*RelayRequest)(nil),             // 19: score.v1.RelayRequest
-	(*RelayResponse)(nil),            // 20: score.v1.RelayResponse
-	(*Envelope)(nil),                 // 21: score.v1.Envelope
-	(*NewsRequest)(nil),              // 22: score.v1.NewsRequest
-	(*NewsResponse)(nil),             // 23: score.v1.NewsResponse
-	(*ProbeRequest)(nil),             // 24: score.v1.ProbeRequest
-	(*ProbeResponse)(nil),            // 25: score.v1.ProbeResponse
-	(*AgentMessage)(nil),             // 26: score.v1.AgentMessage
-	(*Hello)(nil),                    // 27: score.v1.Hello
-	(*Ping)(nil),                     // 28: score.v1.Ping
-	(*Prepared)(nil),                 // 29: score.v1.Prepared
-	(*Launched)(nil),                 // 30: score.v1.Launched
-	(*RankExited)(nil),               // 31: score.v1.RankExited
-	(*RanksExited)(nil),              // 32: score.v1.RanksExited
-	(*NodeDone)(nil),                 // 33: score.v1.NodeDone
-	(*Abort)(nil),                    // 34: score.v1.Abort
-	(*TimeUp)(nil),                   // 35: score.v1.TimeUp
-	(*JobNote)(nil),                  // 36: score.v1.JobNote
-	(*RankStatesReply)(nil),          // 37: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),            // 38: score.v1.ChannelsReply
-	(*Suspicion)(nil),                // 39: score.v1.Suspicion
-	(*Watch)(nil),                    // 40: score.v1.Watch
-	(*Cut)(nil),                      // 41: score.v1.Cut
-	(*NameRequest)(nil),              // 42: score.v1.NameRequest
-	(*PlacesRequest)(nil),            // 43: score.v1.PlacesRequest
-	(*SpawnRequest)(nil),             // 44: score.v1.SpawnRequest
-	(*SpawnApp)(nil),                 // 45: score.v1.SpawnApp
-	(*SwitchReport)(nil),             // 46: score.v1.SwitchReport
-	(*ServerMessage)(nil),            // 47: score.v1.ServerMessage
-	(*Redirect)(nil),                 // 48: score.v1.Redirect
-	(*Servers)(nil),                  // 49: score.v1.Servers
-	(*PartGone)(nil),                 // 50: score.v1.PartGone
-	(*ChildEnded)(nil),               // 51: score.v1.ChildEnded
-	(*Revoked)(nil),                  // 52: score.v1.Revoked
-	(*Welcome)(nil),                  // 53: score.v1.Welcome
-	(*Pong)(nil),                     // 54: score.v1.Pong
-	(*Stage)(nil),                    // 55: score.v1.Stage
-	(*Prepare)(nil),                  // 56: score.v1.Prepare
-	(*Plan)(nil),                     // 57: score.v1.Plan
-	(*Kill)(nil),                     // 58: score.v1.Kill
-	(*SignalRanks)(nil),              // 59: score.v1.SignalRanks
-	(*Forget)(nil),                   // 60: score.v1.Forget
-	(*NameReply)(nil),                // 61: score.v1.NameReply
-	(*PlacesReply)(nil),              // 62: score.v1.PlacesReply
-	(*SpawnReply)(nil),               // 63: score.v1.SpawnReply
-	(*AskRankStates)(nil),            // 64: score.v1.AskRankStates
-	(*AskChannels)(nil),              // 65: score.v1.AskChannels
-	(*AskCut)(nil),                   // 66: score.v1.AskCut
-	(*Watch_Neighbour)(nil),          // 67: score.v1.Watch.Neighbour
-	nil,                              // 68: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),       // 69: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil),    // 70: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil),    // 71: score.v1.SwitchReport.JobUsage
-	nil,                              // 72: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),                 // 73: score.v1.Plan.Row
-	(*Disk)(nil),                     // 74: score.v1.Disk
-	(*Stdin)(nil),                    // 75: score.v1.Stdin
-	(*Output)(nil),                   // 76: score.v1.Output
-	(*Identity)(nil),                 // 77: score.v1.Identity
-	(*StagedFile)(nil),               // 78: score.v1.StagedFile
-	(*NodeStart)(nil),                // 79: score.v1.NodeStart
-	(*Usage)(nil),                    // 80: score.v1.Usage
-	(*RankState)(nil),                // 81: score.v1.RankState
-	(*ChannelState)(nil),             // 82: score.v1.ChannelState
-	(*RankWait)(nil),                 // 83: score.v1.RankWait
-	(*JobSpec)(nil),                  // 84: score.v1.JobSpec
-	(*NodePlace)(nil),                // 85: score.v1.NodePlace
-	(*Flushes)(nil),                  // 86: score.v1.Flushes
-	(*OutputMark)(nil),               // 87: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 88: score.v1.DumpJobRequest
-	(*StageRequest)(nil),             // 89: score.v1.StageRequest
-	(*ListStagedRequest)(nil),        // 90: score.v1.ListStagedRequest
-	(*ConfirmOutputResponse)(nil),    // 91: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 92: score.v1.DumpPart
-	(*StageReply)(nil),               // 93: score.v1.StageReply
-	(*ListStagedResponse)(nil),       // 94: score.v1.ListStagedResponse
+	(*DescribeRequest)(nil),          // 10: score.v1.DescribeRequest
+	(*DescribeResponse)(nil),         // 11: score.v1.DescribeResponse
+	(*EnrolRequest)(nil),             // 12: score.v1.EnrolRequest
+	(*EnrolResponse)(nil),            // 13: score.v1.EnrolResponse
+	(*StdioUp)(nil),                  // 14: score.v1.StdioUp
+	(*StdioOpen)(nil),                // 15: score.v1.StdioOpen
+	(*StdioDown)(nil),                // 16: score.v1.StdioDown
+	(*FetchStagedRequest)(nil),       // 17: score.v1.FetchStagedRequest
+	(*StagedData)(nil),               // 18: score.v1.StagedData
+	(*CollectRequest)(nil),           // 19: score.v1.CollectRequest
+	(*CollectResponse)(nil),          // 20: score.v1.CollectResponse
+	(*RelayRequest)(nil),             // 21: score.v1.RelayRequest
+	(*RelayResponse)(nil),            // 22: score.v1.RelayResponse
+	(*Envelope)(nil),                 // 23: score.v1.Envelope
+	(*NewsRequest)(nil),              // 24: score.v1.NewsRequest
+	(*NewsResponse)(nil),             // 25: score.v1.NewsResponse
+	(*ProbeRequest)(nil),             // 26: score.v1.ProbeRequest
+	(*ProbeResponse)(nil),            // 27: score.v1.ProbeResponse
+	(*AgentMessage)(nil),             // 28: score.v1.AgentMessage
+	(*Hello)(nil),                    // 29: score.v1.Hello
+	(*Ping)(nil),                     // 30: score.v1.Ping
+	(*Prepared)(nil),                 // 31: score.v1.Prepared
+	(*Launched)(nil),                 // 32: score.v1.Launched
+	(*RankExited)(nil),               // 33: score.v1.RankExited
+	(*RanksExited)(nil),              // 34: score.v1.RanksExited
+	(*NodeDone)(nil),                 // 35: score.v1.NodeDone
+	(*Abort)(nil),                    // 36: score.v1.Abort
+	(*TimeUp)(nil),                   // 37: score.v1.TimeUp
+	(*JobNote)(nil),                  // 38: score.v1.JobNote
+	(*RankStatesReply)(nil),          // 39: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),            // 40: score.v1.ChannelsReply
+	(*Suspicion)(nil),                // 41: score.v1.Suspicion
+	(*Watch)(nil),                    // 42: score.v1.Watch
+	(*Cut)(nil),                      // 43: score.v1.Cut
+	(*NameRequest)(nil),              // 44: score.v1.NameRequest
+	(*PlacesRequest)(nil),            // 45: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),             // 46: score.v1.SpawnRequest
+	(*SpawnApp)(nil),                 // 47: score.v1.SpawnApp
+	(*SwitchReport)(nil),             // 48: score.v1.SwitchReport
+	(*ServerMessage)(nil),            // 49: score.v1.ServerMessage
+	(*Redirect)(nil),                 // 50: score.v1.Redirect
+	(*Servers)(nil),                  // 51: score.v1.Servers
+	(*PartGone)(nil),                 // 52: score.v1.PartGone
+	(*ChildEnded)(nil),               // 53: score.v1.ChildEnded
+	(*Revoked)(nil),                  // 54: score.v1.Revoked
+	(*Welcome)(nil),                  // 55: score.v1.Welcome
+	(*Pong)(nil),                     // 56: score.v1.Pong
+	(*Stage)(nil),                    // 57: score.v1.Stage
+	(*Prepare)(nil),                  // 58: score.v1.Prepare
+	(*Plan)(nil),                     // 59: score.v1.Plan
+	(*Kill)(nil),                     // 60: score.v1.Kill
+	(*SignalRanks)(nil),              // 61: score.v1.SignalRanks
+	(*Forget)(nil),                   // 62: score.v1.Forget
+	(*NameReply)(nil),                // 63: score.v1.NameReply
+	(*PlacesReply)(nil),              // 64: score.v1.PlacesReply
+	(*SpawnReply)(nil),               // 65: score.v1.SpawnReply
+	(*AskRankStates)(nil),            // 66: score.v1.AskRankStates
+	(*AskChannels)(nil),              // 67: score.v1.AskChannels
+	(*AskCut)(nil),                   // 68: score.v1.AskCut
+	(*Watch_Neighbour)(nil),          // 69: score.v1.Watch.Neighbour
+	nil,                              // 70: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),       // 71: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),    // 72: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),    // 73: score.v1.SwitchReport.JobUsage
+	nil,                              // 74: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                 // 75: score.v1.Plan.Row
+	(*Disk)(nil),                     // 76: score.v1.Disk
+	(*ProgramVersion)(nil),           // 77: score.v1.ProgramVersion
+	(*Stdin)(nil),                    // 78: score.v1.Stdin
+	(*Output)(nil),                   // 79: score.v1.Output
+	(*Identity)(nil),                 // 80: score.v1.Identity
+	(*StagedFile)(nil),               // 81: score.v1.StagedFile
+	(*NodeStart)(nil),                // 82: score.v1.NodeStart
+	(*Usage)(nil),                    // 83: score.v1.Usage
+	(*RankState)(nil),                // 84: score.v1.RankState
+	(*ChannelState)(nil),             // 85: score.v1.ChannelState
+	(*RankWait)(nil),                 // 86: score.v1.RankWait
+	(*JobSpec)(nil),                  // 87: score.v1.JobSpec
+	(*NodePlace)(nil),                // 88: score.v1.NodePlace
+	(*Flushes)(nil),                  // 89: score.v1.Flushes
+	(*OutputMark)(nil),               // 90: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 91: score.v1.DumpJobRequest
+	(*StageRequest)(nil),             // 92: score.v1.StageRequest
+	(*ListStagedRequest)(nil),        // 93: score.v1.ListStagedRequest
+	(*ConfirmOutputResponse)(nil),    // 94: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 95: score.v1.DumpPart
+	(*StageReply)(nil),               // 96: score.v1.StageReply
+	(*ListStagedResponse)(nil),       // 97: score.v1.ListStagedResponse
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	74, // 0: score.v1.GetDiskResponse.disk:type_name -> score.v1.Disk
-	13, // 1: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
-	75, // 2: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	76, // 3: score.v1.StdioDown.output:type_name -> score.v1.Output
-	77, // 4: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
-	78, // 5: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
-	21, // 6: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
-	27, // 7: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
-	28, // 8: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
-	29, // 9: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
-	30, // 10: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
-	31, // 11: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	33, // 12: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	34, // 13: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	46, // 14: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	42, // 15: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	44, // 16: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	36, // 17: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	37, // 18: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	35, // 19: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	32, // 20: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	38, // 21: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	41, // 22: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
-	43, // 23: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
-	39, // 24: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
-	79, // 25: score.v1.Prepared.start:type_name -> score.v1.NodeStart
-	79, // 26: score.v1.Launched.start:type_name -> score.v1.NodeStart
-	31, // 27: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	80, // 28: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	79, // 29: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
-	81, // 30: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	79, // 31: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
-	82, // 32: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
-	0,  // 33: score.v1.Suspicion.found:type_name -> score.v1.Reachability
-	67, // 34: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
-	83, // 35: score.v1.Cut.waits:type_name -> score.v1.RankWait
-	1,  // 36: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	45, // 37: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	68, // 38: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	69, // 39: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	70, // 40: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	71, // 41: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	53, // 42: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	54, // 43: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	56, // 44: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	57, // 45: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	58, // 46: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	59, // 47: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	60, // 48: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	61, // 49: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	63, // 50: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	64, // 51: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	65, // 52: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	66, // 53: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	62, // 54: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
-	40, // 55: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
-	50, // 56: score.v1.ServerMessage.part_gone:type_name -> score.v1.PartGone
-	51, // 57: score.v1.ServerMessage.child_ended:type_name -> score.v1.ChildEnded
-	52, // 58: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
-	55, // 59: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
-	48, // 60: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
-	49, // 61: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
-	49, // 62: score.v1.Welcome.servers:type_name -> score.v1.Servers
-	77, // 63: score.v1.Stage.user:type_name -> score.v1.Identity
-	78, // 64: score.v1.Stage.files:type_name -> score.v1.StagedFile
-	84, // 65: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	77, // 66: score.v1.Prepare.user:type_name -> score.v1.Identity
-	85, // 67: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	72, // 68: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	73, // 69: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	85, // 70: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	86, // 71: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	80, // 72: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	26, // 73: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	4,  // 74: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
-	2,  // 75: score.v1.AgentService.FindLeader:input_type -> score.v1.FindLeaderRequest
-	10, // 76: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
-	6,  // 77: score.v1.ServerService.Admit:input_type -> score.v1.JoinRequest
-	8,  // 78: score.v1.ServerService.GetDisk:input_type -> score.v1.GetDiskRequest
-	12, // 79: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	87, // 80: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
-	17, // 81: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	19, // 82: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	22, // 83: score.v1.PeerService.News:input_type -> score.v1.NewsRequest
-	24, // 84: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
-	88, // 85: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	89, // 86: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
-	15, // 87: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
-	90, // 88: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
-	47, // 89: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	5,  // 90: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
-	3,  // 91: score.v1.AgentService.FindLeader:output_type -> score.v1.FindLeaderResponse
-	11, // 92: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
-	7,  // 93: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
-	9,  // 94: score.v1.ServerService.GetDisk:output_type -> score.v1.GetDiskResponse
-	14, // 95: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	91, // 96: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	18, // 97: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	20, // 98: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	23, // 99: score.v1.PeerService.News:output_type -> score.v1.NewsResponse
-	25, // 100: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
-	92, // 101: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	93, // 102: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
-	16, // 103: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
-	94, // 104: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
-	89, // [89:105] is the sub-list for method output_type
-	73, // [73:89] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	76, // 0: score.v1.GetDiskResponse.disk:type_name -> score.v1.Disk
+	77, // 1: score.v1.DescribeResponse.program:type_name -> score.v1.ProgramVersion
+	77, // 2: score.v1.EnrolRequest.program:type_name -> score.v1.ProgramVersion
+	15, // 3: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
+	78, // 4: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	79, // 5: score.v1.StdioDown.output:type_name -> score.v1.Output
+	80, // 6: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
+	81, // 7: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
+	23, // 8: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
+	29, // 9: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
+	30, // 10: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
+	31, // 11: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
+	32, // 12: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
+	33, // 13: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
+	35, // 14: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	36, // 15: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	48, // 16: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	44, // 17: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	46, // 18: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	38, // 19: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	39, // 20: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	37, // 21: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	34, // 22: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	40, // 23: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	43, // 24: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	45, // 25: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
+	41, // 26: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
+	82, // 27: score.v1.Prepared.start:type_name -> score.v1.NodeStart
+	82, // 28: score.v1.Launched.start:type_name -> score.v1.NodeStart
+	33, // 29: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	83, // 30: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	82, // 31: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
+	84, // 32: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	82, // 33: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
+	85, // 34: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	0,  // 35: score.v1.Suspicion.found:type_name -> score.v1.Reachability
+	69, // 36: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
+	86, // 37: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	1,  // 38: score.v1.NameRequest.op:type_name -> score.v1.NameOp
+	47, // 39: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	70, // 40: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	71, // 41: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	72, // 42: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	73, // 43: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	55, // 44: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	56, // 45: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	58, // 46: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	59, // 47: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	60, // 48: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	61, // 49: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	62, // 50: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	63, // 51: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	65, // 52: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	66, // 53: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	67, // 54: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	68, // 55: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	64, // 56: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	42, // 57: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
+	52, // 58: score.v1.ServerMessage.part_gone:type_name -> score.v1.PartGone
+	53, // 59: score.v1.ServerMessage.child_ended:type_name -> score.v1.ChildEnded
+	54, // 60: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	57, // 61: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
+	50, // 62: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
+	51, // 63: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
+	51, // 64: score.v1.Welcome.servers:type_name -> score.v1.Servers
+	80, // 65: score.v1.Stage.user:type_name -> score.v1.Identity
+	81, // 66: score.v1.Stage.files:type_name -> score.v1.StagedFile
+	87, // 67: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	80, // 68: score.v1.Prepare.user:type_name -> score.v1.Identity
+	88, // 69: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	74, // 70: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	75, // 71: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	88, // 72: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	89, // 73: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	83, // 74: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	28, // 75: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	4,  // 76: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
+	2,  // 77: score.v1.AgentService.FindLeader:input_type -> score.v1.FindLeaderRequest
+	12, // 78: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
+	6,  // 79: score.v1.ServerService.Admit:input_type -> score.v1.JoinRequest
+	8,  // 80: score.v1.ServerService.GetDisk:input_type -> score.v1.GetDiskRequest
+	10, // 81: score.v1.ServerService.Describe:input_type -> score.v1.DescribeRequest
+	14, // 82: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	90, // 83: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	19, // 84: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	21, // 85: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	24, // 86: score.v1.PeerService.News:input_type -> score.v1.NewsRequest
+	26, // 87: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
+	91, // 88: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	92, // 89: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
+	17, // 90: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
+	93, // 91: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
+	49, // 92: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	5,  // 93: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	3,  // 94: score.v1.AgentService.FindLeader:output_type -> score.v1.FindLeaderResponse
+	13, // 95: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
+	7,  // 96: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
+	9,  // 97: score.v1.ServerService.GetDisk:output_type -> score.v1.GetDiskResponse
+	11, // 98: score.v1.ServerService.Describe:output_type -> score.v1.DescribeResponse
+	16, // 99: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	94, // 100: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	20, // 101: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	22, // 102: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	25, // 103: score.v1.PeerService.News:output_type -> score.v1.NewsResponse
+	27, // 104: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
+	95, // 105: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	96, // 106: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
+	18, // 107: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
+	97, // 108: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
+	92, // [92:109] is the sub-list for method output_type
+	75, // [75:92] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -6058,15 +6203,15 @@ func file_score_v1_agent_proto_init() {
 	}
 	file_score_v1_job_proto_init()
 	file_score_v1_user_proto_init()
-	file_score_v1_agent_proto_msgTypes[10].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[12].OneofWrappers = []any{
 		(*StdioUp_Open)(nil),
 		(*StdioUp_Stdin)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[12].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[14].OneofWrappers = []any{
 		(*StdioDown_Output)(nil),
 		(*StdioDown_Drained)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[24].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[26].OneofWrappers = []any{
 		(*AgentMessage_Hello)(nil),
 		(*AgentMessage_Ping)(nil),
 		(*AgentMessage_Prepared)(nil),
@@ -6086,7 +6231,7 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_Places)(nil),
 		(*AgentMessage_Suspicion)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[45].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[47].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -6115,7 +6260,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   72,
+			NumMessages:   74,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

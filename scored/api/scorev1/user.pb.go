@@ -145,6 +145,7 @@ type Server struct {
 	BehindEntries  uint64                 `protobuf:"varint,6,opt,name=behind_entries,json=behindEntries,proto3" json:"behind_entries,omitempty"`      // of the leader's log, that it had not when it last answered
 	RoundTripNanos int64                  `protobuf:"varint,7,opt,name=round_trip_nanos,json=roundTripNanos,proto3" json:"round_trip_nanos,omitempty"` // of the leader's heartbeats to it, on average; 0: there were none
 	Disk           *Disk                  `protobuf:"bytes,8,opt,name=disk,proto3" json:"disk,omitempty"`                                              // absent: it did not tell in time, or is silent
+	Program        *ProgramVersion        `protobuf:"bytes,70,opt,name=program,proto3" json:"program,omitempty"`                                       // not set: it is not known
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -235,6 +236,13 @@ func (x *Server) GetDisk() *Disk {
 	return nil
 }
 
+func (x *Server) GetProgram() *ProgramVersion {
+	if x != nil {
+		return x.Program
+	}
+	return nil
+}
+
 // Disk is how the disk does that a server's state is on.
 type Disk struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
@@ -296,6 +304,67 @@ func (x *Disk) GetSizeBytes() uint64 {
 	return 0
 }
 
+// ProgramVersion is what a daemon is: its build, and which protocols it understands, see package protocol.
+type ProgramVersion struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Build          string                 `protobuf:"bytes,1,opt,name=build,proto3" json:"build,omitempty"`
+	ProtocolOldest uint32                 `protobuf:"varint,2,opt,name=protocol_oldest,json=protocolOldest,proto3" json:"protocol_oldest,omitempty"`
+	ProtocolNewest uint32                 `protobuf:"varint,3,opt,name=protocol_newest,json=protocolNewest,proto3" json:"protocol_newest,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ProgramVersion) Reset() {
+	*x = ProgramVersion{}
+	mi := &file_score_v1_user_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProgramVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProgramVersion) ProtoMessage() {}
+
+func (x *ProgramVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProgramVersion.ProtoReflect.Descriptor instead.
+func (*ProgramVersion) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ProgramVersion) GetBuild() string {
+	if x != nil {
+		return x.Build
+	}
+	return ""
+}
+
+func (x *ProgramVersion) GetProtocolOldest() uint32 {
+	if x != nil {
+		return x.ProtocolOldest
+	}
+	return 0
+}
+
+func (x *ProgramVersion) GetProtocolNewest() uint32 {
+	if x != nil {
+		return x.ProtocolNewest
+	}
+	return 0
+}
+
 type ListServersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -304,7 +373,7 @@ type ListServersRequest struct {
 
 func (x *ListServersRequest) Reset() {
 	*x = ListServersRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[2]
+	mi := &file_score_v1_user_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -316,7 +385,7 @@ func (x *ListServersRequest) String() string {
 func (*ListServersRequest) ProtoMessage() {}
 
 func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[2]
+	mi := &file_score_v1_user_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -329,7 +398,7 @@ func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersRequest.ProtoReflect.Descriptor instead.
 func (*ListServersRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{2}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{3}
 }
 
 type ListServersResponse struct {
@@ -341,7 +410,7 @@ type ListServersResponse struct {
 
 func (x *ListServersResponse) Reset() {
 	*x = ListServersResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[3]
+	mi := &file_score_v1_user_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -353,7 +422,7 @@ func (x *ListServersResponse) String() string {
 func (*ListServersResponse) ProtoMessage() {}
 
 func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[3]
+	mi := &file_score_v1_user_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -366,7 +435,7 @@ func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersResponse.ProtoReflect.Descriptor instead.
 func (*ListServersResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{3}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListServersResponse) GetServers() []*Server {
@@ -385,7 +454,7 @@ type RemoveServerRequest struct {
 
 func (x *RemoveServerRequest) Reset() {
 	*x = RemoveServerRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[4]
+	mi := &file_score_v1_user_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -397,7 +466,7 @@ func (x *RemoveServerRequest) String() string {
 func (*RemoveServerRequest) ProtoMessage() {}
 
 func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[4]
+	mi := &file_score_v1_user_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -410,7 +479,7 @@ func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveServerRequest.ProtoReflect.Descriptor instead.
 func (*RemoveServerRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RemoveServerRequest) GetName() string {
@@ -428,7 +497,7 @@ type RemoveServerResponse struct {
 
 func (x *RemoveServerResponse) Reset() {
 	*x = RemoveServerResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[5]
+	mi := &file_score_v1_user_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -440,7 +509,7 @@ func (x *RemoveServerResponse) String() string {
 func (*RemoveServerResponse) ProtoMessage() {}
 
 func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[5]
+	mi := &file_score_v1_user_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -453,7 +522,7 @@ func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveServerResponse.ProtoReflect.Descriptor instead.
 func (*RemoveServerResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{6}
 }
 
 type StepDownRequest struct {
@@ -464,7 +533,7 @@ type StepDownRequest struct {
 
 func (x *StepDownRequest) Reset() {
 	*x = StepDownRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[6]
+	mi := &file_score_v1_user_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -476,7 +545,7 @@ func (x *StepDownRequest) String() string {
 func (*StepDownRequest) ProtoMessage() {}
 
 func (x *StepDownRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[6]
+	mi := &file_score_v1_user_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -489,7 +558,7 @@ func (x *StepDownRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepDownRequest.ProtoReflect.Descriptor instead.
 func (*StepDownRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{7}
 }
 
 type StepDownResponse struct {
@@ -501,7 +570,7 @@ type StepDownResponse struct {
 
 func (x *StepDownResponse) Reset() {
 	*x = StepDownResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[7]
+	mi := &file_score_v1_user_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -513,7 +582,7 @@ func (x *StepDownResponse) String() string {
 func (*StepDownResponse) ProtoMessage() {}
 
 func (x *StepDownResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[7]
+	mi := &file_score_v1_user_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -526,7 +595,7 @@ func (x *StepDownResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepDownResponse.ProtoReflect.Descriptor instead.
 func (*StepDownResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StepDownResponse) GetLeader() string {
@@ -543,14 +612,14 @@ type SubmitRequest struct {
 	// Names the submission, 16 random bytes: what is submitted again under the key of a job is that job. Empty: it
 	// must not be made again when its answer is lost.
 	Key           []byte `protobuf:"bytes,70,opt,name=key,proto3" json:"key,omitempty"`
-	WaitedNanos   int64  `protobuf:"varint,71,opt,name=waited_nanos,json=waitedNanos,proto3" json:"waited_nanos,omitempty"` // since it was first made; 0: this is the first time
+	WaitedNanos   int64  `protobuf:"varint,71,opt,name=waited_nanos,json=waitedNanos,proto3" json:"waited_nanos,omitempty"` // since it was first made, if it may have been carried out; 0: it certainly was not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[8]
+	mi := &file_score_v1_user_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -562,7 +631,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[8]
+	mi := &file_score_v1_user_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -575,7 +644,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SubmitRequest) GetSpec() *JobSpec {
@@ -615,7 +684,7 @@ type SubmitResponse struct {
 
 func (x *SubmitResponse) Reset() {
 	*x = SubmitResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[9]
+	mi := &file_score_v1_user_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -627,7 +696,7 @@ func (x *SubmitResponse) String() string {
 func (*SubmitResponse) ProtoMessage() {}
 
 func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[9]
+	mi := &file_score_v1_user_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -640,7 +709,7 @@ func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResponse.ProtoReflect.Descriptor instead.
 func (*SubmitResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SubmitResponse) GetJobId() uint64 {
@@ -666,7 +735,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[10]
+	mi := &file_score_v1_user_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +747,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[10]
+	mi := &file_score_v1_user_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +760,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AttachRequest) GetRequest() isAttachRequest_Request {
@@ -790,7 +859,7 @@ type ConfirmOutputRequest struct {
 
 func (x *ConfirmOutputRequest) Reset() {
 	*x = ConfirmOutputRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[11]
+	mi := &file_score_v1_user_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -802,7 +871,7 @@ func (x *ConfirmOutputRequest) String() string {
 func (*ConfirmOutputRequest) ProtoMessage() {}
 
 func (x *ConfirmOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[11]
+	mi := &file_score_v1_user_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -815,7 +884,7 @@ func (x *ConfirmOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmOutputRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmOutputRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ConfirmOutputRequest) GetJobId() uint64 {
@@ -840,7 +909,7 @@ type ConfirmOutputResponse struct {
 
 func (x *ConfirmOutputResponse) Reset() {
 	*x = ConfirmOutputResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[12]
+	mi := &file_score_v1_user_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -852,7 +921,7 @@ func (x *ConfirmOutputResponse) String() string {
 func (*ConfirmOutputResponse) ProtoMessage() {}
 
 func (x *ConfirmOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[12]
+	mi := &file_score_v1_user_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -865,7 +934,7 @@ func (x *ConfirmOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmOutputResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmOutputResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{13}
 }
 
 // OutputMark is a place in the output of one job's ranks on one of its nodes.
@@ -881,7 +950,7 @@ type OutputMark struct {
 
 func (x *OutputMark) Reset() {
 	*x = OutputMark{}
-	mi := &file_score_v1_user_proto_msgTypes[13]
+	mi := &file_score_v1_user_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -893,7 +962,7 @@ func (x *OutputMark) String() string {
 func (*OutputMark) ProtoMessage() {}
 
 func (x *OutputMark) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[13]
+	mi := &file_score_v1_user_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -906,7 +975,7 @@ func (x *OutputMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputMark.ProtoReflect.Descriptor instead.
 func (*OutputMark) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *OutputMark) GetJobId() uint64 {
@@ -947,7 +1016,7 @@ type Stdin struct {
 
 func (x *Stdin) Reset() {
 	*x = Stdin{}
-	mi := &file_score_v1_user_proto_msgTypes[14]
+	mi := &file_score_v1_user_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1028,7 @@ func (x *Stdin) String() string {
 func (*Stdin) ProtoMessage() {}
 
 func (x *Stdin) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[14]
+	mi := &file_score_v1_user_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1041,7 @@ func (x *Stdin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stdin.ProtoReflect.Descriptor instead.
 func (*Stdin) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Stdin) GetData() []byte {
@@ -1006,7 +1075,7 @@ type AttachEvent struct {
 
 func (x *AttachEvent) Reset() {
 	*x = AttachEvent{}
-	mi := &file_score_v1_user_proto_msgTypes[15]
+	mi := &file_score_v1_user_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +1087,7 @@ func (x *AttachEvent) String() string {
 func (*AttachEvent) ProtoMessage() {}
 
 func (x *AttachEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[15]
+	mi := &file_score_v1_user_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,7 +1100,7 @@ func (x *AttachEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent.ProtoReflect.Descriptor instead.
 func (*AttachEvent) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AttachEvent) GetEvent() isAttachEvent_Event {
@@ -1148,7 +1217,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_score_v1_user_proto_msgTypes[16]
+	mi := &file_score_v1_user_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1229,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[16]
+	mi := &file_score_v1_user_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1242,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Output) GetRank() uint32 {
@@ -1226,7 +1295,7 @@ type RankState struct {
 
 func (x *RankState) Reset() {
 	*x = RankState{}
-	mi := &file_score_v1_user_proto_msgTypes[17]
+	mi := &file_score_v1_user_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1307,7 @@ func (x *RankState) String() string {
 func (*RankState) ProtoMessage() {}
 
 func (x *RankState) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[17]
+	mi := &file_score_v1_user_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1320,7 @@ func (x *RankState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankState.ProtoReflect.Descriptor instead.
 func (*RankState) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RankState) GetRank() uint32 {
@@ -1317,7 +1386,7 @@ type ListJobsRequest struct {
 
 func (x *ListJobsRequest) Reset() {
 	*x = ListJobsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[18]
+	mi := &file_score_v1_user_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1398,7 @@ func (x *ListJobsRequest) String() string {
 func (*ListJobsRequest) ProtoMessage() {}
 
 func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[18]
+	mi := &file_score_v1_user_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1411,7 @@ func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsRequest.ProtoReflect.Descriptor instead.
 func (*ListJobsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListJobsRequest) GetAll() bool {
@@ -1397,7 +1466,7 @@ type ListJobsResponse struct {
 
 func (x *ListJobsResponse) Reset() {
 	*x = ListJobsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1478,7 @@ func (x *ListJobsResponse) String() string {
 func (*ListJobsResponse) ProtoMessage() {}
 
 func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[19]
+	mi := &file_score_v1_user_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1491,7 @@ func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsResponse.ProtoReflect.Descriptor instead.
 func (*ListJobsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListJobsResponse) GetJobs() []*Job {
@@ -1452,7 +1521,7 @@ type JobPage struct {
 
 func (x *JobPage) Reset() {
 	*x = JobPage{}
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1533,7 @@ func (x *JobPage) String() string {
 func (*JobPage) ProtoMessage() {}
 
 func (x *JobPage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[20]
+	mi := &file_score_v1_user_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1546,7 @@ func (x *JobPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobPage.ProtoReflect.Descriptor instead.
 func (*JobPage) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *JobPage) GetAfter() uint64 {
@@ -1517,7 +1586,7 @@ type GetJobRequest struct {
 
 func (x *GetJobRequest) Reset() {
 	*x = GetJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1598,7 @@ func (x *GetJobRequest) String() string {
 func (*GetJobRequest) ProtoMessage() {}
 
 func (x *GetJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[21]
+	mi := &file_score_v1_user_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1611,7 @@ func (x *GetJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobRequest.ProtoReflect.Descriptor instead.
 func (*GetJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetJobRequest) GetJobId() uint64 {
@@ -1564,7 +1633,7 @@ type GetJobResponse struct {
 
 func (x *GetJobResponse) Reset() {
 	*x = GetJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1645,7 @@ func (x *GetJobResponse) String() string {
 func (*GetJobResponse) ProtoMessage() {}
 
 func (x *GetJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[22]
+	mi := &file_score_v1_user_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1658,7 @@ func (x *GetJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobResponse.ProtoReflect.Descriptor instead.
 func (*GetJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetJobResponse) GetJob() *Job {
@@ -1634,7 +1703,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1646,7 +1715,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[23]
+	mi := &file_score_v1_user_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1659,7 +1728,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *NodeShare) GetNode() string {
@@ -1706,7 +1775,7 @@ type ExplainJobRequest struct {
 
 func (x *ExplainJobRequest) Reset() {
 	*x = ExplainJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +1787,7 @@ func (x *ExplainJobRequest) String() string {
 func (*ExplainJobRequest) ProtoMessage() {}
 
 func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[24]
+	mi := &file_score_v1_user_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +1800,7 @@ func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobRequest.ProtoReflect.Descriptor instead.
 func (*ExplainJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExplainJobRequest) GetJobId() uint64 {
@@ -1753,7 +1822,7 @@ type ExplainJobResponse struct {
 
 func (x *ExplainJobResponse) Reset() {
 	*x = ExplainJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +1834,7 @@ func (x *ExplainJobResponse) String() string {
 func (*ExplainJobResponse) ProtoMessage() {}
 
 func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[25]
+	mi := &file_score_v1_user_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +1847,7 @@ func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobResponse.ProtoReflect.Descriptor instead.
 func (*ExplainJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExplainJobResponse) GetLines() []string {
@@ -1818,7 +1887,7 @@ type CancelJobRequest struct {
 
 func (x *CancelJobRequest) Reset() {
 	*x = CancelJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1830,7 +1899,7 @@ func (x *CancelJobRequest) String() string {
 func (*CancelJobRequest) ProtoMessage() {}
 
 func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[26]
+	mi := &file_score_v1_user_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1843,7 +1912,7 @@ func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobRequest.ProtoReflect.Descriptor instead.
 func (*CancelJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CancelJobRequest) GetJobId() uint64 {
@@ -1861,7 +1930,7 @@ type CancelJobResponse struct {
 
 func (x *CancelJobResponse) Reset() {
 	*x = CancelJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1873,7 +1942,7 @@ func (x *CancelJobResponse) String() string {
 func (*CancelJobResponse) ProtoMessage() {}
 
 func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[27]
+	mi := &file_score_v1_user_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1886,7 +1955,7 @@ func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobResponse.ProtoReflect.Descriptor instead.
 func (*CancelJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
 }
 
 type SignalJobRequest struct {
@@ -1899,7 +1968,7 @@ type SignalJobRequest struct {
 
 func (x *SignalJobRequest) Reset() {
 	*x = SignalJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +1980,7 @@ func (x *SignalJobRequest) String() string {
 func (*SignalJobRequest) ProtoMessage() {}
 
 func (x *SignalJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[28]
+	mi := &file_score_v1_user_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +1993,7 @@ func (x *SignalJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalJobRequest.ProtoReflect.Descriptor instead.
 func (*SignalJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SignalJobRequest) GetJobId() uint64 {
@@ -1949,7 +2018,7 @@ type SignalJobResponse struct {
 
 func (x *SignalJobResponse) Reset() {
 	*x = SignalJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +2030,7 @@ func (x *SignalJobResponse) String() string {
 func (*SignalJobResponse) ProtoMessage() {}
 
 func (x *SignalJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[29]
+	mi := &file_score_v1_user_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +2043,7 @@ func (x *SignalJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalJobResponse.ProtoReflect.Descriptor instead.
 func (*SignalJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
 }
 
 type RequeueJobRequest struct {
@@ -1987,7 +2056,7 @@ type RequeueJobRequest struct {
 
 func (x *RequeueJobRequest) Reset() {
 	*x = RequeueJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2068,7 @@ func (x *RequeueJobRequest) String() string {
 func (*RequeueJobRequest) ProtoMessage() {}
 
 func (x *RequeueJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[30]
+	mi := &file_score_v1_user_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2081,7 @@ func (x *RequeueJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueJobRequest.ProtoReflect.Descriptor instead.
 func (*RequeueJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RequeueJobRequest) GetJobId() uint64 {
@@ -2037,7 +2106,7 @@ type RequeueJobResponse struct {
 
 func (x *RequeueJobResponse) Reset() {
 	*x = RequeueJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +2118,7 @@ func (x *RequeueJobResponse) String() string {
 func (*RequeueJobResponse) ProtoMessage() {}
 
 func (x *RequeueJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[31]
+	mi := &file_score_v1_user_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +2131,7 @@ func (x *RequeueJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueJobResponse.ProtoReflect.Descriptor instead.
 func (*RequeueJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
 }
 
 type WaitJobRequest struct {
@@ -2074,7 +2143,7 @@ type WaitJobRequest struct {
 
 func (x *WaitJobRequest) Reset() {
 	*x = WaitJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2155,7 @@ func (x *WaitJobRequest) String() string {
 func (*WaitJobRequest) ProtoMessage() {}
 
 func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[32]
+	mi := &file_score_v1_user_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2168,7 @@ func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobRequest.ProtoReflect.Descriptor instead.
 func (*WaitJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WaitJobRequest) GetJobId() uint64 {
@@ -2118,7 +2187,7 @@ type WaitJobResponse struct {
 
 func (x *WaitJobResponse) Reset() {
 	*x = WaitJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +2199,7 @@ func (x *WaitJobResponse) String() string {
 func (*WaitJobResponse) ProtoMessage() {}
 
 func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +2212,7 @@ func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobResponse.ProtoReflect.Descriptor instead.
 func (*WaitJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WaitJobResponse) GetJob() *Job {
@@ -2176,7 +2245,7 @@ type ChannelState struct {
 
 func (x *ChannelState) Reset() {
 	*x = ChannelState{}
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2257,7 @@ func (x *ChannelState) String() string {
 func (*ChannelState) ProtoMessage() {}
 
 func (x *ChannelState) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2270,7 @@ func (x *ChannelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelState.ProtoReflect.Descriptor instead.
 func (*ChannelState) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ChannelState) GetJobId() uint64 {
@@ -2320,7 +2389,7 @@ type PortCounts struct {
 
 func (x *PortCounts) Reset() {
 	*x = PortCounts{}
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2332,7 +2401,7 @@ func (x *PortCounts) String() string {
 func (*PortCounts) ProtoMessage() {}
 
 func (x *PortCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2345,7 +2414,7 @@ func (x *PortCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortCounts.ProtoReflect.Descriptor instead.
 func (*PortCounts) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PortCounts) GetSent() uint64 {
@@ -2432,7 +2501,7 @@ type ChannelPeer struct {
 
 func (x *ChannelPeer) Reset() {
 	*x = ChannelPeer{}
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2513,7 @@ func (x *ChannelPeer) String() string {
 func (*ChannelPeer) ProtoMessage() {}
 
 func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2526,7 @@ func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelPeer.ProtoReflect.Descriptor instead.
 func (*ChannelPeer) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ChannelPeer) GetRank() uint32 {
@@ -2549,7 +2618,7 @@ type ListChannelsRequest struct {
 
 func (x *ListChannelsRequest) Reset() {
 	*x = ListChannelsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2630,7 @@ func (x *ListChannelsRequest) String() string {
 func (*ListChannelsRequest) ProtoMessage() {}
 
 func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2643,7 @@ func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsRequest.ProtoReflect.Descriptor instead.
 func (*ListChannelsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListChannelsRequest) GetJobId() uint64 {
@@ -2615,7 +2684,7 @@ type ListChannelsResponse struct {
 
 func (x *ListChannelsResponse) Reset() {
 	*x = ListChannelsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2627,7 +2696,7 @@ func (x *ListChannelsResponse) String() string {
 func (*ListChannelsResponse) ProtoMessage() {}
 
 func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2640,7 +2709,7 @@ func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsResponse.ProtoReflect.Descriptor instead.
 func (*ListChannelsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListChannelsResponse) GetChannels() []*ChannelState {
@@ -2668,7 +2737,7 @@ type DumpJobRequest struct {
 
 func (x *DumpJobRequest) Reset() {
 	*x = DumpJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2680,7 +2749,7 @@ func (x *DumpJobRequest) String() string {
 func (*DumpJobRequest) ProtoMessage() {}
 
 func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2693,7 +2762,7 @@ func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpJobRequest.ProtoReflect.Descriptor instead.
 func (*DumpJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DumpJobRequest) GetJobId() uint64 {
@@ -2733,7 +2802,7 @@ type DumpPart struct {
 
 func (x *DumpPart) Reset() {
 	*x = DumpPart{}
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2745,7 +2814,7 @@ func (x *DumpPart) String() string {
 func (*DumpPart) ProtoMessage() {}
 
 func (x *DumpPart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2758,7 +2827,7 @@ func (x *DumpPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpPart.ProtoReflect.Descriptor instead.
 func (*DumpPart) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DumpPart) GetPart() isDumpPart_Part {
@@ -2830,7 +2899,7 @@ type DumpHead struct {
 
 func (x *DumpHead) Reset() {
 	*x = DumpHead{}
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2842,7 +2911,7 @@ func (x *DumpHead) String() string {
 func (*DumpHead) ProtoMessage() {}
 
 func (x *DumpHead) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2855,7 +2924,7 @@ func (x *DumpHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpHead.ProtoReflect.Descriptor instead.
 func (*DumpHead) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DumpHead) GetRank() uint32 {
@@ -2927,7 +2996,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2939,7 +3008,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2952,7 +3021,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Node) GetName() string {
@@ -3148,7 +3217,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3160,7 +3229,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3173,7 +3242,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DrainNodeRequest) GetNode() string {
@@ -3206,7 +3275,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3218,7 +3287,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3231,7 +3300,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DrainNodeResponse) GetNode() *Node {
@@ -3250,7 +3319,7 @@ type ResumeNodeRequest struct {
 
 func (x *ResumeNodeRequest) Reset() {
 	*x = ResumeNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3262,7 +3331,7 @@ func (x *ResumeNodeRequest) String() string {
 func (*ResumeNodeRequest) ProtoMessage() {}
 
 func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3275,7 +3344,7 @@ func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ResumeNodeRequest) GetNode() string {
@@ -3294,7 +3363,7 @@ type ResumeNodeResponse struct {
 
 func (x *ResumeNodeResponse) Reset() {
 	*x = ResumeNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3306,7 +3375,7 @@ func (x *ResumeNodeResponse) String() string {
 func (*ResumeNodeResponse) ProtoMessage() {}
 
 func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3319,7 +3388,7 @@ func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ResumeNodeResponse) GetNode() *Node {
@@ -3338,7 +3407,7 @@ type RemoveNodeRequest struct {
 
 func (x *RemoveNodeRequest) Reset() {
 	*x = RemoveNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3350,7 +3419,7 @@ func (x *RemoveNodeRequest) String() string {
 func (*RemoveNodeRequest) ProtoMessage() {}
 
 func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3363,7 +3432,7 @@ func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*RemoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RemoveNodeRequest) GetNode() string {
@@ -3382,7 +3451,7 @@ type RemoveNodeResponse struct {
 
 func (x *RemoveNodeResponse) Reset() {
 	*x = RemoveNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3394,7 +3463,7 @@ func (x *RemoveNodeResponse) String() string {
 func (*RemoveNodeResponse) ProtoMessage() {}
 
 func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3407,7 +3476,7 @@ func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RemoveNodeResponse) GetRevoked() uint32 {
@@ -3425,7 +3494,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3437,7 +3506,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3450,7 +3519,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
 }
 
 type ListNodesResponse struct {
@@ -3463,7 +3532,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3475,7 +3544,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3488,7 +3557,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -3514,6 +3583,7 @@ type Settings struct {
 	FairSharePoints          *uint32                `protobuf:"varint,5,opt,name=fair_share_points,json=fairSharePoints,proto3,oneof" json:"fair_share_points,omitempty"`      // the most points of priority that having used little gives; not set: the default
 	AgePerPointNanos         int64                  `protobuf:"varint,6,opt,name=age_per_point_nanos,json=agePerPointNanos,proto3" json:"age_per_point_nanos,omitempty"`       // how long a job waits to gain a point of priority; 0: the default
 	WeightStep               uint32                 `protobuf:"varint,7,opt,name=weight_step,json=weightStep,proto3" json:"weight_step,omitempty"`                             // points of priority that add a slice to a gang's; 0: the default
+	History                  uint32                 `protobuf:"varint,70,opt,name=history,proto3" json:"history,omitempty"`                                                    // how many finished jobs are remembered; 0: the default
 	NodeSilenceNanos         int64                  `protobuf:"varint,60,opt,name=node_silence_nanos,json=nodeSilenceNanos,proto3" json:"node_silence_nanos,omitempty"`        // within what time the loss of a node is found; 0: the default
 	unknownFields            protoimpl.UnknownFields
 	sizeCache                protoimpl.SizeCache
@@ -3521,7 +3591,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3533,7 +3603,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3546,7 +3616,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Settings) GetSliceNanos() int64 {
@@ -3598,6 +3668,13 @@ func (x *Settings) GetWeightStep() uint32 {
 	return 0
 }
 
+func (x *Settings) GetHistory() uint32 {
+	if x != nil {
+		return x.History
+	}
+	return 0
+}
+
 func (x *Settings) GetNodeSilenceNanos() int64 {
 	if x != nil {
 		return x.NodeSilenceNanos
@@ -3613,7 +3690,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3625,7 +3702,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3638,7 +3715,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
 }
 
 type GetSettingsResponse struct {
@@ -3650,7 +3727,7 @@ type GetSettingsResponse struct {
 
 func (x *GetSettingsResponse) Reset() {
 	*x = GetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3662,7 +3739,7 @@ func (x *GetSettingsResponse) String() string {
 func (*GetSettingsResponse) ProtoMessage() {}
 
 func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3675,7 +3752,7 @@ func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *GetSettingsResponse) GetSettings() *Settings {
@@ -3695,7 +3772,7 @@ type SetSettingsRequest struct {
 
 func (x *SetSettingsRequest) Reset() {
 	*x = SetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3707,7 +3784,7 @@ func (x *SetSettingsRequest) String() string {
 func (*SetSettingsRequest) ProtoMessage() {}
 
 func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3720,7 +3797,7 @@ func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*SetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SetSettingsRequest) GetSettings() *Settings {
@@ -3746,7 +3823,7 @@ type SetSettingsResponse struct {
 
 func (x *SetSettingsResponse) Reset() {
 	*x = SetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3758,7 +3835,7 @@ func (x *SetSettingsResponse) String() string {
 func (*SetSettingsResponse) ProtoMessage() {}
 
 func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3771,7 +3848,7 @@ func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*SetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SetSettingsResponse) GetSettings() *Settings {
@@ -3797,7 +3874,7 @@ type StepTimes struct {
 
 func (x *StepTimes) Reset() {
 	*x = StepTimes{}
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3809,7 +3886,7 @@ func (x *StepTimes) String() string {
 func (*StepTimes) ProtoMessage() {}
 
 func (x *StepTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3822,7 +3899,7 @@ func (x *StepTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTimes.ProtoReflect.Descriptor instead.
 func (*StepTimes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *StepTimes) GetStep() string {
@@ -3886,7 +3963,7 @@ type Flushes struct {
 
 func (x *Flushes) Reset() {
 	*x = Flushes{}
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3898,7 +3975,7 @@ func (x *Flushes) String() string {
 func (*Flushes) ProtoMessage() {}
 
 func (x *Flushes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3911,7 +3988,7 @@ func (x *Flushes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flushes.ProtoReflect.Descriptor instead.
 func (*Flushes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Flushes) GetClean() uint64 {
@@ -3946,7 +4023,7 @@ type SwitchMetricsRequest struct {
 
 func (x *SwitchMetricsRequest) Reset() {
 	*x = SwitchMetricsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3958,7 +4035,7 @@ func (x *SwitchMetricsRequest) String() string {
 func (*SwitchMetricsRequest) ProtoMessage() {}
 
 func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3971,7 +4048,7 @@ func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsRequest.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SwitchMetricsRequest) GetJobId() uint64 {
@@ -4009,7 +4086,7 @@ type SwitchMetricsResponse struct {
 
 func (x *SwitchMetricsResponse) Reset() {
 	*x = SwitchMetricsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4021,7 +4098,7 @@ func (x *SwitchMetricsResponse) String() string {
 func (*SwitchMetricsResponse) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4034,7 +4111,7 @@ func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SwitchMetricsResponse) GetGroups() []*SwitchMetricsResponse_Group {
@@ -4090,7 +4167,7 @@ type MatrixRow struct {
 
 func (x *MatrixRow) Reset() {
 	*x = MatrixRow{}
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4102,7 +4179,7 @@ func (x *MatrixRow) String() string {
 func (*MatrixRow) ProtoMessage() {}
 
 func (x *MatrixRow) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4115,7 +4192,7 @@ func (x *MatrixRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow.ProtoReflect.Descriptor instead.
 func (*MatrixRow) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *MatrixRow) GetIndex() uint32 {
@@ -4147,7 +4224,7 @@ type GetMatrixRequest struct {
 
 func (x *GetMatrixRequest) Reset() {
 	*x = GetMatrixRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4159,7 +4236,7 @@ func (x *GetMatrixRequest) String() string {
 func (*GetMatrixRequest) ProtoMessage() {}
 
 func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4172,7 +4249,7 @@ func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixRequest.ProtoReflect.Descriptor instead.
 func (*GetMatrixRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
 }
 
 type GetMatrixResponse struct {
@@ -4187,7 +4264,7 @@ type GetMatrixResponse struct {
 
 func (x *GetMatrixResponse) Reset() {
 	*x = GetMatrixResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4199,7 +4276,7 @@ func (x *GetMatrixResponse) String() string {
 func (*GetMatrixResponse) ProtoMessage() {}
 
 func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4212,7 +4289,7 @@ func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixResponse.ProtoReflect.Descriptor instead.
 func (*GetMatrixResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *GetMatrixResponse) GetPlanVersion() uint64 {
@@ -4251,7 +4328,7 @@ type GetTopRequest struct {
 
 func (x *GetTopRequest) Reset() {
 	*x = GetTopRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4263,7 +4340,7 @@ func (x *GetTopRequest) String() string {
 func (*GetTopRequest) ProtoMessage() {}
 
 func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4276,7 +4353,7 @@ func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopRequest.ProtoReflect.Descriptor instead.
 func (*GetTopRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
 }
 
 type GetTopResponse struct {
@@ -4297,7 +4374,7 @@ type GetTopResponse struct {
 
 func (x *GetTopResponse) Reset() {
 	*x = GetTopResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4309,7 +4386,7 @@ func (x *GetTopResponse) String() string {
 func (*GetTopResponse) ProtoMessage() {}
 
 func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4322,7 +4399,7 @@ func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopResponse.ProtoReflect.Descriptor instead.
 func (*GetTopResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *GetTopResponse) GetNowNanos() int64 {
@@ -4419,7 +4496,7 @@ type TopJob struct {
 
 func (x *TopJob) Reset() {
 	*x = TopJob{}
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4431,7 +4508,7 @@ func (x *TopJob) String() string {
 func (*TopJob) ProtoMessage() {}
 
 func (x *TopJob) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4444,7 +4521,7 @@ func (x *TopJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopJob.ProtoReflect.Descriptor instead.
 func (*TopJob) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *TopJob) GetJobId() uint64 {
@@ -4560,7 +4637,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4572,7 +4649,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4585,7 +4662,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
 }
 
 type GetVersionResponse struct {
@@ -4594,13 +4671,15 @@ type GetVersionResponse struct {
 	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	JobsRunning   uint64                 `protobuf:"varint,3,opt,name=jobs_running,json=jobsRunning,proto3" json:"jobs_running,omitempty"`
 	JobsQueued    uint64                 `protobuf:"varint,4,opt,name=jobs_queued,json=jobsQueued,proto3" json:"jobs_queued,omitempty"`
+	Protocol      uint32                 `protobuf:"varint,70,opt,name=protocol,proto3" json:"protocol,omitempty"` // in which the log is written, see package protocol
+	Program       *ProgramVersion        `protobuf:"bytes,71,opt,name=program,proto3" json:"program,omitempty"`    // of the server that leads
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4612,7 +4691,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4625,7 +4704,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GetVersionResponse) GetVersion() string {
@@ -4656,6 +4735,20 @@ func (x *GetVersionResponse) GetJobsQueued() uint64 {
 	return 0
 }
 
+func (x *GetVersionResponse) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *GetVersionResponse) GetProgram() *ProgramVersion {
+	if x != nil {
+		return x.Program
+	}
+	return nil
+}
+
 type CreateTokenRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Role          string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`                             // server or agent
@@ -4666,7 +4759,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4678,7 +4771,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4691,7 +4784,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -4718,7 +4811,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4730,7 +4823,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4743,7 +4836,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CreateTokenResponse) GetToken() string {
@@ -4772,7 +4865,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4784,7 +4877,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4797,7 +4890,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *JoinToken) GetId() string {
@@ -4836,7 +4929,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4848,7 +4941,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4861,7 +4954,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
 }
 
 type ListTokensResponse struct {
@@ -4873,7 +4966,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4885,7 +4978,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4898,7 +4991,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ListTokensResponse) GetTokens() []*JoinToken {
@@ -4917,7 +5010,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4929,7 +5022,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4942,7 +5035,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -4960,7 +5053,7 @@ type RemoveTokenResponse struct {
 
 func (x *RemoveTokenResponse) Reset() {
 	*x = RemoveTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4972,7 +5065,7 @@ func (x *RemoveTokenResponse) String() string {
 func (*RemoveTokenResponse) ProtoMessage() {}
 
 func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4985,7 +5078,7 @@ func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenResponse.ProtoReflect.Descriptor instead.
 func (*RemoveTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
 }
 
 type DaemonCertificate struct {
@@ -5001,7 +5094,7 @@ type DaemonCertificate struct {
 
 func (x *DaemonCertificate) Reset() {
 	*x = DaemonCertificate{}
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5013,7 +5106,7 @@ func (x *DaemonCertificate) String() string {
 func (*DaemonCertificate) ProtoMessage() {}
 
 func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5026,7 +5119,7 @@ func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaemonCertificate.ProtoReflect.Descriptor instead.
 func (*DaemonCertificate) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *DaemonCertificate) GetSerial() []byte {
@@ -5072,7 +5165,7 @@ type ListCertificatesRequest struct {
 
 func (x *ListCertificatesRequest) Reset() {
 	*x = ListCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[76]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5084,7 +5177,7 @@ func (x *ListCertificatesRequest) String() string {
 func (*ListCertificatesRequest) ProtoMessage() {}
 
 func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[76]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5097,7 +5190,7 @@ func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*ListCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
 }
 
 type ListCertificatesResponse struct {
@@ -5109,7 +5202,7 @@ type ListCertificatesResponse struct {
 
 func (x *ListCertificatesResponse) Reset() {
 	*x = ListCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5121,7 +5214,7 @@ func (x *ListCertificatesResponse) String() string {
 func (*ListCertificatesResponse) ProtoMessage() {}
 
 func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5134,7 +5227,7 @@ func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*ListCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ListCertificatesResponse) GetCertificates() []*DaemonCertificate {
@@ -5154,7 +5247,7 @@ type RevokeCertificatesRequest struct {
 
 func (x *RevokeCertificatesRequest) Reset() {
 	*x = RevokeCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5166,7 +5259,7 @@ func (x *RevokeCertificatesRequest) String() string {
 func (*RevokeCertificatesRequest) ProtoMessage() {}
 
 func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5179,7 +5272,7 @@ func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *RevokeCertificatesRequest) GetRole() string {
@@ -5205,7 +5298,7 @@ type RevokeCertificatesResponse struct {
 
 func (x *RevokeCertificatesResponse) Reset() {
 	*x = RevokeCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5217,7 +5310,7 @@ func (x *RevokeCertificatesResponse) String() string {
 func (*RevokeCertificatesResponse) ProtoMessage() {}
 
 func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5230,7 +5323,7 @@ func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *RevokeCertificatesResponse) GetRevoked() uint32 {
@@ -5255,7 +5348,7 @@ type UserLimits struct {
 
 func (x *UserLimits) Reset() {
 	*x = UserLimits{}
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5267,7 +5360,7 @@ func (x *UserLimits) String() string {
 func (*UserLimits) ProtoMessage() {}
 
 func (x *UserLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5280,7 +5373,7 @@ func (x *UserLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserLimits.ProtoReflect.Descriptor instead.
 func (*UserLimits) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *UserLimits) GetJobs() uint32 {
@@ -5347,7 +5440,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5359,7 +5452,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5372,7 +5465,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *User) GetUid() uint32 {
@@ -5475,7 +5568,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[82]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5487,7 +5580,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[82]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5500,7 +5593,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ListUsersRequest) GetUser() string {
@@ -5519,7 +5612,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5531,7 +5624,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5544,7 +5637,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -5565,7 +5658,7 @@ type SetUserRequest struct {
 
 func (x *SetUserRequest) Reset() {
 	*x = SetUserRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5577,7 +5670,7 @@ func (x *SetUserRequest) String() string {
 func (*SetUserRequest) ProtoMessage() {}
 
 func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5590,7 +5683,7 @@ func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserRequest.ProtoReflect.Descriptor instead.
 func (*SetUserRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *SetUserRequest) GetUser() string {
@@ -5623,7 +5716,7 @@ type SetUserResponse struct {
 
 func (x *SetUserResponse) Reset() {
 	*x = SetUserResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5635,7 +5728,7 @@ func (x *SetUserResponse) String() string {
 func (*SetUserResponse) ProtoMessage() {}
 
 func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5648,7 +5741,7 @@ func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserResponse.ProtoReflect.Descriptor instead.
 func (*SetUserResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{85}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *SetUserResponse) GetUser() *User {
@@ -5671,7 +5764,7 @@ type GetHistoryRequest struct {
 
 func (x *GetHistoryRequest) Reset() {
 	*x = GetHistoryRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5683,7 +5776,7 @@ func (x *GetHistoryRequest) String() string {
 func (*GetHistoryRequest) ProtoMessage() {}
 
 func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5696,7 +5789,7 @@ func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{86}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *GetHistoryRequest) GetUser() string {
@@ -5744,7 +5837,7 @@ type GetHistoryResponse struct {
 
 func (x *GetHistoryResponse) Reset() {
 	*x = GetHistoryResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5756,7 +5849,7 @@ func (x *GetHistoryResponse) String() string {
 func (*GetHistoryResponse) ProtoMessage() {}
 
 func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5769,7 +5862,7 @@ func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{87}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *GetHistoryResponse) GetJobs() []*Job {
@@ -5799,7 +5892,7 @@ type StageRequest struct {
 
 func (x *StageRequest) Reset() {
 	*x = StageRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5811,7 +5904,7 @@ func (x *StageRequest) String() string {
 func (*StageRequest) ProtoMessage() {}
 
 func (x *StageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5824,7 +5917,7 @@ func (x *StageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRequest.ProtoReflect.Descriptor instead.
 func (*StageRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{88}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *StageRequest) GetPart() isStageRequest_Part {
@@ -5879,7 +5972,7 @@ type StageFiles struct {
 
 func (x *StageFiles) Reset() {
 	*x = StageFiles{}
-	mi := &file_score_v1_user_proto_msgTypes[89]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5891,7 +5984,7 @@ func (x *StageFiles) String() string {
 func (*StageFiles) ProtoMessage() {}
 
 func (x *StageFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[89]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5904,7 +5997,7 @@ func (x *StageFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageFiles.ProtoReflect.Descriptor instead.
 func (*StageFiles) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{89}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *StageFiles) GetFiles() []*StagedFile {
@@ -5939,7 +6032,7 @@ type StageReply struct {
 
 func (x *StageReply) Reset() {
 	*x = StageReply{}
-	mi := &file_score_v1_user_proto_msgTypes[90]
+	mi := &file_score_v1_user_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5951,7 +6044,7 @@ func (x *StageReply) String() string {
 func (*StageReply) ProtoMessage() {}
 
 func (x *StageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[90]
+	mi := &file_score_v1_user_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5964,7 +6057,7 @@ func (x *StageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageReply.ProtoReflect.Descriptor instead.
 func (*StageReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{90}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *StageReply) GetMissing() []uint32 {
@@ -6000,7 +6093,7 @@ type ListStagedRequest struct {
 
 func (x *ListStagedRequest) Reset() {
 	*x = ListStagedRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[91]
+	mi := &file_score_v1_user_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6012,7 +6105,7 @@ func (x *ListStagedRequest) String() string {
 func (*ListStagedRequest) ProtoMessage() {}
 
 func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[91]
+	mi := &file_score_v1_user_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6025,7 +6118,7 @@ func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStagedRequest.ProtoReflect.Descriptor instead.
 func (*ListStagedRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{91}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ListStagedRequest) GetClear() bool {
@@ -6066,7 +6159,7 @@ type ListStagedResponse struct {
 
 func (x *ListStagedResponse) Reset() {
 	*x = ListStagedResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[92]
+	mi := &file_score_v1_user_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6078,7 +6171,7 @@ func (x *ListStagedResponse) String() string {
 func (*ListStagedResponse) ProtoMessage() {}
 
 func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[92]
+	mi := &file_score_v1_user_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6091,7 +6184,7 @@ func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStagedResponse.ProtoReflect.Descriptor instead.
 func (*ListStagedResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{92}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ListStagedResponse) GetStaged() []*Staged {
@@ -6123,7 +6216,7 @@ type Staged struct {
 
 func (x *Staged) Reset() {
 	*x = Staged{}
-	mi := &file_score_v1_user_proto_msgTypes[93]
+	mi := &file_score_v1_user_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6135,7 +6228,7 @@ func (x *Staged) String() string {
 func (*Staged) ProtoMessage() {}
 
 func (x *Staged) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[93]
+	mi := &file_score_v1_user_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6148,7 +6241,7 @@ func (x *Staged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Staged.ProtoReflect.Descriptor instead.
 func (*Staged) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{93}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Staged) GetNode() string {
@@ -6201,7 +6294,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[94]
+	mi := &file_score_v1_user_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6213,7 +6306,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[94]
+	mi := &file_score_v1_user_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6226,7 +6319,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{94}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{95}
 }
 
 type SaveSnapshotResponse struct {
@@ -6238,7 +6331,7 @@ type SaveSnapshotResponse struct {
 
 func (x *SaveSnapshotResponse) Reset() {
 	*x = SaveSnapshotResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[95]
+	mi := &file_score_v1_user_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6250,7 +6343,7 @@ func (x *SaveSnapshotResponse) String() string {
 func (*SaveSnapshotResponse) ProtoMessage() {}
 
 func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[95]
+	mi := &file_score_v1_user_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6263,7 +6356,7 @@ func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{95}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *SaveSnapshotResponse) GetData() []byte {
@@ -6286,7 +6379,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[96]
+	mi := &file_score_v1_user_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6298,7 +6391,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[96]
+	mi := &file_score_v1_user_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6311,7 +6404,7 @@ func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest_Open.ProtoReflect.Descriptor instead.
 func (*AttachRequest_Open) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{10, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{11, 0}
 }
 
 func (x *AttachRequest_Open) GetJobId() uint64 {
@@ -6361,7 +6454,7 @@ type AttachEvent_Restarted struct {
 
 func (x *AttachEvent_Restarted) Reset() {
 	*x = AttachEvent_Restarted{}
-	mi := &file_score_v1_user_proto_msgTypes[97]
+	mi := &file_score_v1_user_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6373,7 +6466,7 @@ func (x *AttachEvent_Restarted) String() string {
 func (*AttachEvent_Restarted) ProtoMessage() {}
 
 func (x *AttachEvent_Restarted) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[97]
+	mi := &file_score_v1_user_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6386,7 +6479,7 @@ func (x *AttachEvent_Restarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_Restarted.ProtoReflect.Descriptor instead.
 func (*AttachEvent_Restarted) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{15, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{16, 0}
 }
 
 func (x *AttachEvent_Restarted) GetJobId() uint64 {
@@ -6421,7 +6514,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[98]
+	mi := &file_score_v1_user_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6433,7 +6526,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[98]
+	mi := &file_score_v1_user_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6446,7 +6539,7 @@ func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_StateChange.ProtoReflect.Descriptor instead.
 func (*AttachEvent_StateChange) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{15, 1}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{16, 1}
 }
 
 func (x *AttachEvent_StateChange) GetState() JobState {
@@ -6480,7 +6573,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[99]
+	mi := &file_score_v1_user_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6492,7 +6585,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[99]
+	mi := &file_score_v1_user_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6505,7 +6598,7 @@ func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachEvent_RankStates.ProtoReflect.Descriptor instead.
 func (*AttachEvent_RankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{15, 2}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{16, 2}
 }
 
 func (x *AttachEvent_RankStates) GetRanks() []*RankState {
@@ -6534,7 +6627,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[100]
+	mi := &file_score_v1_user_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6546,7 +6639,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[100]
+	mi := &file_score_v1_user_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6559,7 +6652,7 @@ func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse_Group.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse_Group) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{59, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{60, 0}
 }
 
 func (x *SwitchMetricsResponse_Group) GetNode() string {
@@ -6602,7 +6695,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[101]
+	mi := &file_score_v1_user_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6614,7 +6707,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[101]
+	mi := &file_score_v1_user_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6627,7 +6720,7 @@ func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow_Cell.ProtoReflect.Descriptor instead.
 func (*MatrixRow_Cell) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{60, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{61, 0}
 }
 
 func (x *MatrixRow_Cell) GetNode() string {
@@ -6662,7 +6755,7 @@ var File_score_v1_user_proto protoreflect.FileDescriptor
 
 const file_score_v1_user_proto_rawDesc = "" +
 	"\n" +
-	"\x13score/v1/user.proto\x12\bscore.v1\x1a\x12score/v1/job.proto\"\xfc\x01\n" +
+	"\x13score/v1/user.proto\x12\bscore.v1\x1a\x12score/v1/job.proto\"\xb0\x02\n" +
 	"\x06Server\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
@@ -6671,13 +6764,18 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\fsilent_nanos\x18\x05 \x01(\x03R\vsilentNanos\x12%\n" +
 	"\x0ebehind_entries\x18\x06 \x01(\x04R\rbehindEntries\x12(\n" +
 	"\x10round_trip_nanos\x18\a \x01(\x03R\x0eroundTripNanos\x12\"\n" +
-	"\x04disk\x18\b \x01(\v2\x0e.score.v1.DiskR\x04disk\"t\n" +
+	"\x04disk\x18\b \x01(\v2\x0e.score.v1.DiskR\x04disk\x122\n" +
+	"\aprogram\x18F \x01(\v2\x18.score.v1.ProgramVersionR\aprogram\"t\n" +
 	"\x04Disk\x12.\n" +
 	"\x13slowest_write_nanos\x18\x01 \x01(\x03R\x11slowestWriteNanos\x12\x1d\n" +
 	"\n" +
 	"free_bytes\x18\x02 \x01(\x04R\tfreeBytes\x12\x1d\n" +
 	"\n" +
-	"size_bytes\x18\x03 \x01(\x04R\tsizeBytes\"\x14\n" +
+	"size_bytes\x18\x03 \x01(\x04R\tsizeBytes\"x\n" +
+	"\x0eProgramVersion\x12\x14\n" +
+	"\x05build\x18\x01 \x01(\tR\x05build\x12'\n" +
+	"\x0fprotocol_oldest\x18\x02 \x01(\rR\x0eprotocolOldest\x12'\n" +
+	"\x0fprotocol_newest\x18\x03 \x01(\rR\x0eprotocolNewest\"\x14\n" +
 	"\x12ListServersRequest\"A\n" +
 	"\x13ListServersResponse\x12*\n" +
 	"\aservers\x18\x01 \x03(\v2\x10.score.v1.ServerR\aservers\")\n" +
@@ -6928,7 +7026,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x10ListNodesRequest\"V\n" +
 	"\x11ListNodesResponse\x12$\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x0e.score.v1.NodeR\x05nodes\x12\x1b\n" +
-	"\tnow_nanos\x18< \x01(\x03R\bnowNanos\"\xfe\x02\n" +
+	"\tnow_nanos\x18< \x01(\x03R\bnowNanos\"\x98\x03\n" +
 	"\bSettings\x12\x1f\n" +
 	"\vslice_nanos\x18\x01 \x01(\x03R\n" +
 	"sliceNanos\x12\x19\n" +
@@ -6938,7 +7036,8 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x11fair_share_points\x18\x05 \x01(\rH\x00R\x0ffairSharePoints\x88\x01\x01\x12-\n" +
 	"\x13age_per_point_nanos\x18\x06 \x01(\x03R\x10agePerPointNanos\x12\x1f\n" +
 	"\vweight_step\x18\a \x01(\rR\n" +
-	"weightStep\x12,\n" +
+	"weightStep\x12\x18\n" +
+	"\ahistory\x18F \x01(\rR\ahistory\x12,\n" +
 	"\x12node_silence_nanos\x18< \x01(\x03R\x10nodeSilenceNanosB\x14\n" +
 	"\x12_fair_share_points\"\x14\n" +
 	"\x12GetSettingsRequest\"E\n" +
@@ -7029,13 +7128,15 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x11resent_per_second\x18\r \x01(\x01R\x0fresentPerSecond\x12)\n" +
 	"\x05flush\x18\x0e \x01(\v2\x13.score.v1.StepTimesR\x05flush\x12)\n" +
 	"\x05total\x18\x0f \x01(\v2\x13.score.v1.StepTimesR\x05total\"\x13\n" +
-	"\x11GetVersionRequest\"\x8c\x01\n" +
+	"\x11GetVersionRequest\"\xdc\x01\n" +
 	"\x12GetVersionResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12!\n" +
 	"\fjobs_running\x18\x03 \x01(\x04R\vjobsRunning\x12\x1f\n" +
 	"\vjobs_queued\x18\x04 \x01(\x04R\n" +
-	"jobsQueued\"G\n" +
+	"jobsQueued\x12\x1a\n" +
+	"\bprotocol\x18F \x01(\rR\bprotocol\x122\n" +
+	"\aprogram\x18G \x01(\v2\x18.score.v1.ProgramVersionR\aprogram\"G\n" +
 	"\x12CreateTokenRequest\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x1d\n" +
 	"\n" +
@@ -7222,270 +7323,273 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_user_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 102)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 103)
 var file_score_v1_user_proto_goTypes = []any{
 	(NodeState)(0),                      // 0: score.v1.NodeState
 	(Role)(0),                           // 1: score.v1.Role
 	(*Server)(nil),                      // 2: score.v1.Server
 	(*Disk)(nil),                        // 3: score.v1.Disk
-	(*ListServersRequest)(nil),          // 4: score.v1.ListServersRequest
-	(*ListServersResponse)(nil),         // 5: score.v1.ListServersResponse
-	(*RemoveServerRequest)(nil),         // 6: score.v1.RemoveServerRequest
-	(*RemoveServerResponse)(nil),        // 7: score.v1.RemoveServerResponse
-	(*StepDownRequest)(nil),             // 8: score.v1.StepDownRequest
-	(*StepDownResponse)(nil),            // 9: score.v1.StepDownResponse
-	(*SubmitRequest)(nil),               // 10: score.v1.SubmitRequest
-	(*SubmitResponse)(nil),              // 11: score.v1.SubmitResponse
-	(*AttachRequest)(nil),               // 12: score.v1.AttachRequest
-	(*ConfirmOutputRequest)(nil),        // 13: score.v1.ConfirmOutputRequest
-	(*ConfirmOutputResponse)(nil),       // 14: score.v1.ConfirmOutputResponse
-	(*OutputMark)(nil),                  // 15: score.v1.OutputMark
-	(*Stdin)(nil),                       // 16: score.v1.Stdin
-	(*AttachEvent)(nil),                 // 17: score.v1.AttachEvent
-	(*Output)(nil),                      // 18: score.v1.Output
-	(*RankState)(nil),                   // 19: score.v1.RankState
-	(*ListJobsRequest)(nil),             // 20: score.v1.ListJobsRequest
-	(*ListJobsResponse)(nil),            // 21: score.v1.ListJobsResponse
-	(*JobPage)(nil),                     // 22: score.v1.JobPage
-	(*GetJobRequest)(nil),               // 23: score.v1.GetJobRequest
-	(*GetJobResponse)(nil),              // 24: score.v1.GetJobResponse
-	(*NodeShare)(nil),                   // 25: score.v1.NodeShare
-	(*ExplainJobRequest)(nil),           // 26: score.v1.ExplainJobRequest
-	(*ExplainJobResponse)(nil),          // 27: score.v1.ExplainJobResponse
-	(*CancelJobRequest)(nil),            // 28: score.v1.CancelJobRequest
-	(*CancelJobResponse)(nil),           // 29: score.v1.CancelJobResponse
-	(*SignalJobRequest)(nil),            // 30: score.v1.SignalJobRequest
-	(*SignalJobResponse)(nil),           // 31: score.v1.SignalJobResponse
-	(*RequeueJobRequest)(nil),           // 32: score.v1.RequeueJobRequest
-	(*RequeueJobResponse)(nil),          // 33: score.v1.RequeueJobResponse
-	(*WaitJobRequest)(nil),              // 34: score.v1.WaitJobRequest
-	(*WaitJobResponse)(nil),             // 35: score.v1.WaitJobResponse
-	(*ChannelState)(nil),                // 36: score.v1.ChannelState
-	(*PortCounts)(nil),                  // 37: score.v1.PortCounts
-	(*ChannelPeer)(nil),                 // 38: score.v1.ChannelPeer
-	(*ListChannelsRequest)(nil),         // 39: score.v1.ListChannelsRequest
-	(*ListChannelsResponse)(nil),        // 40: score.v1.ListChannelsResponse
-	(*DumpJobRequest)(nil),              // 41: score.v1.DumpJobRequest
-	(*DumpPart)(nil),                    // 42: score.v1.DumpPart
-	(*DumpHead)(nil),                    // 43: score.v1.DumpHead
-	(*Node)(nil),                        // 44: score.v1.Node
-	(*DrainNodeRequest)(nil),            // 45: score.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),           // 46: score.v1.DrainNodeResponse
-	(*ResumeNodeRequest)(nil),           // 47: score.v1.ResumeNodeRequest
-	(*ResumeNodeResponse)(nil),          // 48: score.v1.ResumeNodeResponse
-	(*RemoveNodeRequest)(nil),           // 49: score.v1.RemoveNodeRequest
-	(*RemoveNodeResponse)(nil),          // 50: score.v1.RemoveNodeResponse
-	(*ListNodesRequest)(nil),            // 51: score.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),           // 52: score.v1.ListNodesResponse
-	(*Settings)(nil),                    // 53: score.v1.Settings
-	(*GetSettingsRequest)(nil),          // 54: score.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),         // 55: score.v1.GetSettingsResponse
-	(*SetSettingsRequest)(nil),          // 56: score.v1.SetSettingsRequest
-	(*SetSettingsResponse)(nil),         // 57: score.v1.SetSettingsResponse
-	(*StepTimes)(nil),                   // 58: score.v1.StepTimes
-	(*Flushes)(nil),                     // 59: score.v1.Flushes
-	(*SwitchMetricsRequest)(nil),        // 60: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 61: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 62: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 63: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 64: score.v1.GetMatrixResponse
-	(*GetTopRequest)(nil),               // 65: score.v1.GetTopRequest
-	(*GetTopResponse)(nil),              // 66: score.v1.GetTopResponse
-	(*TopJob)(nil),                      // 67: score.v1.TopJob
-	(*GetVersionRequest)(nil),           // 68: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 69: score.v1.GetVersionResponse
-	(*CreateTokenRequest)(nil),          // 70: score.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),         // 71: score.v1.CreateTokenResponse
-	(*JoinToken)(nil),                   // 72: score.v1.JoinToken
-	(*ListTokensRequest)(nil),           // 73: score.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 74: score.v1.ListTokensResponse
-	(*RemoveTokenRequest)(nil),          // 75: score.v1.RemoveTokenRequest
-	(*RemoveTokenResponse)(nil),         // 76: score.v1.RemoveTokenResponse
-	(*DaemonCertificate)(nil),           // 77: score.v1.DaemonCertificate
-	(*ListCertificatesRequest)(nil),     // 78: score.v1.ListCertificatesRequest
-	(*ListCertificatesResponse)(nil),    // 79: score.v1.ListCertificatesResponse
-	(*RevokeCertificatesRequest)(nil),   // 80: score.v1.RevokeCertificatesRequest
-	(*RevokeCertificatesResponse)(nil),  // 81: score.v1.RevokeCertificatesResponse
-	(*UserLimits)(nil),                  // 82: score.v1.UserLimits
-	(*User)(nil),                        // 83: score.v1.User
-	(*ListUsersRequest)(nil),            // 84: score.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),           // 85: score.v1.ListUsersResponse
-	(*SetUserRequest)(nil),              // 86: score.v1.SetUserRequest
-	(*SetUserResponse)(nil),             // 87: score.v1.SetUserResponse
-	(*GetHistoryRequest)(nil),           // 88: score.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil),          // 89: score.v1.GetHistoryResponse
-	(*StageRequest)(nil),                // 90: score.v1.StageRequest
-	(*StageFiles)(nil),                  // 91: score.v1.StageFiles
-	(*StageReply)(nil),                  // 92: score.v1.StageReply
-	(*ListStagedRequest)(nil),           // 93: score.v1.ListStagedRequest
-	(*ListStagedResponse)(nil),          // 94: score.v1.ListStagedResponse
-	(*Staged)(nil),                      // 95: score.v1.Staged
-	(*SaveSnapshotRequest)(nil),         // 96: score.v1.SaveSnapshotRequest
-	(*SaveSnapshotResponse)(nil),        // 97: score.v1.SaveSnapshotResponse
-	(*AttachRequest_Open)(nil),          // 98: score.v1.AttachRequest.Open
-	(*AttachEvent_Restarted)(nil),       // 99: score.v1.AttachEvent.Restarted
-	(*AttachEvent_StateChange)(nil),     // 100: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 101: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 102: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 103: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 104: score.v1.JobSpec
-	(*Verdict)(nil),                     // 105: score.v1.Verdict
-	(JobState)(0),                       // 106: score.v1.JobState
-	(*Job)(nil),                         // 107: score.v1.Job
-	(*Usage)(nil),                       // 108: score.v1.Usage
-	(EndReason)(0),                      // 109: score.v1.EndReason
-	(*StagedFile)(nil),                  // 110: score.v1.StagedFile
-	(*Identity)(nil),                    // 111: score.v1.Identity
-	(*NodePlace)(nil),                   // 112: score.v1.NodePlace
+	(*ProgramVersion)(nil),              // 4: score.v1.ProgramVersion
+	(*ListServersRequest)(nil),          // 5: score.v1.ListServersRequest
+	(*ListServersResponse)(nil),         // 6: score.v1.ListServersResponse
+	(*RemoveServerRequest)(nil),         // 7: score.v1.RemoveServerRequest
+	(*RemoveServerResponse)(nil),        // 8: score.v1.RemoveServerResponse
+	(*StepDownRequest)(nil),             // 9: score.v1.StepDownRequest
+	(*StepDownResponse)(nil),            // 10: score.v1.StepDownResponse
+	(*SubmitRequest)(nil),               // 11: score.v1.SubmitRequest
+	(*SubmitResponse)(nil),              // 12: score.v1.SubmitResponse
+	(*AttachRequest)(nil),               // 13: score.v1.AttachRequest
+	(*ConfirmOutputRequest)(nil),        // 14: score.v1.ConfirmOutputRequest
+	(*ConfirmOutputResponse)(nil),       // 15: score.v1.ConfirmOutputResponse
+	(*OutputMark)(nil),                  // 16: score.v1.OutputMark
+	(*Stdin)(nil),                       // 17: score.v1.Stdin
+	(*AttachEvent)(nil),                 // 18: score.v1.AttachEvent
+	(*Output)(nil),                      // 19: score.v1.Output
+	(*RankState)(nil),                   // 20: score.v1.RankState
+	(*ListJobsRequest)(nil),             // 21: score.v1.ListJobsRequest
+	(*ListJobsResponse)(nil),            // 22: score.v1.ListJobsResponse
+	(*JobPage)(nil),                     // 23: score.v1.JobPage
+	(*GetJobRequest)(nil),               // 24: score.v1.GetJobRequest
+	(*GetJobResponse)(nil),              // 25: score.v1.GetJobResponse
+	(*NodeShare)(nil),                   // 26: score.v1.NodeShare
+	(*ExplainJobRequest)(nil),           // 27: score.v1.ExplainJobRequest
+	(*ExplainJobResponse)(nil),          // 28: score.v1.ExplainJobResponse
+	(*CancelJobRequest)(nil),            // 29: score.v1.CancelJobRequest
+	(*CancelJobResponse)(nil),           // 30: score.v1.CancelJobResponse
+	(*SignalJobRequest)(nil),            // 31: score.v1.SignalJobRequest
+	(*SignalJobResponse)(nil),           // 32: score.v1.SignalJobResponse
+	(*RequeueJobRequest)(nil),           // 33: score.v1.RequeueJobRequest
+	(*RequeueJobResponse)(nil),          // 34: score.v1.RequeueJobResponse
+	(*WaitJobRequest)(nil),              // 35: score.v1.WaitJobRequest
+	(*WaitJobResponse)(nil),             // 36: score.v1.WaitJobResponse
+	(*ChannelState)(nil),                // 37: score.v1.ChannelState
+	(*PortCounts)(nil),                  // 38: score.v1.PortCounts
+	(*ChannelPeer)(nil),                 // 39: score.v1.ChannelPeer
+	(*ListChannelsRequest)(nil),         // 40: score.v1.ListChannelsRequest
+	(*ListChannelsResponse)(nil),        // 41: score.v1.ListChannelsResponse
+	(*DumpJobRequest)(nil),              // 42: score.v1.DumpJobRequest
+	(*DumpPart)(nil),                    // 43: score.v1.DumpPart
+	(*DumpHead)(nil),                    // 44: score.v1.DumpHead
+	(*Node)(nil),                        // 45: score.v1.Node
+	(*DrainNodeRequest)(nil),            // 46: score.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),           // 47: score.v1.DrainNodeResponse
+	(*ResumeNodeRequest)(nil),           // 48: score.v1.ResumeNodeRequest
+	(*ResumeNodeResponse)(nil),          // 49: score.v1.ResumeNodeResponse
+	(*RemoveNodeRequest)(nil),           // 50: score.v1.RemoveNodeRequest
+	(*RemoveNodeResponse)(nil),          // 51: score.v1.RemoveNodeResponse
+	(*ListNodesRequest)(nil),            // 52: score.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),           // 53: score.v1.ListNodesResponse
+	(*Settings)(nil),                    // 54: score.v1.Settings
+	(*GetSettingsRequest)(nil),          // 55: score.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),         // 56: score.v1.GetSettingsResponse
+	(*SetSettingsRequest)(nil),          // 57: score.v1.SetSettingsRequest
+	(*SetSettingsResponse)(nil),         // 58: score.v1.SetSettingsResponse
+	(*StepTimes)(nil),                   // 59: score.v1.StepTimes
+	(*Flushes)(nil),                     // 60: score.v1.Flushes
+	(*SwitchMetricsRequest)(nil),        // 61: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 62: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 63: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 64: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 65: score.v1.GetMatrixResponse
+	(*GetTopRequest)(nil),               // 66: score.v1.GetTopRequest
+	(*GetTopResponse)(nil),              // 67: score.v1.GetTopResponse
+	(*TopJob)(nil),                      // 68: score.v1.TopJob
+	(*GetVersionRequest)(nil),           // 69: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 70: score.v1.GetVersionResponse
+	(*CreateTokenRequest)(nil),          // 71: score.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),         // 72: score.v1.CreateTokenResponse
+	(*JoinToken)(nil),                   // 73: score.v1.JoinToken
+	(*ListTokensRequest)(nil),           // 74: score.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 75: score.v1.ListTokensResponse
+	(*RemoveTokenRequest)(nil),          // 76: score.v1.RemoveTokenRequest
+	(*RemoveTokenResponse)(nil),         // 77: score.v1.RemoveTokenResponse
+	(*DaemonCertificate)(nil),           // 78: score.v1.DaemonCertificate
+	(*ListCertificatesRequest)(nil),     // 79: score.v1.ListCertificatesRequest
+	(*ListCertificatesResponse)(nil),    // 80: score.v1.ListCertificatesResponse
+	(*RevokeCertificatesRequest)(nil),   // 81: score.v1.RevokeCertificatesRequest
+	(*RevokeCertificatesResponse)(nil),  // 82: score.v1.RevokeCertificatesResponse
+	(*UserLimits)(nil),                  // 83: score.v1.UserLimits
+	(*User)(nil),                        // 84: score.v1.User
+	(*ListUsersRequest)(nil),            // 85: score.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),           // 86: score.v1.ListUsersResponse
+	(*SetUserRequest)(nil),              // 87: score.v1.SetUserRequest
+	(*SetUserResponse)(nil),             // 88: score.v1.SetUserResponse
+	(*GetHistoryRequest)(nil),           // 89: score.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),          // 90: score.v1.GetHistoryResponse
+	(*StageRequest)(nil),                // 91: score.v1.StageRequest
+	(*StageFiles)(nil),                  // 92: score.v1.StageFiles
+	(*StageReply)(nil),                  // 93: score.v1.StageReply
+	(*ListStagedRequest)(nil),           // 94: score.v1.ListStagedRequest
+	(*ListStagedResponse)(nil),          // 95: score.v1.ListStagedResponse
+	(*Staged)(nil),                      // 96: score.v1.Staged
+	(*SaveSnapshotRequest)(nil),         // 97: score.v1.SaveSnapshotRequest
+	(*SaveSnapshotResponse)(nil),        // 98: score.v1.SaveSnapshotResponse
+	(*AttachRequest_Open)(nil),          // 99: score.v1.AttachRequest.Open
+	(*AttachEvent_Restarted)(nil),       // 100: score.v1.AttachEvent.Restarted
+	(*AttachEvent_StateChange)(nil),     // 101: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 102: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 103: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 104: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 105: score.v1.JobSpec
+	(*Verdict)(nil),                     // 106: score.v1.Verdict
+	(JobState)(0),                       // 107: score.v1.JobState
+	(*Job)(nil),                         // 108: score.v1.Job
+	(*Usage)(nil),                       // 109: score.v1.Usage
+	(EndReason)(0),                      // 110: score.v1.EndReason
+	(*StagedFile)(nil),                  // 111: score.v1.StagedFile
+	(*Identity)(nil),                    // 112: score.v1.Identity
+	(*NodePlace)(nil),                   // 113: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
 	3,   // 0: score.v1.Server.disk:type_name -> score.v1.Disk
-	2,   // 1: score.v1.ListServersResponse.servers:type_name -> score.v1.Server
-	104, // 2: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	98,  // 3: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
-	16,  // 4: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
-	15,  // 5: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	100, // 6: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
-	18,  // 7: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	101, // 8: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	105, // 9: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	99,  // 10: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
-	15,  // 11: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	106, // 12: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
-	22,  // 13: score.v1.ListJobsRequest.page:type_name -> score.v1.JobPage
-	107, // 14: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	22,  // 15: score.v1.ListJobsResponse.next:type_name -> score.v1.JobPage
-	107, // 16: score.v1.GetJobResponse.job:type_name -> score.v1.Job
-	19,  // 17: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	25,  // 18: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	108, // 19: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	58,  // 20: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	58,  // 21: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	59,  // 22: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	107, // 23: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	37,  // 24: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	38,  // 25: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	36,  // 26: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	43,  // 27: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
-	0,   // 28: score.v1.Node.state:type_name -> score.v1.NodeState
-	44,  // 29: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
-	44,  // 30: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
-	44,  // 31: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	53,  // 32: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	53,  // 33: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	53,  // 34: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	102, // 35: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	58,  // 36: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	58,  // 37: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	103, // 38: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	62,  // 39: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	64,  // 40: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	67,  // 41: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	58,  // 42: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	58,  // 43: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	106, // 44: score.v1.TopJob.state:type_name -> score.v1.JobState
-	108, // 45: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	58,  // 46: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	58,  // 47: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	72,  // 48: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	72,  // 49: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	77,  // 50: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
-	1,   // 51: score.v1.User.role:type_name -> score.v1.Role
-	82,  // 52: score.v1.User.limits:type_name -> score.v1.UserLimits
-	83,  // 53: score.v1.ListUsersResponse.users:type_name -> score.v1.User
-	83,  // 54: score.v1.SetUserRequest.values:type_name -> score.v1.User
-	83,  // 55: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	109, // 56: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
-	22,  // 57: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
-	107, // 58: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
-	22,  // 59: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
-	91,  // 60: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
-	110, // 61: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
-	111, // 62: score.v1.StageFiles.user:type_name -> score.v1.Identity
-	95,  // 63: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
-	15,  // 64: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	106, // 65: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	112, // 66: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	19,  // 67: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	58,  // 68: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	59,  // 69: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	10,  // 70: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	12,  // 71: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	13,  // 72: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	20,  // 73: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	23,  // 74: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	26,  // 75: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	28,  // 76: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	30,  // 77: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	32,  // 78: score.v1.JobService.RequeueJob:input_type -> score.v1.RequeueJobRequest
-	34,  // 79: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	39,  // 80: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	41,  // 81: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	90,  // 82: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
-	93,  // 83: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
-	88,  // 84: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	51,  // 85: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	45,  // 86: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
-	47,  // 87: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
-	49,  // 88: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
-	54,  // 89: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	56,  // 90: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	60,  // 91: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	63,  // 92: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	65,  // 93: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	68,  // 94: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	70,  // 95: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	73,  // 96: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	75,  // 97: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	78,  // 98: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	80,  // 99: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	84,  // 100: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	86,  // 101: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	96,  // 102: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
-	4,   // 103: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
-	6,   // 104: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
-	8,   // 105: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
-	11,  // 106: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	17,  // 107: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	14,  // 108: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	21,  // 109: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	24,  // 110: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	27,  // 111: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	29,  // 112: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	31,  // 113: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	33,  // 114: score.v1.JobService.RequeueJob:output_type -> score.v1.RequeueJobResponse
-	35,  // 115: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	40,  // 116: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	42,  // 117: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	92,  // 118: score.v1.JobService.Stage:output_type -> score.v1.StageReply
-	94,  // 119: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
-	89,  // 120: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	52,  // 121: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	46,  // 122: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
-	48,  // 123: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
-	50,  // 124: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
-	55,  // 125: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	57,  // 126: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	61,  // 127: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	64,  // 128: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	66,  // 129: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	69,  // 130: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	71,  // 131: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	74,  // 132: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	76,  // 133: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	79,  // 134: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	81,  // 135: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	85,  // 136: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	87,  // 137: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	97,  // 138: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
-	5,   // 139: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
-	7,   // 140: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
-	9,   // 141: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
-	106, // [106:142] is the sub-list for method output_type
-	70,  // [70:106] is the sub-list for method input_type
-	70,  // [70:70] is the sub-list for extension type_name
-	70,  // [70:70] is the sub-list for extension extendee
-	0,   // [0:70] is the sub-list for field type_name
+	4,   // 1: score.v1.Server.program:type_name -> score.v1.ProgramVersion
+	2,   // 2: score.v1.ListServersResponse.servers:type_name -> score.v1.Server
+	105, // 3: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	99,  // 4: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	17,  // 5: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
+	16,  // 6: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
+	101, // 7: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	19,  // 8: score.v1.AttachEvent.output:type_name -> score.v1.Output
+	102, // 9: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	106, // 10: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	100, // 11: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
+	16,  // 12: score.v1.Output.mark:type_name -> score.v1.OutputMark
+	107, // 13: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
+	23,  // 14: score.v1.ListJobsRequest.page:type_name -> score.v1.JobPage
+	108, // 15: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	23,  // 16: score.v1.ListJobsResponse.next:type_name -> score.v1.JobPage
+	108, // 17: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	20,  // 18: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
+	26,  // 19: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
+	109, // 20: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	59,  // 21: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	59,  // 22: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	60,  // 23: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	108, // 24: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	38,  // 25: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	39,  // 26: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	37,  // 27: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	44,  // 28: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	0,   // 29: score.v1.Node.state:type_name -> score.v1.NodeState
+	45,  // 30: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
+	45,  // 31: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
+	45,  // 32: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	54,  // 33: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	54,  // 34: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	54,  // 35: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	103, // 36: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	59,  // 37: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	59,  // 38: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	104, // 39: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	63,  // 40: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	65,  // 41: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	68,  // 42: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	59,  // 43: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	59,  // 44: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	107, // 45: score.v1.TopJob.state:type_name -> score.v1.JobState
+	109, // 46: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	59,  // 47: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	59,  // 48: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	4,   // 49: score.v1.GetVersionResponse.program:type_name -> score.v1.ProgramVersion
+	73,  // 50: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	73,  // 51: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	78,  // 52: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	1,   // 53: score.v1.User.role:type_name -> score.v1.Role
+	83,  // 54: score.v1.User.limits:type_name -> score.v1.UserLimits
+	84,  // 55: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	84,  // 56: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	84,  // 57: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	110, // 58: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
+	23,  // 59: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
+	108, // 60: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	23,  // 61: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
+	92,  // 62: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
+	111, // 63: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
+	112, // 64: score.v1.StageFiles.user:type_name -> score.v1.Identity
+	96,  // 65: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
+	16,  // 66: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	107, // 67: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	113, // 68: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	20,  // 69: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	59,  // 70: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	60,  // 71: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	11,  // 72: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	13,  // 73: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	14,  // 74: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	21,  // 75: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	24,  // 76: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	27,  // 77: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	29,  // 78: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	31,  // 79: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	33,  // 80: score.v1.JobService.RequeueJob:input_type -> score.v1.RequeueJobRequest
+	35,  // 81: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	40,  // 82: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	42,  // 83: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	91,  // 84: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
+	94,  // 85: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
+	89,  // 86: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	52,  // 87: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	46,  // 88: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	48,  // 89: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	50,  // 90: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	55,  // 91: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	57,  // 92: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	61,  // 93: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	64,  // 94: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	66,  // 95: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	69,  // 96: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	71,  // 97: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	74,  // 98: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	76,  // 99: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	79,  // 100: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	81,  // 101: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	85,  // 102: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	87,  // 103: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	97,  // 104: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
+	5,   // 105: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
+	7,   // 106: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
+	9,   // 107: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
+	12,  // 108: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	18,  // 109: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	15,  // 110: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	22,  // 111: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	25,  // 112: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	28,  // 113: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	30,  // 114: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	32,  // 115: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	34,  // 116: score.v1.JobService.RequeueJob:output_type -> score.v1.RequeueJobResponse
+	36,  // 117: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	41,  // 118: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	43,  // 119: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	93,  // 120: score.v1.JobService.Stage:output_type -> score.v1.StageReply
+	95,  // 121: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
+	90,  // 122: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	53,  // 123: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	47,  // 124: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	49,  // 125: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	51,  // 126: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	56,  // 127: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	58,  // 128: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	62,  // 129: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	65,  // 130: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	67,  // 131: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	70,  // 132: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	72,  // 133: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	75,  // 134: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	77,  // 135: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	80,  // 136: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	82,  // 137: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	86,  // 138: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	88,  // 139: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	98,  // 140: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
+	6,   // 141: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
+	8,   // 142: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
+	10,  // 143: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
+	108, // [108:144] is the sub-list for method output_type
+	72,  // [72:108] is the sub-list for method input_type
+	72,  // [72:72] is the sub-list for extension type_name
+	72,  // [72:72] is the sub-list for extension extendee
+	0,   // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -7494,14 +7598,14 @@ func file_score_v1_user_proto_init() {
 		return
 	}
 	file_score_v1_job_proto_init()
-	file_score_v1_user_proto_msgTypes[10].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[11].OneofWrappers = []any{
 		(*AttachRequest_Open_)(nil),
 		(*AttachRequest_Stdin)(nil),
 		(*AttachRequest_Signal)(nil),
 		(*AttachRequest_Kill)(nil),
 		(*AttachRequest_RankStates)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[15].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[16].OneofWrappers = []any{
 		(*AttachEvent_State)(nil),
 		(*AttachEvent_Output)(nil),
 		(*AttachEvent_RankStates_)(nil),
@@ -7509,14 +7613,14 @@ func file_score_v1_user_proto_init() {
 		(*AttachEvent_Ended)(nil),
 		(*AttachEvent_Restarted_)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[40].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[41].OneofWrappers = []any{
 		(*DumpPart_Head)(nil),
 		(*DumpPart_Data)(nil),
 		(*DumpPart_Trouble)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[51].OneofWrappers = []any{}
-	file_score_v1_user_proto_msgTypes[80].OneofWrappers = []any{}
-	file_score_v1_user_proto_msgTypes[88].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[52].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[81].OneofWrappers = []any{}
+	file_score_v1_user_proto_msgTypes[89].OneofWrappers = []any{
 		(*StageRequest_Files)(nil),
 		(*StageRequest_Data)(nil),
 	}
@@ -7526,7 +7630,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   102,
+			NumMessages:   103,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

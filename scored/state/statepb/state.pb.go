@@ -165,6 +165,8 @@ type Command struct {
 	//	*Command_Charge
 	//	*Command_DrainNode
 	//	*Command_OrderRequeue
+	//	*Command_Raise
+	//	*Command_OrderEnd
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -387,6 +389,24 @@ func (x *Command) GetOrderRequeue() *OrderRequeue {
 	return nil
 }
 
+func (x *Command) GetRaise() *Raise {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Raise); ok {
+			return x.Raise
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetOrderEnd() *OrderEnd {
+	if x != nil {
+		if x, ok := x.Command.(*Command_OrderEnd); ok {
+			return x.OrderEnd
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -471,6 +491,14 @@ type Command_OrderRequeue struct {
 	OrderRequeue *OrderRequeue `protobuf:"bytes,70,opt,name=order_requeue,json=orderRequeue,proto3,oneof"`
 }
 
+type Command_Raise struct {
+	Raise *Raise `protobuf:"bytes,75,opt,name=raise,proto3,oneof"`
+}
+
+type Command_OrderEnd struct {
+	OrderEnd *OrderEnd `protobuf:"bytes,76,opt,name=order_end,json=orderEnd,proto3,oneof"`
+}
+
 func (*Command_RegisterNode) isCommand_Command() {}
 
 func (*Command_NodeGone) isCommand_Command() {}
@@ -511,6 +539,55 @@ func (*Command_DrainNode) isCommand_Command() {}
 
 func (*Command_OrderRequeue) isCommand_Command() {}
 
+func (*Command_Raise) isCommand_Command() {}
+
+func (*Command_OrderEnd) isCommand_Command() {}
+
+// Raise has the log be written in a later protocol, which all servers understand.
+type Raise struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Protocol      uint32                 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Raise) Reset() {
+	*x = Raise{}
+	mi := &file_state_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Raise) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Raise) ProtoMessage() {}
+
+func (x *Raise) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Raise.ProtoReflect.Descriptor instead.
+func (*Raise) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Raise) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
 // RegisterNode adds a node, or replaces what was known of it.
 type RegisterNode struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -521,7 +598,7 @@ type RegisterNode struct {
 
 func (x *RegisterNode) Reset() {
 	*x = RegisterNode{}
-	mi := &file_state_proto_msgTypes[2]
+	mi := &file_state_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -533,7 +610,7 @@ func (x *RegisterNode) String() string {
 func (*RegisterNode) ProtoMessage() {}
 
 func (x *RegisterNode) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[2]
+	mi := &file_state_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -546,7 +623,7 @@ func (x *RegisterNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNode.ProtoReflect.Descriptor instead.
 func (*RegisterNode) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{2}
+	return file_state_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RegisterNode) GetNode() *Node {
@@ -566,7 +643,7 @@ type NodeGone struct {
 
 func (x *NodeGone) Reset() {
 	*x = NodeGone{}
-	mi := &file_state_proto_msgTypes[3]
+	mi := &file_state_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -578,7 +655,7 @@ func (x *NodeGone) String() string {
 func (*NodeGone) ProtoMessage() {}
 
 func (x *NodeGone) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[3]
+	mi := &file_state_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -591,7 +668,7 @@ func (x *NodeGone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGone.ProtoReflect.Descriptor instead.
 func (*NodeGone) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{3}
+	return file_state_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *NodeGone) GetNode() string {
@@ -612,7 +689,7 @@ type DrainNode struct {
 
 func (x *DrainNode) Reset() {
 	*x = DrainNode{}
-	mi := &file_state_proto_msgTypes[4]
+	mi := &file_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -624,7 +701,7 @@ func (x *DrainNode) String() string {
 func (*DrainNode) ProtoMessage() {}
 
 func (x *DrainNode) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[4]
+	mi := &file_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -637,7 +714,7 @@ func (x *DrainNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNode.ProtoReflect.Descriptor instead.
 func (*DrainNode) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{4}
+	return file_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DrainNode) GetNode() string {
@@ -666,7 +743,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_state_proto_msgTypes[5]
+	mi := &file_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +755,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[5]
+	mi := &file_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +768,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{5}
+	return file_state_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Drain) GetReason() string {
@@ -741,7 +818,7 @@ type Submit struct {
 
 func (x *Submit) Reset() {
 	*x = Submit{}
-	mi := &file_state_proto_msgTypes[6]
+	mi := &file_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -753,7 +830,7 @@ func (x *Submit) String() string {
 func (*Submit) ProtoMessage() {}
 
 func (x *Submit) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[6]
+	mi := &file_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -766,7 +843,7 @@ func (x *Submit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submit.ProtoReflect.Descriptor instead.
 func (*Submit) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{6}
+	return file_state_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Submit) GetJobId() uint64 {
@@ -838,7 +915,7 @@ type Allocate struct {
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_state_proto_msgTypes[7]
+	mi := &file_state_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -850,7 +927,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[7]
+	mi := &file_state_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +940,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{7}
+	return file_state_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Allocate) GetJobId() uint64 {
@@ -905,7 +982,7 @@ type MoveRow struct {
 
 func (x *MoveRow) Reset() {
 	*x = MoveRow{}
-	mi := &file_state_proto_msgTypes[8]
+	mi := &file_state_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +994,7 @@ func (x *MoveRow) String() string {
 func (*MoveRow) ProtoMessage() {}
 
 func (x *MoveRow) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[8]
+	mi := &file_state_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1007,7 @@ func (x *MoveRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveRow.ProtoReflect.Descriptor instead.
 func (*MoveRow) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{8}
+	return file_state_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MoveRow) GetJobId() uint64 {
@@ -960,7 +1037,7 @@ type Requeue struct {
 
 func (x *Requeue) Reset() {
 	*x = Requeue{}
-	mi := &file_state_proto_msgTypes[9]
+	mi := &file_state_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -972,7 +1049,7 @@ func (x *Requeue) String() string {
 func (*Requeue) ProtoMessage() {}
 
 func (x *Requeue) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[9]
+	mi := &file_state_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -985,7 +1062,7 @@ func (x *Requeue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requeue.ProtoReflect.Descriptor instead.
 func (*Requeue) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{9}
+	return file_state_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Requeue) GetJobId() uint64 {
@@ -1027,7 +1104,7 @@ type OrderRequeue struct {
 
 func (x *OrderRequeue) Reset() {
 	*x = OrderRequeue{}
-	mi := &file_state_proto_msgTypes[10]
+	mi := &file_state_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1116,7 @@ func (x *OrderRequeue) String() string {
 func (*OrderRequeue) ProtoMessage() {}
 
 func (x *OrderRequeue) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[10]
+	mi := &file_state_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1129,7 @@ func (x *OrderRequeue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderRequeue.ProtoReflect.Descriptor instead.
 func (*OrderRequeue) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{10}
+	return file_state_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OrderRequeue) GetJobId() uint64 {
@@ -1069,6 +1146,59 @@ func (x *OrderRequeue) GetBecause() string {
 	return ""
 }
 
+// OrderEnd says how a job is to end when no process of it is left. End follows, or OrderRequeue, which takes it back.
+type OrderEnd struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Verdict       *scorev1.Verdict       `protobuf:"bytes,2,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OrderEnd) Reset() {
+	*x = OrderEnd{}
+	mi := &file_state_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OrderEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OrderEnd) ProtoMessage() {}
+
+func (x *OrderEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OrderEnd.ProtoReflect.Descriptor instead.
+func (*OrderEnd) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *OrderEnd) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *OrderEnd) GetVerdict() *scorev1.Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return nil
+}
+
 // MarkRunning tells that a job has entered the rotation plan.
 type MarkRunning struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1080,7 +1210,7 @@ type MarkRunning struct {
 
 func (x *MarkRunning) Reset() {
 	*x = MarkRunning{}
-	mi := &file_state_proto_msgTypes[11]
+	mi := &file_state_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1222,7 @@ func (x *MarkRunning) String() string {
 func (*MarkRunning) ProtoMessage() {}
 
 func (x *MarkRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[11]
+	mi := &file_state_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1235,7 @@ func (x *MarkRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkRunning.ProtoReflect.Descriptor instead.
 func (*MarkRunning) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{11}
+	return file_state_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *MarkRunning) GetJobId() uint64 {
@@ -1135,7 +1265,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_state_proto_msgTypes[12]
+	mi := &file_state_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1277,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[12]
+	mi := &file_state_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1290,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{12}
+	return file_state_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *End) GetJobId() uint64 {
@@ -1200,7 +1330,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_state_proto_msgTypes[13]
+	mi := &file_state_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1342,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[13]
+	mi := &file_state_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1355,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{13}
+	return file_state_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SetSettings) GetSettings() *scorev1.Settings {
@@ -1248,7 +1378,7 @@ type PublishName struct {
 
 func (x *PublishName) Reset() {
 	*x = PublishName{}
-	mi := &file_state_proto_msgTypes[14]
+	mi := &file_state_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1260,7 +1390,7 @@ func (x *PublishName) String() string {
 func (*PublishName) ProtoMessage() {}
 
 func (x *PublishName) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[14]
+	mi := &file_state_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1273,7 +1403,7 @@ func (x *PublishName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishName.ProtoReflect.Descriptor instead.
 func (*PublishName) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{14}
+	return file_state_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PublishName) GetJobId() uint64 {
@@ -1314,7 +1444,7 @@ type UnpublishName struct {
 
 func (x *UnpublishName) Reset() {
 	*x = UnpublishName{}
-	mi := &file_state_proto_msgTypes[15]
+	mi := &file_state_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1456,7 @@ func (x *UnpublishName) String() string {
 func (*UnpublishName) ProtoMessage() {}
 
 func (x *UnpublishName) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[15]
+	mi := &file_state_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1469,7 @@ func (x *UnpublishName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpublishName.ProtoReflect.Descriptor instead.
 func (*UnpublishName) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{15}
+	return file_state_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UnpublishName) GetJobId() uint64 {
@@ -1366,7 +1496,7 @@ type AddToken struct {
 
 func (x *AddToken) Reset() {
 	*x = AddToken{}
-	mi := &file_state_proto_msgTypes[16]
+	mi := &file_state_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1378,7 +1508,7 @@ func (x *AddToken) String() string {
 func (*AddToken) ProtoMessage() {}
 
 func (x *AddToken) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[16]
+	mi := &file_state_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1391,7 +1521,7 @@ func (x *AddToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToken.ProtoReflect.Descriptor instead.
 func (*AddToken) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{16}
+	return file_state_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AddToken) GetToken() *Token {
@@ -1410,7 +1540,7 @@ type RemoveToken struct {
 
 func (x *RemoveToken) Reset() {
 	*x = RemoveToken{}
-	mi := &file_state_proto_msgTypes[17]
+	mi := &file_state_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1552,7 @@ func (x *RemoveToken) String() string {
 func (*RemoveToken) ProtoMessage() {}
 
 func (x *RemoveToken) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[17]
+	mi := &file_state_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1565,7 @@ func (x *RemoveToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveToken.ProtoReflect.Descriptor instead.
 func (*RemoveToken) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{17}
+	return file_state_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RemoveToken) GetId() string {
@@ -1456,7 +1586,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_state_proto_msgTypes[18]
+	mi := &file_state_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1598,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[18]
+	mi := &file_state_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1611,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{18}
+	return file_state_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Admit) GetTokenId() string {
@@ -1508,7 +1638,7 @@ type RenewCertificate struct {
 
 func (x *RenewCertificate) Reset() {
 	*x = RenewCertificate{}
-	mi := &file_state_proto_msgTypes[19]
+	mi := &file_state_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1650,7 @@ func (x *RenewCertificate) String() string {
 func (*RenewCertificate) ProtoMessage() {}
 
 func (x *RenewCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[19]
+	mi := &file_state_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1663,7 @@ func (x *RenewCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewCertificate.ProtoReflect.Descriptor instead.
 func (*RenewCertificate) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{19}
+	return file_state_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RenewCertificate) GetCertificate() *Certificate {
@@ -1554,7 +1684,7 @@ type RevokeCertificates struct {
 
 func (x *RevokeCertificates) Reset() {
 	*x = RevokeCertificates{}
-	mi := &file_state_proto_msgTypes[20]
+	mi := &file_state_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1696,7 @@ func (x *RevokeCertificates) String() string {
 func (*RevokeCertificates) ProtoMessage() {}
 
 func (x *RevokeCertificates) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[20]
+	mi := &file_state_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1709,7 @@ func (x *RevokeCertificates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificates.ProtoReflect.Descriptor instead.
 func (*RevokeCertificates) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{20}
+	return file_state_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RevokeCertificates) GetRole() string {
@@ -1609,7 +1739,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_state_proto_msgTypes[21]
+	mi := &file_state_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1621,7 +1751,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[21]
+	mi := &file_state_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1634,7 +1764,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{21}
+	return file_state_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Token) GetId() string {
@@ -1685,7 +1815,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_state_proto_msgTypes[22]
+	mi := &file_state_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1697,7 +1827,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[22]
+	mi := &file_state_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1710,7 +1840,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{22}
+	return file_state_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Certificate) GetSerial() []byte {
@@ -1762,7 +1892,7 @@ type SetUser struct {
 
 func (x *SetUser) Reset() {
 	*x = SetUser{}
-	mi := &file_state_proto_msgTypes[23]
+	mi := &file_state_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +1904,7 @@ func (x *SetUser) String() string {
 func (*SetUser) ProtoMessage() {}
 
 func (x *SetUser) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[23]
+	mi := &file_state_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1917,7 @@ func (x *SetUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUser.ProtoReflect.Descriptor instead.
 func (*SetUser) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{23}
+	return file_state_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SetUser) GetUid() uint32 {
@@ -1836,7 +1966,7 @@ type Charge struct {
 
 func (x *Charge) Reset() {
 	*x = Charge{}
-	mi := &file_state_proto_msgTypes[24]
+	mi := &file_state_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1848,7 +1978,7 @@ func (x *Charge) String() string {
 func (*Charge) ProtoMessage() {}
 
 func (x *Charge) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[24]
+	mi := &file_state_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1861,7 +1991,7 @@ func (x *Charge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Charge.ProtoReflect.Descriptor instead.
 func (*Charge) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{24}
+	return file_state_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Charge) GetJobs() []*JobUsage {
@@ -1881,7 +2011,7 @@ type JobUsage struct {
 
 func (x *JobUsage) Reset() {
 	*x = JobUsage{}
-	mi := &file_state_proto_msgTypes[25]
+	mi := &file_state_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +2023,7 @@ func (x *JobUsage) String() string {
 func (*JobUsage) ProtoMessage() {}
 
 func (x *JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[25]
+	mi := &file_state_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1906,7 +2036,7 @@ func (x *JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobUsage.ProtoReflect.Descriptor instead.
 func (*JobUsage) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{25}
+	return file_state_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *JobUsage) GetJobId() uint64 {
@@ -1942,7 +2072,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_state_proto_msgTypes[26]
+	mi := &file_state_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2084,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[26]
+	mi := &file_state_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2097,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{26}
+	return file_state_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Node) GetName() string {
@@ -2058,7 +2188,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_state_proto_msgTypes[27]
+	mi := &file_state_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2200,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[27]
+	mi := &file_state_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2213,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{27}
+	return file_state_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Place) GetNode() string {
@@ -2117,7 +2247,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_state_proto_msgTypes[28]
+	mi := &file_state_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2129,7 +2259,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[28]
+	mi := &file_state_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2142,7 +2272,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{28}
+	return file_state_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Pair) GetKey() string {
@@ -2185,13 +2315,14 @@ type Job struct {
 	Earlier            *scorev1.Usage         `protobuf:"bytes,61,opt,name=earlier,proto3" json:"earlier,omitempty"`                                      // what the attempts before this one have used
 	Because            string                 `protobuf:"bytes,70,opt,name=because,proto3" json:"because,omitempty"`                                      // why it was last put back into the queue
 	Ordered            string                 `protobuf:"bytes,71,opt,name=ordered,proto3" json:"ordered,omitempty"`                                      // why it is to be put back, when none of its processes is left; empty: it is not
+	Ending             *scorev1.Verdict       `protobuf:"bytes,75,opt,name=ending,proto3" json:"ending,omitempty"`                                        // how it is to end, when none of its processes is left; absent: that is not decided
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_state_proto_msgTypes[29]
+	mi := &file_state_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2334,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[29]
+	mi := &file_state_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2347,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{29}
+	return file_state_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Job) GetId() uint64 {
@@ -2387,6 +2518,13 @@ func (x *Job) GetOrdered() string {
 	return ""
 }
 
+func (x *Job) GetEnding() *scorev1.Verdict {
+	if x != nil {
+		return x.Ending
+	}
+	return nil
+}
+
 // Submission is the key under which a job was submitted.
 type Submission struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2401,7 +2539,7 @@ type Submission struct {
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_state_proto_msgTypes[30]
+	mi := &file_state_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2413,7 +2551,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[30]
+	mi := &file_state_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2426,7 +2564,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{30}
+	return file_state_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Submission) GetUid() uint32 {
@@ -2477,7 +2615,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_state_proto_msgTypes[31]
+	mi := &file_state_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2489,7 +2627,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[31]
+	mi := &file_state_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2502,7 +2640,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{31}
+	return file_state_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Name) GetUid() uint32 {
@@ -2559,7 +2697,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_state_proto_msgTypes[32]
+	mi := &file_state_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2571,7 +2709,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[32]
+	mi := &file_state_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2584,7 +2722,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{32}
+	return file_state_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *User) GetUid() uint32 {
@@ -2674,13 +2812,14 @@ type Snapshot struct {
 	Users           []*User                `protobuf:"bytes,31,rep,name=users,proto3" json:"users,omitempty"`                                               // by uid
 	Submissions     []*Submission          `protobuf:"bytes,70,rep,name=submissions,proto3" json:"submissions,omitempty"`                                   // of ended jobs in the order of their ends, then of others by job
 	KeysBeforeNanos int64                  `protobuf:"varint,71,opt,name=keys_before_nanos,json=keysBeforeNanos,proto3" json:"keys_before_nanos,omitempty"` // of the latest submission whose key is forgotten
+	Protocol        uint32                 `protobuf:"varint,75,opt,name=protocol,proto3" json:"protocol,omitempty"`                                        // in which the log is written; 0: the first
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_state_proto_msgTypes[33]
+	mi := &file_state_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2692,7 +2831,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[33]
+	mi := &file_state_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2705,7 +2844,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{33}
+	return file_state_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Snapshot) GetFormat() uint32 {
@@ -2799,6 +2938,13 @@ func (x *Snapshot) GetKeysBeforeNanos() int64 {
 	return 0
 }
 
+func (x *Snapshot) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
 var File_state_proto protoreflect.FileDescriptor
 
 const file_state_proto_rawDesc = "" +
@@ -2808,7 +2954,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
 	"\n" +
 	"time_nanos\x18\x02 \x01(\x03R\ttimeNanos\x120\n" +
-	"\bcommands\x18\x03 \x03(\v2\x14.score.state.CommandR\bcommands\"\x9d\t\n" +
+	"\bcommands\x18\x03 \x03(\v2\x14.score.state.CommandR\bcommands\"\xff\t\n" +
 	"\aCommand\x12@\n" +
 	"\rregister_node\x18\x01 \x01(\v2\x19.score.state.RegisterNodeH\x00R\fregisterNode\x124\n" +
 	"\tnode_gone\x18\x02 \x01(\v2\x15.score.state.NodeGoneH\x00R\bnodeGone\x12-\n" +
@@ -2831,8 +2977,12 @@ const file_state_proto_rawDesc = "" +
 	"\x06charge\x18  \x01(\v2\x13.score.state.ChargeH\x00R\x06charge\x127\n" +
 	"\n" +
 	"drain_node\x18< \x01(\v2\x16.score.state.DrainNodeH\x00R\tdrainNode\x12@\n" +
-	"\rorder_requeue\x18F \x01(\v2\x19.score.state.OrderRequeueH\x00R\forderRequeueB\t\n" +
-	"\acommand\"5\n" +
+	"\rorder_requeue\x18F \x01(\v2\x19.score.state.OrderRequeueH\x00R\forderRequeue\x12*\n" +
+	"\x05raise\x18K \x01(\v2\x12.score.state.RaiseH\x00R\x05raise\x124\n" +
+	"\torder_end\x18L \x01(\v2\x15.score.state.OrderEndH\x00R\borderEndB\t\n" +
+	"\acommand\"#\n" +
+	"\x05Raise\x12\x1a\n" +
+	"\bprotocol\x18\x01 \x01(\rR\bprotocol\"5\n" +
 	"\fRegisterNode\x12%\n" +
 	"\x04node\x18\x01 \x01(\v2\x11.score.state.NodeR\x04node\"\x1e\n" +
 	"\bNodeGone\x12\x12\n" +
@@ -2871,7 +3021,10 @@ const file_state_proto_rawDesc = "" +
 	"\abecause\x18F \x01(\tR\abecause\"?\n" +
 	"\fOrderRequeue\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
-	"\abecause\x18\x02 \x01(\tR\abecause\"I\n" +
+	"\abecause\x18\x02 \x01(\tR\abecause\"N\n" +
+	"\bOrderEnd\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12+\n" +
+	"\averdict\x18\x02 \x01(\v2\x11.score.v1.VerdictR\averdict\"I\n" +
 	"\vMarkRunning\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12#\n" +
 	"\rstarted_nanos\x18\x02 \x01(\x03R\fstartedNanos\"\x9c\x01\n" +
@@ -2944,7 +3097,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04cpus\x18\x03 \x03(\rR\x04cpus\".\n" +
 	"\x04Pair\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xc4\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xef\x06\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -2972,7 +3125,8 @@ const file_state_proto_rawDesc = "" +
 	"\brestarts\x18< \x01(\rR\brestarts\x12)\n" +
 	"\aearlier\x18= \x01(\v2\x0f.score.v1.UsageR\aearlier\x12\x18\n" +
 	"\abecause\x18F \x01(\tR\abecause\x12\x18\n" +
-	"\aordered\x18G \x01(\tR\aordered\"u\n" +
+	"\aordered\x18G \x01(\tR\aordered\x12)\n" +
+	"\x06ending\x18K \x01(\v2\x11.score.v1.VerdictR\x06ending\"u\n" +
 	"\n" +
 	"Submission\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
@@ -3000,7 +3154,7 @@ const file_state_proto_rawDesc = "" +
 	"\frecent_nanos\x18\t \x01(\x03R\vrecentNanos\x12\x1d\n" +
 	"\n" +
 	"jobs_ended\x18\n" +
-	" \x01(\x04R\tjobsEnded\"\x9a\x04\n" +
+	" \x01(\x04R\tjobsEnded\"\xb6\x04\n" +
 	"\bSnapshot\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x19\n" +
 	"\bnext_job\x18\x02 \x01(\x04R\anextJob\x12\x1d\n" +
@@ -3015,7 +3169,8 @@ const file_state_proto_rawDesc = "" +
 	"\fcertificates\x18\x15 \x03(\v2\x18.score.state.CertificateR\fcertificates\x12'\n" +
 	"\x05users\x18\x1f \x03(\v2\x11.score.state.UserR\x05users\x129\n" +
 	"\vsubmissions\x18F \x03(\v2\x17.score.state.SubmissionR\vsubmissions\x12*\n" +
-	"\x11keys_before_nanos\x18G \x01(\x03R\x0fkeysBeforeNanos*h\n" +
+	"\x11keys_before_nanos\x18G \x01(\x03R\x0fkeysBeforeNanos\x12\x1a\n" +
+	"\bprotocol\x18K \x01(\rR\bprotocol*h\n" +
 	"\x05Phase\x12\x15\n" +
 	"\x11PHASE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fPHASE_QUEUED\x10\x01\x12\x13\n" +
@@ -3037,117 +3192,123 @@ func file_state_proto_rawDescGZIP() []byte {
 }
 
 var file_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_state_proto_goTypes = []any{
 	(Phase)(0),                 // 0: score.state.Phase
 	(*Entry)(nil),              // 1: score.state.Entry
 	(*Command)(nil),            // 2: score.state.Command
-	(*RegisterNode)(nil),       // 3: score.state.RegisterNode
-	(*NodeGone)(nil),           // 4: score.state.NodeGone
-	(*DrainNode)(nil),          // 5: score.state.DrainNode
-	(*Drain)(nil),              // 6: score.state.Drain
-	(*Submit)(nil),             // 7: score.state.Submit
-	(*Allocate)(nil),           // 8: score.state.Allocate
-	(*MoveRow)(nil),            // 9: score.state.MoveRow
-	(*Requeue)(nil),            // 10: score.state.Requeue
-	(*OrderRequeue)(nil),       // 11: score.state.OrderRequeue
-	(*MarkRunning)(nil),        // 12: score.state.MarkRunning
-	(*End)(nil),                // 13: score.state.End
-	(*SetSettings)(nil),        // 14: score.state.SetSettings
-	(*PublishName)(nil),        // 15: score.state.PublishName
-	(*UnpublishName)(nil),      // 16: score.state.UnpublishName
-	(*AddToken)(nil),           // 17: score.state.AddToken
-	(*RemoveToken)(nil),        // 18: score.state.RemoveToken
-	(*Admit)(nil),              // 19: score.state.Admit
-	(*RenewCertificate)(nil),   // 20: score.state.RenewCertificate
-	(*RevokeCertificates)(nil), // 21: score.state.RevokeCertificates
-	(*Token)(nil),              // 22: score.state.Token
-	(*Certificate)(nil),        // 23: score.state.Certificate
-	(*SetUser)(nil),            // 24: score.state.SetUser
-	(*Charge)(nil),             // 25: score.state.Charge
-	(*JobUsage)(nil),           // 26: score.state.JobUsage
-	(*Node)(nil),               // 27: score.state.Node
-	(*Place)(nil),              // 28: score.state.Place
-	(*Pair)(nil),               // 29: score.state.Pair
-	(*Job)(nil),                // 30: score.state.Job
-	(*Submission)(nil),         // 31: score.state.Submission
-	(*Name)(nil),               // 32: score.state.Name
-	(*User)(nil),               // 33: score.state.User
-	(*Snapshot)(nil),           // 34: score.state.Snapshot
-	(*scorev1.JobSpec)(nil),    // 35: score.v1.JobSpec
-	(*scorev1.Identity)(nil),   // 36: score.v1.Identity
-	(*scorev1.Usage)(nil),      // 37: score.v1.Usage
-	(*scorev1.Verdict)(nil),    // 38: score.v1.Verdict
-	(*scorev1.StartTrace)(nil), // 39: score.v1.StartTrace
-	(*scorev1.Settings)(nil),   // 40: score.v1.Settings
-	(scorev1.Role)(0),          // 41: score.v1.Role
-	(*scorev1.UserLimits)(nil), // 42: score.v1.UserLimits
+	(*Raise)(nil),              // 3: score.state.Raise
+	(*RegisterNode)(nil),       // 4: score.state.RegisterNode
+	(*NodeGone)(nil),           // 5: score.state.NodeGone
+	(*DrainNode)(nil),          // 6: score.state.DrainNode
+	(*Drain)(nil),              // 7: score.state.Drain
+	(*Submit)(nil),             // 8: score.state.Submit
+	(*Allocate)(nil),           // 9: score.state.Allocate
+	(*MoveRow)(nil),            // 10: score.state.MoveRow
+	(*Requeue)(nil),            // 11: score.state.Requeue
+	(*OrderRequeue)(nil),       // 12: score.state.OrderRequeue
+	(*OrderEnd)(nil),           // 13: score.state.OrderEnd
+	(*MarkRunning)(nil),        // 14: score.state.MarkRunning
+	(*End)(nil),                // 15: score.state.End
+	(*SetSettings)(nil),        // 16: score.state.SetSettings
+	(*PublishName)(nil),        // 17: score.state.PublishName
+	(*UnpublishName)(nil),      // 18: score.state.UnpublishName
+	(*AddToken)(nil),           // 19: score.state.AddToken
+	(*RemoveToken)(nil),        // 20: score.state.RemoveToken
+	(*Admit)(nil),              // 21: score.state.Admit
+	(*RenewCertificate)(nil),   // 22: score.state.RenewCertificate
+	(*RevokeCertificates)(nil), // 23: score.state.RevokeCertificates
+	(*Token)(nil),              // 24: score.state.Token
+	(*Certificate)(nil),        // 25: score.state.Certificate
+	(*SetUser)(nil),            // 26: score.state.SetUser
+	(*Charge)(nil),             // 27: score.state.Charge
+	(*JobUsage)(nil),           // 28: score.state.JobUsage
+	(*Node)(nil),               // 29: score.state.Node
+	(*Place)(nil),              // 30: score.state.Place
+	(*Pair)(nil),               // 31: score.state.Pair
+	(*Job)(nil),                // 32: score.state.Job
+	(*Submission)(nil),         // 33: score.state.Submission
+	(*Name)(nil),               // 34: score.state.Name
+	(*User)(nil),               // 35: score.state.User
+	(*Snapshot)(nil),           // 36: score.state.Snapshot
+	(*scorev1.JobSpec)(nil),    // 37: score.v1.JobSpec
+	(*scorev1.Identity)(nil),   // 38: score.v1.Identity
+	(*scorev1.Usage)(nil),      // 39: score.v1.Usage
+	(*scorev1.Verdict)(nil),    // 40: score.v1.Verdict
+	(*scorev1.StartTrace)(nil), // 41: score.v1.StartTrace
+	(*scorev1.Settings)(nil),   // 42: score.v1.Settings
+	(scorev1.Role)(0),          // 43: score.v1.Role
+	(*scorev1.UserLimits)(nil), // 44: score.v1.UserLimits
 }
 var file_state_proto_depIdxs = []int32{
 	2,  // 0: score.state.Entry.commands:type_name -> score.state.Command
-	3,  // 1: score.state.Command.register_node:type_name -> score.state.RegisterNode
-	4,  // 2: score.state.Command.node_gone:type_name -> score.state.NodeGone
-	7,  // 3: score.state.Command.submit:type_name -> score.state.Submit
-	8,  // 4: score.state.Command.allocate:type_name -> score.state.Allocate
-	9,  // 5: score.state.Command.move_row:type_name -> score.state.MoveRow
-	10, // 6: score.state.Command.requeue:type_name -> score.state.Requeue
-	12, // 7: score.state.Command.mark_running:type_name -> score.state.MarkRunning
-	13, // 8: score.state.Command.end:type_name -> score.state.End
-	14, // 9: score.state.Command.set_settings:type_name -> score.state.SetSettings
-	15, // 10: score.state.Command.publish_name:type_name -> score.state.PublishName
-	16, // 11: score.state.Command.unpublish_name:type_name -> score.state.UnpublishName
-	17, // 12: score.state.Command.add_token:type_name -> score.state.AddToken
-	18, // 13: score.state.Command.remove_token:type_name -> score.state.RemoveToken
-	19, // 14: score.state.Command.admit:type_name -> score.state.Admit
-	20, // 15: score.state.Command.renew_certificate:type_name -> score.state.RenewCertificate
-	21, // 16: score.state.Command.revoke_certificates:type_name -> score.state.RevokeCertificates
-	24, // 17: score.state.Command.set_user:type_name -> score.state.SetUser
-	25, // 18: score.state.Command.charge:type_name -> score.state.Charge
-	5,  // 19: score.state.Command.drain_node:type_name -> score.state.DrainNode
-	11, // 20: score.state.Command.order_requeue:type_name -> score.state.OrderRequeue
-	27, // 21: score.state.RegisterNode.node:type_name -> score.state.Node
-	6,  // 22: score.state.DrainNode.drain:type_name -> score.state.Drain
-	35, // 23: score.state.Submit.spec:type_name -> score.v1.JobSpec
-	36, // 24: score.state.Submit.user:type_name -> score.v1.Identity
-	29, // 25: score.state.Submit.preput:type_name -> score.state.Pair
-	28, // 26: score.state.Allocate.places:type_name -> score.state.Place
-	37, // 27: score.state.Requeue.usage:type_name -> score.v1.Usage
-	38, // 28: score.state.End.verdict:type_name -> score.v1.Verdict
-	37, // 29: score.state.End.usage:type_name -> score.v1.Usage
-	39, // 30: score.state.End.start:type_name -> score.v1.StartTrace
-	40, // 31: score.state.SetSettings.settings:type_name -> score.v1.Settings
-	22, // 32: score.state.AddToken.token:type_name -> score.state.Token
-	23, // 33: score.state.Admit.certificate:type_name -> score.state.Certificate
-	23, // 34: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
-	41, // 35: score.state.SetUser.role:type_name -> score.v1.Role
-	42, // 36: score.state.SetUser.limits:type_name -> score.v1.UserLimits
-	26, // 37: score.state.Charge.jobs:type_name -> score.state.JobUsage
-	37, // 38: score.state.JobUsage.usage:type_name -> score.v1.Usage
-	6,  // 39: score.state.Node.drain:type_name -> score.state.Drain
-	35, // 40: score.state.Job.spec:type_name -> score.v1.JobSpec
-	36, // 41: score.state.Job.user:type_name -> score.v1.Identity
-	0,  // 42: score.state.Job.phase:type_name -> score.state.Phase
-	28, // 43: score.state.Job.places:type_name -> score.state.Place
-	38, // 44: score.state.Job.verdict:type_name -> score.v1.Verdict
-	37, // 45: score.state.Job.usage:type_name -> score.v1.Usage
-	29, // 46: score.state.Job.preput:type_name -> score.state.Pair
-	39, // 47: score.state.Job.start:type_name -> score.v1.StartTrace
-	37, // 48: score.state.Job.earlier:type_name -> score.v1.Usage
-	41, // 49: score.state.User.role:type_name -> score.v1.Role
-	42, // 50: score.state.User.limits:type_name -> score.v1.UserLimits
-	40, // 51: score.state.Snapshot.settings:type_name -> score.v1.Settings
-	27, // 52: score.state.Snapshot.nodes:type_name -> score.state.Node
-	30, // 53: score.state.Snapshot.jobs:type_name -> score.state.Job
-	32, // 54: score.state.Snapshot.names:type_name -> score.state.Name
-	22, // 55: score.state.Snapshot.tokens:type_name -> score.state.Token
-	23, // 56: score.state.Snapshot.certificates:type_name -> score.state.Certificate
-	33, // 57: score.state.Snapshot.users:type_name -> score.state.User
-	31, // 58: score.state.Snapshot.submissions:type_name -> score.state.Submission
-	59, // [59:59] is the sub-list for method output_type
-	59, // [59:59] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	4,  // 1: score.state.Command.register_node:type_name -> score.state.RegisterNode
+	5,  // 2: score.state.Command.node_gone:type_name -> score.state.NodeGone
+	8,  // 3: score.state.Command.submit:type_name -> score.state.Submit
+	9,  // 4: score.state.Command.allocate:type_name -> score.state.Allocate
+	10, // 5: score.state.Command.move_row:type_name -> score.state.MoveRow
+	11, // 6: score.state.Command.requeue:type_name -> score.state.Requeue
+	14, // 7: score.state.Command.mark_running:type_name -> score.state.MarkRunning
+	15, // 8: score.state.Command.end:type_name -> score.state.End
+	16, // 9: score.state.Command.set_settings:type_name -> score.state.SetSettings
+	17, // 10: score.state.Command.publish_name:type_name -> score.state.PublishName
+	18, // 11: score.state.Command.unpublish_name:type_name -> score.state.UnpublishName
+	19, // 12: score.state.Command.add_token:type_name -> score.state.AddToken
+	20, // 13: score.state.Command.remove_token:type_name -> score.state.RemoveToken
+	21, // 14: score.state.Command.admit:type_name -> score.state.Admit
+	22, // 15: score.state.Command.renew_certificate:type_name -> score.state.RenewCertificate
+	23, // 16: score.state.Command.revoke_certificates:type_name -> score.state.RevokeCertificates
+	26, // 17: score.state.Command.set_user:type_name -> score.state.SetUser
+	27, // 18: score.state.Command.charge:type_name -> score.state.Charge
+	6,  // 19: score.state.Command.drain_node:type_name -> score.state.DrainNode
+	12, // 20: score.state.Command.order_requeue:type_name -> score.state.OrderRequeue
+	3,  // 21: score.state.Command.raise:type_name -> score.state.Raise
+	13, // 22: score.state.Command.order_end:type_name -> score.state.OrderEnd
+	29, // 23: score.state.RegisterNode.node:type_name -> score.state.Node
+	7,  // 24: score.state.DrainNode.drain:type_name -> score.state.Drain
+	37, // 25: score.state.Submit.spec:type_name -> score.v1.JobSpec
+	38, // 26: score.state.Submit.user:type_name -> score.v1.Identity
+	31, // 27: score.state.Submit.preput:type_name -> score.state.Pair
+	30, // 28: score.state.Allocate.places:type_name -> score.state.Place
+	39, // 29: score.state.Requeue.usage:type_name -> score.v1.Usage
+	40, // 30: score.state.OrderEnd.verdict:type_name -> score.v1.Verdict
+	40, // 31: score.state.End.verdict:type_name -> score.v1.Verdict
+	39, // 32: score.state.End.usage:type_name -> score.v1.Usage
+	41, // 33: score.state.End.start:type_name -> score.v1.StartTrace
+	42, // 34: score.state.SetSettings.settings:type_name -> score.v1.Settings
+	24, // 35: score.state.AddToken.token:type_name -> score.state.Token
+	25, // 36: score.state.Admit.certificate:type_name -> score.state.Certificate
+	25, // 37: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
+	43, // 38: score.state.SetUser.role:type_name -> score.v1.Role
+	44, // 39: score.state.SetUser.limits:type_name -> score.v1.UserLimits
+	28, // 40: score.state.Charge.jobs:type_name -> score.state.JobUsage
+	39, // 41: score.state.JobUsage.usage:type_name -> score.v1.Usage
+	7,  // 42: score.state.Node.drain:type_name -> score.state.Drain
+	37, // 43: score.state.Job.spec:type_name -> score.v1.JobSpec
+	38, // 44: score.state.Job.user:type_name -> score.v1.Identity
+	0,  // 45: score.state.Job.phase:type_name -> score.state.Phase
+	30, // 46: score.state.Job.places:type_name -> score.state.Place
+	40, // 47: score.state.Job.verdict:type_name -> score.v1.Verdict
+	39, // 48: score.state.Job.usage:type_name -> score.v1.Usage
+	31, // 49: score.state.Job.preput:type_name -> score.state.Pair
+	41, // 50: score.state.Job.start:type_name -> score.v1.StartTrace
+	39, // 51: score.state.Job.earlier:type_name -> score.v1.Usage
+	40, // 52: score.state.Job.ending:type_name -> score.v1.Verdict
+	43, // 53: score.state.User.role:type_name -> score.v1.Role
+	44, // 54: score.state.User.limits:type_name -> score.v1.UserLimits
+	42, // 55: score.state.Snapshot.settings:type_name -> score.v1.Settings
+	29, // 56: score.state.Snapshot.nodes:type_name -> score.state.Node
+	32, // 57: score.state.Snapshot.jobs:type_name -> score.state.Job
+	34, // 58: score.state.Snapshot.names:type_name -> score.state.Name
+	24, // 59: score.state.Snapshot.tokens:type_name -> score.state.Token
+	25, // 60: score.state.Snapshot.certificates:type_name -> score.state.Certificate
+	35, // 61: score.state.Snapshot.users:type_name -> score.state.User
+	33, // 62: score.state.Snapshot.submissions:type_name -> score.state.Submission
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
@@ -3176,6 +3337,8 @@ func file_state_proto_init() {
 		(*Command_Charge)(nil),
 		(*Command_DrainNode)(nil),
 		(*Command_OrderRequeue)(nil),
+		(*Command_Raise)(nil),
+		(*Command_OrderEnd)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3183,7 +3346,7 @@ func file_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   34,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -52,6 +52,8 @@ const (
 	ServerServiceAdmitProcedure = "/score.v1.ServerService/Admit"
 	// ServerServiceGetDiskProcedure is the fully-qualified name of the ServerService's GetDisk RPC.
 	ServerServiceGetDiskProcedure = "/score.v1.ServerService/GetDisk"
+	// ServerServiceDescribeProcedure is the fully-qualified name of the ServerService's Describe RPC.
+	ServerServiceDescribeProcedure = "/score.v1.ServerService/Describe"
 	// PeerServiceStdioProcedure is the fully-qualified name of the PeerService's Stdio RPC.
 	PeerServiceStdioProcedure = "/score.v1.PeerService/Stdio"
 	// PeerServiceConfirmOutputProcedure is the fully-qualified name of the PeerService's ConfirmOutput
@@ -213,6 +215,8 @@ type ServerServiceClient interface {
 	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
 	// GetDisk tells how the disk does that the server's state is on.
 	GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error)
+	// Describe tells the server's version.
+	Describe(context.Context, *connect.Request[scorev1.DescribeRequest]) (*connect.Response[scorev1.DescribeResponse], error)
 }
 
 // NewServerServiceClient constructs a client for the score.v1.ServerService service. By default, it
@@ -244,14 +248,21 @@ func NewServerServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(serverServiceMethods.ByName("GetDisk")),
 			connect.WithClientOptions(opts...),
 		),
+		describe: connect.NewClient[scorev1.DescribeRequest, scorev1.DescribeResponse](
+			httpClient,
+			baseURL+ServerServiceDescribeProcedure,
+			connect.WithSchema(serverServiceMethods.ByName("Describe")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // serverServiceClient implements ServerServiceClient.
 type serverServiceClient struct {
-	enrol   *connect.Client[scorev1.EnrolRequest, scorev1.EnrolResponse]
-	admit   *connect.Client[scorev1.JoinRequest, scorev1.JoinResponse]
-	getDisk *connect.Client[scorev1.GetDiskRequest, scorev1.GetDiskResponse]
+	enrol    *connect.Client[scorev1.EnrolRequest, scorev1.EnrolResponse]
+	admit    *connect.Client[scorev1.JoinRequest, scorev1.JoinResponse]
+	getDisk  *connect.Client[scorev1.GetDiskRequest, scorev1.GetDiskResponse]
+	describe *connect.Client[scorev1.DescribeRequest, scorev1.DescribeResponse]
 }
 
 // Enrol calls score.v1.ServerService.Enrol.
@@ -269,6 +280,11 @@ func (c *serverServiceClient) GetDisk(ctx context.Context, req *connect.Request[
 	return c.getDisk.CallUnary(ctx, req)
 }
 
+// Describe calls score.v1.ServerService.Describe.
+func (c *serverServiceClient) Describe(ctx context.Context, req *connect.Request[scorev1.DescribeRequest]) (*connect.Response[scorev1.DescribeResponse], error) {
+	return c.describe.CallUnary(ctx, req)
+}
+
 // ServerServiceHandler is an implementation of the score.v1.ServerService service.
 type ServerServiceHandler interface {
 	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the log.
@@ -277,6 +293,8 @@ type ServerServiceHandler interface {
 	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
 	// GetDisk tells how the disk does that the server's state is on.
 	GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error)
+	// Describe tells the server's version.
+	Describe(context.Context, *connect.Request[scorev1.DescribeRequest]) (*connect.Response[scorev1.DescribeResponse], error)
 }
 
 // NewServerServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -304,6 +322,12 @@ func NewServerServiceHandler(svc ServerServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(serverServiceMethods.ByName("GetDisk")),
 		connect.WithHandlerOptions(opts...),
 	)
+	serverServiceDescribeHandler := connect.NewUnaryHandler(
+		ServerServiceDescribeProcedure,
+		svc.Describe,
+		connect.WithSchema(serverServiceMethods.ByName("Describe")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/score.v1.ServerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ServerServiceEnrolProcedure:
@@ -312,6 +336,8 @@ func NewServerServiceHandler(svc ServerServiceHandler, opts ...connect.HandlerOp
 			serverServiceAdmitHandler.ServeHTTP(w, r)
 		case ServerServiceGetDiskProcedure:
 			serverServiceGetDiskHandler.ServeHTTP(w, r)
+		case ServerServiceDescribeProcedure:
+			serverServiceDescribeHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -331,6 +357,10 @@ func (UnimplementedServerServiceHandler) Admit(context.Context, *connect.Request
 
 func (UnimplementedServerServiceHandler) GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ServerService.GetDisk is not implemented"))
+}
+
+func (UnimplementedServerServiceHandler) Describe(context.Context, *connect.Request[scorev1.DescribeRequest]) (*connect.Response[scorev1.DescribeResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ServerService.Describe is not implemented"))
 }
 
 // PeerServiceClient is a client for the score.v1.PeerService service.

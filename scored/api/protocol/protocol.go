@@ -1,0 +1,109 @@
+// Package protocol says which versions of what daemons and programs of a cluster say to each other, and write into its
+// log, this program understands, so that those of neighbouring versions work together while a cluster is upgraded.
+//
+// A version is a number, one for the whole house. It grows when something is added of which one that does not know it must
+// not be told, because it would misread it or its copy of the state would become another. What can be left unread, as new
+// fields of messages mostly can, needs no new version. Each has a line in this table:
+//
+//	1  all that there was before versions were told
+//	2  the log says in which version it is written (state: Raise); the setting history; submissions under keys; jobs that go on
+//	   without what they lose (recover, respawn); how jobs are to end or to be begun anew is in the log before their ranks are killed
+//	   (OrderEnd, OrderRequeue), and why they were begun anew
+package protocol
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// What the build says (-ldflags -X): another range lets one see what daemons of two versions do together.
+var (
+	oldest = "1"
+	newest = "2"
+)
+
+const (
+	// First is what daemons speak that say nothing of versions.
+	First = 1
+	// History is from when on the log may say how many finished jobs are remembered.
+	History = 2
+	// Keys is from when on submissions may have keys.
+	Keys = 2
+	// Survival is from when on jobs may go on without ranks and nodes that they lose.
+	Survival = 2
+	// Orders is from when on the log says how jobs are to end, or that they are to be begun anew, and why they were.
+	Orders = 2
+)
+
+// Range is what a program understands, both ends inclusive. The zero Range is that of a program that does not say.
+type Range struct{ Oldest, Newest uint32 }
+
+// own is read once.
+var own = Range{Oldest: number(oldest), Newest: number(newest)}.valid()
+
+// Own is what this program understands.
+func Own() Range { return own }
+
+// number reads what the build says; 0: it is no number.
+func number(text string) uint32 {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return uint32(n)
+}
+
+// Parse reads "1-2". What is nothing of the kind meets no range.
+func Parse(text string) Range {
+	first, last, _ := strings.Cut(text, "-")
+	return Range{Oldest: max(number(first), First), Newest: number(last)}
+}
+
+// valid ends a program that was built wrongly.
+func (r Range) valid() Range {
+	if r.Oldest < First || r.Newest < r.Oldest {
+		panic(fmt.Sprintf("this program was built for the protocols %q to %q", oldest, newest))
+	}
+	return r
+}
+
+// Of is the range that somebody tells; who tells none speaks the first.
+func Of(oldest, newest uint32) Range {
+	if newest == 0 {
+		return Range{First, First}
+	}
+	return Range{max(oldest, First), newest}
+}
+
+// Meet is the newest version that both understand; ok is false where there is none.
+func (r Range) Meet(other Range) (version uint32, ok bool) {
+	version = min(r.Newest, other.Newest)
+	return version, version >= max(r.Oldest, other.Oldest)
+}
+
+// Has tells whether a version is in the range.
+func (r Range) Has(version uint32) bool { return r.Oldest <= version && version <= r.Newest }
+
+// String is "protocol 2", or "protocols 1 to 2".
+func (r Range) String() string {
+	if r.Oldest == r.Newest {
+		return fmt.Sprintf("protocol %d", r.Newest)
+	}
+	return fmt.Sprintf("protocols %d to %d", r.Oldest, r.Newest)
+}
+
+// Party is one of two that talk: what it is called ("the agent"), its build, and what it understands.
+type Party struct {
+	Name, Build string
+	Range       Range
+}
+
+// Mismatch is the sentence for two whose ranges do not meet: which is too old, and what to do.
+func Mismatch(a, b Party) string {
+	if a.Range.Newest > b.Range.Newest {
+		a, b = b, a
+	}
+	return fmt.Sprintf("%s is too old: its version %s understands %s, and %s, version %s, at least protocol %d; upgrade %s",
+		a.Name, a.Build, a.Range, b.Name, b.Build, b.Range.Oldest, a.Name)
+}

@@ -1,0 +1,50 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+
+	"score/scored/api/protocol"
+)
+
+const (
+	// protocolsHeader is how users' programs say what they understand: "1-2".
+	protocolsHeader = "Score-Protocols"
+	// buildHeader is that of their build.
+	buildHeader = "Score-Version"
+	// maxBuild bounds what is repeated of it in a sentence.
+	maxBuild = 64
+)
+
+// TellProtocols has each request say what this program understands.
+func TellProtocols(next http.RoundTripper, build string) http.RoundTripper {
+	return &telling{next: next, build: build}
+}
+
+type telling struct {
+	next  http.RoundTripper
+	build string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *telling) RoundTrip(r *http.Request) (*http.Response, error) {
+	out := r.Clone(r.Context())
+	own := protocol.Own()
+	out.Header.Set(protocolsHeader, fmt.Sprintf("%d-%d", own.Oldest, own.Newest))
+	out.Header.Set(buildHeader, t.build)
+	return t.next.RoundTrip(out)
+}
+
+// CheckProtocols returns the sentence why a caller is not understood, or "". Who says nothing is taken at its word.
+func CheckProtocols(h http.Header, build string) string {
+	text := h.Get(protocolsHeader)
+	if text == "" {
+		return ""
+	}
+	own, theirs := protocol.Own(), protocol.Parse(text)
+	if _, ok := own.Meet(theirs); ok {
+		return ""
+	}
+	theirBuild := h.Get(buildHeader)
+	return protocol.Mismatch(protocol.Party{Name: "this program", Build: theirBuild[:min(len(theirBuild), maxBuild)], Range: theirs}, protocol.Party{Name: "the server", Build: build, Range: own})
+}

@@ -1,0 +1,62 @@
+package leader
+
+import (
+	"context"
+	"fmt"
+
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
+)
+
+// Protocol is that in which the committed log is written, see package protocol.
+func (l *Leader) Protocol() (version uint32) {
+	l.options.Replica.Read(func(s *state.State) { version = s.Protocol() })
+	return version
+}
+
+// Raise has the log be written in a later protocol, which all servers must understand.
+func (l *Leader) Raise(ctx context.Context, version uint32) error {
+	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) {
+		b.raise(version)
+		b.call(func(err error) { answer(struct{}{}, err) })
+	})
+	return err
+}
+
+func (b *brain) raise(version uint32) {
+	if version <= b.protocol {
+		return
+	}
+	b.protocol = version
+	b.propose(&statepb.Command{Command: &statepb.Command_Raise{Raise: &statepb.Raise{Protocol: version}}})
+	b.log(fmt.Sprintf("all servers understand protocol %d, in which the log is written from here on", version))
+}
+
+// MayBeServer returns the sentence why a server cannot follow the log, or "".
+func (l *Leader) MayBeServer(name string, program *scorev1.ProgramVersion) string {
+	theirs := protocol.Of(program.GetProtocolOldest(), program.GetProtocolNewest())
+	written := l.Protocol()
+	switch {
+	case written > theirs.Newest:
+		return fmt.Sprintf("server %s is too old: its version %s understands %s, and the cluster's log is written in protocol %d; upgrade it", name, clip(program.GetBuild()), theirs, written)
+	case written < theirs.Oldest:
+		return fmt.Sprintf("server %s is too new: its version %s understands %s, and the cluster's log is written in protocol %d; upgrade the other servers first, all of them",
+			name, clip(program.GetBuild()), theirs, written)
+	}
+	return ""
+}
+
+// mismatch is why an agent is not understood, or "".
+func (b *brain) mismatch(h *scorev1.Hello) string {
+	own, theirs := protocol.Own(), agentRange(h)
+	if _, ok := own.Meet(theirs); ok {
+		return ""
+	}
+	return protocol.Mismatch(protocol.Party{Name: "the agent", Build: clip(h.GetVersion()), Range: theirs}, protocol.Party{Name: "the server", Build: b.version, Range: own})
+}
+
+func agentRange(h *scorev1.Hello) protocol.Range {
+	return protocol.Of(h.GetProtocolOldest(), h.GetProtocolNewest())
+}

@@ -1,0 +1,85 @@
+package state
+
+import (
+	"fmt"
+
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
+)
+
+// Protocol is that in which the log is written, see package protocol. No server is asked to apply what it does not know.
+func (s *State) Protocol() uint32 { return s.protocol }
+
+// understood refuses a log that this program would not apply as others do.
+func understood(version uint32) error {
+	if own := protocol.Own(); version > own.Newest {
+		return fmt.Errorf("%w: the cluster's log is written in protocol %d, and this program understands up to %d; start the version again that ran here last, or a later one",
+			ErrProtocol, version, own.Newest)
+	}
+	return nil
+}
+
+// Needs is the protocol without which a command must not be in the log. What this program applies of it is the same in an earlier one, since
+// logs were written so before protocols were told: those who write keep to it.
+func Needs(command *statepb.Command) uint32 {
+	switch c := command.GetCommand().(type) {
+	case *statepb.Command_Raise:
+		return max(c.Raise.GetProtocol(), protocol.First)
+	case *statepb.Command_SetSettings:
+		if c.SetSettings.GetSettings().GetHistory() != 0 {
+			return protocol.History
+		}
+	case *statepb.Command_Submit:
+		spec := c.Submit.GetSpec()
+		switch {
+		case len(c.Submit.GetKey()) > 0:
+			return protocol.Keys
+		case spec.GetRecover() || spec.GetRespawn() > 0:
+			return protocol.Survival
+		}
+	case *statepb.Command_Requeue:
+		if c.Requeue.GetBecause() != "" {
+			return protocol.Orders
+		}
+	case *statepb.Command_OrderRequeue, *statepb.Command_OrderEnd:
+		return protocol.Orders
+	}
+	return protocol.First
+}
+
+// raise has the log be written in a later protocol from the next command on.
+func (s *State) raise(c *statepb.Raise, now int64) error {
+	if c.GetProtocol() <= s.protocol {
+		return fmt.Errorf("%w: protocol %d after %d", ErrCommand, c.GetProtocol(), s.protocol)
+	}
+	before, keysBefore := s.protocol, s.submissions.before
+	s.undo = append(s.undo, func() { s.protocol, s.submissions.before = before, keysBefore })
+	if before < protocol.Keys && c.GetProtocol() >= protocol.Keys && s.nextJob > 1 {
+		s.submissions.before = now // what was submitted in the earlier protocol has left no keys
+	}
+	s.protocol = c.GetProtocol()
+	return nil
+}
+
+// FinishedOf is how many finished jobs are remembered with these settings.
+func FinishedOf(settings *scorev1.Settings) int {
+	if n := settings.GetHistory(); n != 0 {
+		return int(n)
+	}
+	return DefaultFinished
+}
+
+// forgetFinished drops the oldest finished jobs when they are too many.
+func (s *State) forgetFinished() {
+	over := len(s.finished) - FinishedOf(s.settings)
+	if over <= 0 {
+		return
+	}
+	before := s.finished
+	s.undo = append(s.undo, func() { s.finished = before })
+	for _, id := range s.finished[:over] {
+		put(s, s.jobs, id, nil)
+	}
+	s.finished = before[over:]
+}

@@ -1,0 +1,175 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
+)
+
+func raise(version uint32) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_Raise{Raise: &statepb.Raise{Protocol: version}}}
+}
+
+func history(jobs uint32) *statepb.Command {
+	settings := DefaultSettings()
+	settings.History = jobs
+	return &statepb.Command{Command: &statepb.Command_SetSettings{SetSettings: &statepb.SetSettings{Settings: settings}}}
+}
+
+func TestProtocolIsRaised(t *testing.T) {
+	s := New()
+	if err := s.Apply(entry(0, history(5))); !errors.Is(err, ErrCommand) {
+		t.Errorf("a later protocol's setting in the first: %v", err)
+	}
+	before := image(t, s)
+	for version, want := range map[uint32]error{0: ErrCommand, 1: ErrCommand, protocol.Own().Newest + 1: ErrProtocol} {
+		if err := s.Apply(entry(0, raise(version))); !errors.Is(err, want) {
+			t.Errorf("raised to %d: %v", version, err)
+		}
+	}
+	if err := s.Apply(entry(0, raise(2), raise(2))); err == nil || s.Protocol() != protocol.First || !bytes.Equal(image(t, s), before) {
+		t.Errorf("a bad entry: %v, protocol %d", err, s.Protocol())
+	}
+	mustApply(t, s, raise(2), history(5))
+	restored, err := Restore(image(t, s))
+	if err != nil || restored.Protocol() != 2 || FinishedOf(restored.Settings()) != 5 {
+		t.Errorf("restored: %v", err)
+	}
+}
+
+// TestSnapshotsOfLaterProtocols are refused, and those of the first look as they always did.
+func TestSnapshotsOfLaterProtocols(t *testing.T) {
+	s := New()
+	formatOf := func() *statepb.Snapshot {
+		snapshot := new(statepb.Snapshot)
+		if err := proto.Unmarshal(image(t, s), snapshot); err != nil {
+			t.Fatal(err)
+		}
+		return snapshot
+	}
+	if first := formatOf(); first.GetFormat() != 1 || first.GetProtocol() != 0 {
+		t.Errorf("the first protocol: %v", first)
+	}
+	mustApply(t, s, raise(2))
+	later := formatOf()
+	if later.GetFormat() != 2 {
+		t.Errorf("the second protocol: %v", later)
+	}
+	later.Protocol = protocol.Own().Newest + 1
+	data, err := proto.Marshal(later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(data); !errors.Is(err, ErrProtocol) {
+		t.Errorf("a snapshot of a later protocol: %v", err)
+	}
+}
+
+func TestHistoryIsAsLongAsSet(t *testing.T) {
+	s := New()
+	mustApply(t, s, raise(2), history(5))
+	for id := JobID(1); id <= 9; id++ {
+		mustApply(t, s, submit(id, 1), end(id))
+	}
+	if got := s.Finished(); len(got) != 5 || got[0].ID != 5 {
+		t.Errorf("%d jobs are kept", len(got))
+	}
+	before := image(t, s)
+	if err := s.Apply(entry(s.Nanos(), history(2), end(1))); err == nil || !bytes.Equal(image(t, s), before) {
+		t.Error("taking back a shorter history changed the state")
+	}
+	mustApply(t, s, history(2))
+	if got := s.Finished(); len(got) != 2 || got[0].ID != 8 || s.Job(7) != nil {
+		t.Errorf("%d jobs are kept", len(got))
+	}
+	if err := s.Apply(entry(s.Nanos(), history(MostFinished+1))); !errors.Is(err, ErrCommand) {
+		t.Errorf("too long a history: %v", err)
+	}
+}
+
+func orderEnd(id JobID, reason scorev1.EndReason) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_OrderEnd{OrderEnd: &statepb.OrderEnd{JobId: id, Verdict: &scorev1.Verdict{Reason: reason}}}}
+}
+
+func orderRequeue(id JobID) *statepb.Command {
+	return &statepb.Command{Command: &statepb.Command_OrderRequeue{OrderRequeue: &statepb.OrderRequeue{JobId: id, Because: "it was requeued"}}}
+}
+
+// TestOrders: the later one counts, outlives a restart, and is over with the job's end or its return to the queue.
+func TestOrders(t *testing.T) {
+	s := New()
+	mustApply(t, s, node("n1", 4), submit(1, 1), submit(2, 1))
+	for _, id := range []JobID{1, 2} {
+		if err := s.Apply(entry(s.Nanos(), orderEnd(id, scorev1.EndReason_END_REASON_CANCELLED))); !errors.Is(err, ErrPhase) {
+			t.Errorf("a job without places: %v", err)
+		}
+		mustApply(t, s, allocate(id, 0, place("n1", []uint32{0}, []uint32{uint32(id)})))
+	}
+	if err := s.Apply(entry(s.Nanos(), &statepb.Command{Command: &statepb.Command_OrderEnd{OrderEnd: &statepb.OrderEnd{JobId: 1}}})); !errors.Is(err, ErrCommand) {
+		t.Errorf("no verdict: %v", err)
+	}
+	ordered := func(id JobID, ending scorev1.EndReason, because string) {
+		t.Helper()
+		restored, err := Restore(image(t, s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []*State{s, restored} {
+			if j := s.Job(id); j.Ending.GetReason() != ending || j.Ordered != because {
+				t.Errorf("job %d: %v, %q", id, j.Ending, j.Ordered)
+			}
+		}
+	}
+	const none, cancelled = scorev1.EndReason_END_REASON_UNSPECIFIED, scorev1.EndReason_END_REASON_CANCELLED
+	mustApply(t, s, orderRequeue(1), orderEnd(2, cancelled))
+	ordered(1, none, "it was requeued")
+	ordered(2, cancelled, "")
+	mustApply(t, s, orderEnd(1, cancelled), orderRequeue(2))
+	ordered(1, cancelled, "")
+	ordered(2, none, "it was requeued")
+	mustApply(t, s, end(1), orderEnd(2, cancelled), requeue(2))
+	ordered(1, none, "")
+	ordered(2, none, "")
+}
+
+// TestNeeds: what is new has its protocol, and a program that does not understand it would end, whatever protocol was told before.
+func TestNeeds(t *testing.T) {
+	recovering, because := submit(1, 1), requeue(1)
+	recovering.GetSubmit().Spec.Recover = true
+	because.GetRequeue().Because = "n1 was lost"
+	for want, commands := range map[uint32][]*statepb.Command{
+		protocol.First: {nil, {}, submit(1, 1), requeue(1), end(1), history(0)},
+		2:              {keyed(1, "k"), recovering, because, orderRequeue(1), orderEnd(1, scorev1.EndReason_END_REASON_CANCELLED), history(5), raise(2)},
+		9:              {raise(9)},
+	} {
+		for _, c := range commands {
+			if got := Needs(c); got != want {
+				t.Errorf("%v needs protocol %d, want %d", c, got, want)
+			}
+		}
+	}
+	if err := understood(protocol.Own().Newest + 1); !errors.Is(err, ErrProtocol) {
+		t.Error(err)
+	}
+}
+
+// TestKeysOfTheEarlierProtocol: what was submitted before the log could keep keys is not taken for new.
+func TestKeysOfTheEarlierProtocol(t *testing.T) {
+	s := New()
+	mustApply(t, s, submit(1, 1))
+	mustApply(t, s, raise(protocol.Keys))
+	if s.KeysBefore() != s.Nanos() {
+		t.Errorf("those before %d are forgotten, and it is %d", s.KeysBefore(), s.Nanos())
+	}
+	fresh := New()
+	mustApply(t, fresh, raise(protocol.Keys))
+	if fresh.KeysBefore() != 0 {
+		t.Error("nothing was submitted before")
+	}
+}
