@@ -59,7 +59,7 @@ bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|shari
 	@go run ./tests/bench -only "$(ONLY)" $(if $(RECORD),-record "$(RECORD)")
 
 .PHONY: soak
-soak: ## gangs on four nodes for ten minutes, real programs at their usual sizes, failures at every step and in every history 100 times, elections, cuts and replaced servers, a million seeds of the simulator as each kind of world (hours)
+soak: ## gangs on four nodes for ten minutes, real programs at their usual sizes, failures at every step and in every history 100 times, elections, cuts, replaced servers and stepped clocks, a million seeds of the simulator as each kind of world (hours)
 	@.ci/setup build test
 	@go test ./tests/system -run TestScripts/programs -programs.long -timeout 0
 	@go test ./tests/upgrade -upgrade.times 5 -timeout 0
@@ -67,6 +67,7 @@ soak: ## gangs on four nodes for ten minutes, real programs at their usual sizes
 	@go test ./tests/failures -failures.times 100 -timeout 0
 	@go test ./tests/histories -histories.times 100 -timeout 0
 	@go test ./tests/servers -servers.long -count 20 -timeout 0
+	@go test ./tests/clocks -clocks.long -count 20 -timeout 0
 	@go test ./tests/sim -run TestSeeds -sim.seeds 1000000 -sim.context all -timeout 0
 
 .PHONY: generate

@@ -52,7 +52,7 @@ func submitGroup(ctx context.Context, b *bench) error {
 			return err
 		}
 	}
-	return nil
+	return submitElect(ctx, b)
 }
 
 // submitCluster does it to a cluster of so many servers; 0 is one without certificates.

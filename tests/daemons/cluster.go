@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -47,6 +48,8 @@ type Options struct {
 	Grace time.Duration
 	// Network, if not nil, has a host for each server and each node, by name.
 	Network *Network
+	// Clocks gives each daemon, and what it starts, a time of day of its own (Daemon.Clock). TestMain must call hostclock.Main.
+	Clocks bool
 	// Env is added to this process's environment.
 	Env []string
 	// Errors gets what goes wrong; default: standard error.
@@ -257,6 +260,11 @@ func (c *Cluster) Stop() error {
 	}
 	for _, s := range c.Servers {
 		errs = append(errs, s.Stop())
+	}
+	for _, d := range slices.Concat(c.Agents, c.Servers) {
+		if d.Clock != nil {
+			errs = append(errs, d.Clock.Close())
+		}
 	}
 	if c.read != nil {
 		c.stderr.Close()

@@ -15,6 +15,7 @@ import (
 
 	"score/cmd/scored/config"
 	"score/scored/failpoint"
+	"score/tests/hostclock"
 )
 
 // ErrStop says that a daemon did not end by itself and was killed.
@@ -29,6 +30,8 @@ type Daemon struct {
 	Socket string
 	// Bin is the directory of its program; empty: the cluster's. It counts from the next Start on.
 	Bin string
+	// Clock is its host's, nil without Options.Clocks.
+	Clock *hostclock.Clock
 
 	cluster *Cluster
 	kind    string
@@ -70,7 +73,7 @@ func (d *Daemon) Start() error {
 	command.Stderr = d.cluster.stderr
 	// Without this process nobody starts an agent anew: its jobs must end with it.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGINT}
-	if err := command.Start(); err != nil {
+	if err := d.begin(command); err != nil {
 		return err
 	}
 	ended := make(chan struct{})
@@ -80,6 +83,19 @@ func (d *Daemon) Start() error {
 		close(ended)
 	}()
 	return nil
+}
+
+// begin starts the process, by its host's clock if it has one. A service manager that comes back has the same clock.
+func (d *Daemon) begin(command *exec.Cmd) (err error) {
+	if !d.cluster.Clocks {
+		return command.Start()
+	}
+	if d.Clock == nil {
+		if d.Clock, err = hostclock.New(); err != nil {
+			return err
+		}
+	}
+	return d.Clock.Start(command)
 }
 
 // PID is that of the process; it may have ended.

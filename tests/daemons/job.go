@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"score/nodeagent"
 	"score/scored/api/scorev1"
 )
 
@@ -44,17 +45,32 @@ type Report struct {
 // reportEvery is how often the programs tell how far they are.
 const reportEvery = 50 * time.Millisecond
 
-// exchange is the program, below the directory of scored and scrun.
-const exchange = "pm/exchange"
+const (
+	// exchange is the program, below the directory of scored and scrun.
+	exchange = "pm/exchange"
+	// mostChannels are more than half of those that a node has for the jobs of one row.
+	mostChannels = nodeagent.DefaultChannels/2 + 1
+)
 
 // Exchange starts a job of one rank on each of so many nodes, which are named as for
 // scrun -w; without other arguments the program goes on until Finish.
 func (c *Cluster) Exchange(name, nodes string, ranks int, arguments ...string) (*Job, error) {
+	return c.exchange(nil, name, nodes, ranks, arguments...)
+}
+
+// ExchangeInTurn starts one that is never on at the same time as another such one on the same nodes, however many processors these have: each
+// asks for more than half of a node's channels.
+func (c *Cluster) ExchangeInTurn(name, nodes string, ranks int) (*Job, error) {
+	return c.exchange([]string{"--channels", fmt.Sprint(mostChannels)}, name, nodes, ranks)
+}
+
+func (c *Cluster) exchange(options []string, name, nodes string, ranks int, arguments ...string) (*Job, error) {
 	if len(arguments) == 0 {
 		arguments = []string{"-stdin"}
 	}
-	line := append([]string{"-J", name, "-N", fmt.Sprint(ranks), "-n", fmt.Sprint(ranks), "-w", nodes, "-s",
-		filepath.Join(c.Bin, exchange), "-report", reportEvery.String()}, arguments...)
+	line := append(options, "-J", name, "-N", fmt.Sprint(ranks), "-n", fmt.Sprint(ranks), "-w", nodes, "-s",
+		filepath.Join(c.Bin, exchange), "-report", reportEvery.String())
+	line = append(line, arguments...)
 	j := &Job{Name: name, cluster: c, ended: make(chan struct{})}
 	j.command = exec.Command(filepath.Join(c.Bin, "scrun"), line...)
 	j.command.Dir = c.Dir

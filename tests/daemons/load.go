@@ -40,14 +40,29 @@ type Load struct {
 	mu       sync.Mutex
 	accepted map[string]uint64 // numbers by token
 	asked    map[string]bool   // tokens that are not known to be accepted
+	under    map[string]begun  // submissions under way, by token
 	refusals map[string]int    // by sentence
 	waits    map[string]wait   // by socket
 }
 
+// begun is a submission that is under way.
+type begun struct {
+	socket string
+	at     time.Time
+}
+
 // wait is how long submissions by way of a server have waited.
 type wait struct {
-	last    time.Time // one was accepted
+	refused time.Time // the first since one was accepted was begun
 	longest time.Duration
+}
+
+// blocked is for how long one that was begun at an instant has waited, and those before it that were refused.
+func (w wait) blocked(began, now time.Time) time.Duration {
+	if !w.refused.IsZero() && w.refused.Before(began) {
+		began = w.refused
+	}
+	return now.Sub(began)
 }
 
 // Load starts as many clients, whose jobs run on one node.
@@ -56,6 +71,7 @@ func (c *Cluster) Load(ctx context.Context, clients int, node string) *Load {
 	l := &Load{
 		cluster: c, file: filepath.Join(c.Dir, "load"), node: node, cancel: cancel,
 		accepted: make(map[string]uint64), asked: make(map[string]bool), refusals: make(map[string]int), waits: make(map[string]wait),
+		under: make(map[string]begun),
 	}
 	for i := range clients {
 		l.all.Go(func() { l.submitAll(ctx, i) })
@@ -89,27 +105,35 @@ func (l *Load) submit(ctx context.Context, socket, token string) {
 	defer cancel()
 	user := client.New(socket)
 	defer user.Close()
-	l.mu.Lock()
-	l.asked[token] = true
-	l.mu.Unlock()
-	reply, err := user.Jobs.Submit(ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: &scorev1.JobSpec{
+	began := l.begin(socket, token)
+	id, err := user.Submit(ctx, &scorev1.JobSpec{
 		Name: "load" + token, Argv: []string{"/bin/sh", "-c", `echo "$0" >>"$1"`, token, l.file}, WorkDir: "/", Tasks: 1,
 		NodeList: []string{l.node}, Detached: true, StdoutPattern: os.DevNull, MemoryPerNodeBytes: 8 << 20,
 		Env: []string{"PATH=/bin:/usr/bin", Mark + "=" + l.cluster.Dir},
-	}}))
+	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	delete(l.under, token)
+	w := l.waits[socket]
 	if err != nil {
 		l.refusals[err.Error()]++
+		if w.refused.IsZero() {
+			w.refused = began
+		}
+		l.waits[socket] = w
 		return
 	}
 	delete(l.asked, token)
-	l.accepted[token] = reply.Msg.GetJobId()
-	now, w := time.Now(), l.waits[socket]
-	if !w.last.IsZero() {
-		w.longest = max(w.longest, now.Sub(w.last))
-	}
-	l.waits[socket] = wait{now, w.longest}
+	l.accepted[token] = id
+	l.waits[socket] = wait{longest: max(w.longest, w.blocked(began, time.Now()))}
+}
+
+func (l *Load) begin(socket, token string) (at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at = time.Now()
+	l.asked[token], l.under[token] = true, begun{socket, at}
+	return at
 }
 
 // Accepted is how many submissions were acknowledged until now.
@@ -125,15 +149,21 @@ func (l *Load) AwaitAccepted(ctx context.Context, more int) error {
 	return Await(ctx, fmt.Sprint(more, " more jobs are accepted"), func() bool { return l.Accepted() >= want })
 }
 
-// Blocked is the longest time between two acknowledgements by way of the same of some servers since it was last called.
+// Blocked is the longest that a submission by way of one of some servers has taken, or takes, since Blocked was last called.
 func (l *Load) Blocked(servers ...*Daemon) (longest time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := time.Now()
 	for _, server := range servers {
 		longest = max(longest, l.waits[server.Socket].longest)
+		for _, s := range l.under {
+			if s.socket == server.Socket {
+				longest = max(longest, l.waits[s.socket].blocked(s.at, now))
+			}
+		}
 	}
 	for socket, w := range l.waits {
-		l.waits[socket] = wait{last: w.last}
+		l.waits[socket] = wait{refused: w.refused}
 	}
 	return longest
 }

@@ -20,26 +20,29 @@ const (
 func TestElections(t *testing.T) {
 	needLong(t)
 	t.Parallel()
-	s := newScene(t, daemons.Options{Nodes: 2})
+	s := newScene(t, daemons.Options{Nodes: 3})
 	var gangs []*daemons.Job
 	var ids []uint64
 	for _, name := range []string{"a", "b"} {
-		gang, err := s.Exchange(name, "n1,n2", 2)
+		gang, err := s.ExchangeInTurn(name, "n1,n2", 2)
 		s.check(err)
 		s.goesOn(gang)
 		id, err := gang.ID(s.ctx)
 		s.check(err)
 		gangs, ids = append(gangs, gang), append(ids, id)
 	}
-	load := s.Load(s.ctx, len(servers), "n1")
+	load := s.Load(s.ctx, len(servers), "n3") // where no gang's slices depend on it
 	s.check(load.AwaitAccepted(s.ctx, len(servers)))
 	for i := range 2 * elections {
 		stop := i%2 == 1
-		e, err := s.Elect(s.ctx, load, stop)
+		e, err := s.Elect(s.ctx, load, stop, gangs...)
 		s.check(err)
 		t.Log(e)
 		if e.Elected > electedWithin || e.Blocked > blockedFor {
 			t.Errorf("the election took too long: %v", e)
+		}
+		if !e.TookTurns() {
+			t.Errorf("gangs did not take turns while there was no leader: %v", e)
 		}
 		for _, gang := range gangs {
 			s.goesOn(gang)

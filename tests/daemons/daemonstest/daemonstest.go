@@ -4,12 +4,14 @@ package daemonstest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"testing"
 
 	"score/tests/daemons"
+	"score/tests/hostclock"
 )
 
 // Run builds scored, scrun and what daemons.Build builds besides into a directory, whose name bin is
@@ -42,6 +44,9 @@ func Start(t *testing.T, o daemons.Options) *daemons.Cluster {
 		}
 	}
 	c, err := daemons.Start(t.Context(), o)
+	if errors.Is(err, hostclock.ErrUnsupported) {
+		t.Skip(err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

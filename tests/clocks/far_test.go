@@ -1,0 +1,67 @@
+package clocks
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"score/tests/hostclock"
+)
+
+const year = 365 * 24 * time.Hour
+
+// A node whose host's clock is set to another year stays. Its agent does not start by such a clock, and says by how much it is off, whichever way; the
+// node is back when the clock is right. Gangs on other nodes do not notice.
+func TestFarOff(t *testing.T) {
+	needLong(t)
+	s := newScene(t, 1, 3)
+	off := s.Agent("n3")
+	for by, want := range map[time.Duration]string{
+		year:  "expired 276 days ago, by this host's clock",
+		-year: "is valid only in 363 days, by this host's clock",
+	} {
+		since := s.upSince()
+		s.step(off, by)
+		s.goOn()
+		s.runs()
+		if after := s.upSince(); !slices.Equal(after, since) {
+			t.Errorf("after a step of %v the nodes are up since %v; they were up since %v", by, after, since)
+		}
+		off.Kill()
+		s.check(off.Start())
+		<-off.Ended()
+		s.await("it says "+want, func() bool { return strings.Contains(s.said.String(), want) })
+		s.goOn()
+		s.step(off, -by)
+		s.check(off.Start())
+		s.check(s.AwaitUp(s.ctx))
+		s.goOn()
+	}
+	s.tokenExpired()
+	s.end()
+}
+
+// tokenExpired joins from a host whose clock is a day ahead.
+func (s *scene) tokenExpired() {
+	s.t.Helper()
+	token, err := s.Token(s.ctx, "agent")
+	s.check(err)
+	clock, err := hostclock.New()
+	s.check(err)
+	defer clock.Close()
+	s.check(clock.Step(s.Server.Clock.Offset() + 24*time.Hour))
+	command := exec.Command(filepath.Join(s.Bin, "scored"), "agent", "--config", filepath.Join(s.Dir, "late.toml"), "--join", token)
+	command.Dir = s.Dir
+	var said bytes.Buffer
+	command.Stderr = &said
+	s.check(clock.Start(command))
+	err = command.Wait()
+	const want = "expired 23 hours ago, by this host's clock"
+	if err == nil || !strings.Contains(said.String(), want) {
+		s.t.Errorf("joining a day late: %v, %q, want %q", err, said.String(), want)
+	}
+}

@@ -1,0 +1,76 @@
+package clocks
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"score/tests/daemons"
+)
+
+// Clocks of three servers' hosts and of agents' are stepped while gangs take turns and jobs are submitted, and the leader
+// dies under clocks that differ by hours: what was acknowledged runs once, no node is lost, and gangs go on taking turns.
+func TestSteppedServers(t *testing.T) {
+	needLong(t)
+	s := newScene(t, 3, 3)
+	var ids []uint64
+	for _, gang := range s.gangs {
+		id, err := gang.ID(s.ctx)
+		s.check(err)
+		ids = append(ids, id)
+	}
+	load := s.Load(s.ctx, 3, "n3") // where no gang's slices depend on it
+	s.check(load.AwaitAccepted(s.ctx, 3))
+	leader, err := s.AwaitLeader(s.ctx, "", s.OtherServers(nil)...)
+	s.check(err)
+	for _, d := range []*daemons.Daemon{leader, s.OtherServers(leader)[0], s.Agent("n1")} {
+		for _, by := range []time.Duration{time.Hour, -2 * time.Hour, time.Hour} {
+			s.stepped(d, by, load)
+		}
+	}
+	s.elect(load, time.Hour)
+	s.elect(load, -time.Hour)
+	summary, err := load.Stop(s.ctx, ids...)
+	t.Log(summary)
+	s.check(err)
+	s.historyInOrder()
+	s.end()
+}
+
+// stepped steps one clock: no leader is lost for that, no node, no turn of a gang, and jobs are taken.
+func (s *scene) stepped(d *daemons.Daemon, by time.Duration, load *daemons.Load) {
+	s.t.Helper()
+	turns, err := s.Turns(s.ctx, s.gangs...)
+	s.check(err)
+	since, began := s.upSince(), time.Now()
+	s.step(d, by)
+	s.goOn()
+	s.check(load.AwaitAccepted(s.ctx, 3))
+	s.tookTurns(turns, time.Since(began))
+	if after := s.upSince(); !slices.Equal(after, since) {
+		s.t.Errorf("after a step of %v on %s's host the nodes are up since %v; they were up since %v", by, d.Name, after, since)
+	}
+}
+
+// elect kills the leader when the clocks of the others' hosts are off.
+func (s *scene) elect(load *daemons.Load, by time.Duration) {
+	s.t.Helper()
+	leader, err := s.AwaitLeader(s.ctx, "", s.OtherServers(nil)...)
+	s.check(err)
+	others := s.OtherServers(leader)
+	for _, other := range others {
+		s.step(other, by)
+	}
+	e, err := s.Elect(s.ctx, load, false, s.gangs...)
+	s.check(err)
+	s.t.Log(by, ": ", e)
+	if !e.TookTurns() {
+		s.t.Errorf("gangs did not take turns while there was no leader: %v", e)
+	}
+	s.check(s.AwaitUp(s.ctx))
+	s.goOn()
+	s.runs()
+	for _, other := range others {
+		s.step(other, -by)
+	}
+}

@@ -1,0 +1,208 @@
+package clocks
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/tests/daemons"
+)
+
+// Clocks of the server's host and of agents' are stepped by an hour, forward and back, while gangs take turns: nothing is
+// lost, ends or stands still for that, and limits on run time, leases, accounts and history go by what time has passed.
+func TestStepped(t *testing.T) {
+	s := newScene(t, 1, 2)
+	since := s.upSince()
+	leased := s.submit(func(j *scorev1.JobSpec) { j.Name, j.Requeue = "leased", true })
+	limited := s.submit(func(j *scorev1.JobSpec) { j.Name, j.TimeLimitNanos = "limited", (30 * time.Minute).Nanoseconds() })
+	timed := s.submit(func(j *scorev1.JobSpec) { j.Name, j.TimeLimitNanos = "timed", (time.Second / 2).Nanoseconds() })
+	turns, err := s.Turns(s.ctx, s.gangs...)
+	s.check(err)
+	began := time.Now()
+	for _, d := range []*daemons.Daemon{s.Server, s.Agents[0]} {
+		for _, by := range []time.Duration{time.Hour, -2 * time.Hour, time.Hour} {
+			s.step(d, by)
+			s.goOn()
+		}
+	}
+	s.runs()
+	s.timeUp(timed)
+	s.tookTurns(turns, time.Since(began))
+	if after := s.upSince(); !slices.Equal(after, since) {
+		t.Errorf("the nodes are up since %v; they were up since %v", after, since)
+	}
+	s.sees(s.Agents[1])
+
+	for _, by := range []time.Duration{time.Hour, -2 * time.Hour} {
+		s.serverAnew(by)
+		s.goOn()
+		s.runs()
+		s.untouched(leased)
+		s.untouched(limited)
+	}
+	s.historyInOrder()
+	s.end(leased, limited)
+}
+
+// tookTurns says that gangs have had their slices for some time: who stood still for so long had one gang run all the time.
+func (s *scene) tookTurns(turns *daemons.Turns, long time.Duration) {
+	s.t.Helper()
+	overlong, err := turns.Overlong(s.ctx, slice)
+	s.check(err)
+	s.t.Logf("slices were too long by %v, for %v and what follows", overlong, long)
+	if overlong > long*daemons.StoodStill/100 {
+		s.t.Errorf("gangs did not take turns for %v: their slices were too long by %v", long, overlong)
+	}
+}
+
+// upSince tells since when the nodes are up, as the server says.
+func (s *scene) upSince() (since []int64) {
+	s.t.Helper()
+	reply, err := s.Client.Cluster.ListNodes(s.ctx, connect.NewRequest(new(scorev1.ListNodesRequest)))
+	s.check(err)
+	for _, n := range reply.Msg.GetNodes() {
+		if !n.GetUp() {
+			s.t.Errorf("node %s is not up", n.GetName())
+		}
+		since = append(since, n.GetSinceNanos())
+	}
+	return since
+}
+
+// sees says that the cluster sees by how much a node's clock is off: the daemons do have clocks of their own.
+func (s *scene) sees(d *daemons.Daemon) {
+	s.t.Helper()
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		s.step(d, by)
+		s.await("the node's clock is seen to be off", func() bool {
+			reply, err := s.Client.Cluster.ListNodes(s.ctx, connect.NewRequest(new(scorev1.ListNodesRequest)))
+			if err != nil {
+				return false
+			}
+			for _, n := range reply.Msg.GetNodes() {
+				if n.GetName() == d.Name {
+					// The cluster's clock went on when the clocks were set to the present.
+					off := time.Duration(n.GetWallOffsetNanos()) - d.Clock.Offset()
+					return off.Abs() < near
+				}
+			}
+			return false
+		})
+	}
+}
+
+// timeUp says that a job has ended for want of run time, when it had that.
+func (s *scene) timeUp(id uint64) {
+	s.t.Helper()
+	var job *scorev1.Job
+	s.await("the job's time is up", func() bool {
+		job = s.job(id)
+		return job.GetState() == scorev1.JobState_JOB_STATE_DONE
+	})
+	if job.GetVerdict().GetReason() != scorev1.EndReason_END_REASON_TIME_LIMIT || job.GetUsage().GetRunNanos() < job.GetSpec().GetTimeLimitNanos() {
+		s.t.Errorf("job %d ended with %v, having used %v", id, job.GetVerdict(), job.GetUsage())
+	}
+}
+
+// serverAnew kills the server, steps its clock, and starts it: the cluster's clock follows its host's forward, and not back; who
+// has used what is remembered.
+func (s *scene) serverAnew(by time.Duration) {
+	s.t.Helper()
+	before, used := s.now(), s.recent()
+	turns, err := s.Turns(s.ctx, s.gangs...)
+	s.check(err)
+	s.Server.Kill()
+	s.step(s.Server, by)
+	shows := s.Server.Clock.Now()
+	s.check(turns.AwaitTurns(s.ctx, 8)) // nobody is there who could tell the agents to switch
+	s.check(s.Server.Start())
+	s.check(s.AwaitUp(s.ctx))
+	after := s.now()
+	want := before
+	if shows.After(want) {
+		want = shows
+	}
+	// It goes on from the last entry of the log, which may be some seconds old.
+	if off := after.Sub(want).Abs(); off > near {
+		s.t.Errorf("the cluster's clock said %v, the server's host says %v: after a step of %v the cluster's says %v", before, shows, by, after)
+	}
+	// An hour, or a day, of a half-life of a week.
+	if now := s.recent(); now < used*8/10 || now > used+uint64(near.Microseconds()) {
+		s.t.Errorf("after a step of %v a user has used %d us, and had used %d us", by, now, used)
+	}
+}
+
+// now is the cluster's clock.
+func (s *scene) now() time.Time {
+	s.t.Helper()
+	reply, err := s.Client.Cluster.ListNodes(s.ctx, connect.NewRequest(new(scorev1.ListNodesRequest)))
+	s.check(err)
+	return time.Unix(0, reply.Msg.GetNowNanos())
+}
+
+// recent is what this user has used lately, in microseconds of CPUs. It waits until there is something.
+func (s *scene) recent() (recent uint64) {
+	s.t.Helper()
+	s.await("something was used", func() bool {
+		reply, err := s.Client.Cluster.ListUsers(s.ctx, connect.NewRequest(&scorev1.ListUsersRequest{User: "0"}))
+		if err != nil || len(reply.Msg.GetUsers()) != 1 {
+			return false
+		}
+		recent = reply.Msg.GetUsers()[0].GetRecentMicros()
+		return recent > 0
+	})
+	return recent
+}
+
+// untouched says that a job runs, in its first attempt.
+func (s *scene) untouched(id uint64) {
+	s.t.Helper()
+	if job := s.job(id); job.GetState() != scorev1.JobState_JOB_STATE_RUNNING || job.GetRestarts() != 0 {
+		s.t.Errorf("job %d: %v after %d restarts, %v", id, job.GetState(), job.GetRestarts(), job.GetVerdict())
+	}
+}
+
+// historyInOrder says that no job ended before it began, nor ran for longer than it took.
+func (s *scene) historyInOrder() {
+	s.t.Helper()
+	jobs := 0
+	for job, err := range s.History(s.ctx, new(scorev1.GetHistoryRequest)) {
+		s.check(err)
+		jobs++
+		took := job.GetEndedNanos() - job.GetStartedNanos()
+		if job.GetStartedNanos() < job.GetSubmittedNanos() || took < 0 || job.GetUsage().GetRunNanos() > took+near.Nanoseconds() {
+			s.t.Errorf("job %d: submitted at %d, started at %d, ended at %d, ran for %d", job.GetId(), job.GetSubmittedNanos(),
+				job.GetStartedNanos(), job.GetEndedNanos(), job.GetUsage().GetRunNanos())
+		}
+	}
+	if jobs == 0 {
+		s.t.Error("no job has ended")
+	}
+}
+
+// end cancels jobs, and says that the gangs end right and nothing is left.
+func (s *scene) end(sleepers ...uint64) {
+	s.t.Helper()
+	for _, id := range sleepers {
+		_, err := s.Jobs.CancelJob(s.ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
+		s.check(err)
+	}
+	for _, gang := range s.gangs {
+		gang.Finish()
+		code, said, right, err := gang.Result(s.ctx)
+		s.check(err)
+		if code != 0 || !right {
+			s.t.Errorf("gang %s ended with exit code %d, right: %v, %q", gang.Name, code, right, said)
+		}
+	}
+	for _, agent := range s.Agents {
+		s.await("agent "+agent.Name+" holds no job", func() bool {
+			jobs, err := agent.Metric("score_agent_jobs")
+			return err == nil && jobs == 0
+		})
+	}
+	s.check(s.AwaitClean(s.ctx, nil))
+}

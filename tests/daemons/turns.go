@@ -1,0 +1,169 @@
+package daemons
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+)
+
+// userHertz is in what parts of a second /proc/PID/stat counts (sysconf(3), _SC_CLK_TCK): the same on every Linux.
+const userHertz = 100
+
+// errTurns is wrapped by what is wrong with gangs' turns.
+var errTurns = errors.New("gangs did not take turns")
+
+// part is a gang on one of its nodes.
+type part struct {
+	job  uint64
+	node string
+}
+
+// Turns is what gangs that take turns had until an instant.
+type Turns struct {
+	cluster *Cluster
+	had     map[part]*scorev1.Usage
+	ranks   map[part][]Process
+	cpu     map[part]time.Duration
+}
+
+// Turns looks at gangs which exchange messages.
+func (c *Cluster) Turns(ctx context.Context, gangs ...*Job) (*Turns, error) {
+	t := &Turns{cluster: c, had: make(map[part]*scorev1.Usage), ranks: make(map[part][]Process)}
+	for _, gang := range gangs {
+		id, err := gang.ID(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.look(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	t.cpu = t.ran()
+	return t, nil
+}
+
+func (t *Turns) look(ctx context.Context, id uint64) error {
+	return Await(ctx, fmt.Sprintf("job %d has had slices on all its nodes", id), func() bool {
+		reply, err := t.cluster.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
+		if err != nil {
+			return false
+		}
+		for _, share := range reply.Msg.GetNodes() {
+			p := part{id, share.GetNode()}
+			t.had[p], t.ranks[p] = share.GetUsage(), t.cluster.Ranks(id, share.GetNode())
+			if share.GetUsage().GetSlices() == 0 || len(t.ranks[p]) == 0 {
+				return false
+			}
+		}
+		return len(reply.Msg.GetNodes()) > 0
+	})
+}
+
+// ran is how long each part's ranks had a processor until now.
+func (t *Turns) ran() map[part]time.Duration {
+	ran := make(map[part]time.Duration)
+	for p, ranks := range t.ranks {
+		for _, rank := range ranks {
+			ran[p] += processorTime(rank.PID)
+		}
+	}
+	return ran
+}
+
+// processorTime is a process's until now; 0: there is none.
+func processorTime(pid int) time.Duration {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	const user, system = 11, 12 // proc_pid_stat(5), from the state on
+	if len(fields) <= system {
+		return 0
+	}
+	ticks := 0
+	for _, field := range []string{fields[user], fields[system]} {
+		n, _ := strconv.Atoi(field) // the kernel writes numbers
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / userHertz
+}
+
+// AllRan says that every gang had a processor on each of its nodes since t was made.
+func (t *Turns) AllRan() error {
+	now := t.ran()
+	for p, before := range t.cpu {
+		if now[p] <= before {
+			return fmt.Errorf("%w: job %d had no processor on %s", errTurns, p.job, p.node)
+		}
+	}
+	return nil
+}
+
+// AwaitTurns waits until so many times in a row every gang has had a processor on each of its nodes: between two such times each node has
+// switched.
+func (t *Turns) AwaitTurns(ctx context.Context, times int) error {
+	for i := range times {
+		before := t.ran()
+		err := Await(ctx, fmt.Sprintf("all gangs have had %d turns", i+1), func() bool {
+			now := t.ran()
+			for p := range t.ranks {
+				if now[p] <= before[p] {
+					return false
+				}
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Overlong waits until the nodes have told what the gangs had until after the call, and gives by how much the slices of
+// one of them on one node were longer in sum than as many slices of the length: the time of those that another should have
+// had. An agent that switches no more lets one gang have all the time.
+func (t *Turns) Overlong(ctx context.Context, slice time.Duration) (most time.Duration, err error) {
+	had := make(map[part]*scorev1.Usage)
+	for range 2 { // what agents, once a second, say first may be of before the call
+		for p, before := range t.had {
+			least := max(before.GetSlices(), had[p].GetSlices())
+			err := Await(ctx, fmt.Sprintf("node %s tells of job %d", p.node, p.job), func() bool {
+				had[p] = t.cluster.usageOn(ctx, p)
+				return had[p].GetSlices() > least
+			})
+			if err != nil {
+				return 0, fmt.Errorf("%w: it had told of %v", err, had[p])
+			}
+		}
+	}
+	for p, before := range t.had {
+		ran := time.Duration(had[p].GetRunNanos() - before.GetRunNanos())
+		most = max(most, ran-time.Duration(had[p].GetSlices()-before.GetSlices())*slice)
+	}
+	return most, nil
+}
+
+// usageOn is nil when nobody tells.
+func (c *Cluster) usageOn(ctx context.Context, p part) *scorev1.Usage {
+	reply, err := c.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: p.job}))
+	if err != nil {
+		return nil
+	}
+	for _, share := range reply.Msg.GetNodes() {
+		if share.GetNode() == p.node {
+			return share.GetUsage()
+		}
+	}
+	return nil
+}
