@@ -11,13 +11,13 @@ import (
 	"score/scored/replica"
 )
 
-// diskPatience bounds how long a server is waited for that is asked about its disk: whoever looks at the list shall not
+// serverPatience bounds how long a server is waited for that is asked about itself: whoever looks at the list shall not
 // wait for one that hangs.
-const diskPatience = time.Second
+const serverPatience = time.Second
 
-// askDisks asks all servers that answer at once.
-func (u users) askDisks(ctx context.Context, servers []*scorev1.Server) {
-	ctx, cancel := context.WithTimeout(ctx, diskPatience)
+// askServers asks all servers that answer, at once, about their disks and versions.
+func (u users) askServers(ctx context.Context, servers []*scorev1.Server) {
+	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	var asking sync.WaitGroup
 	for _, s := range servers {
@@ -25,8 +25,18 @@ func (u users) askDisks(ctx context.Context, servers []*scorev1.Server) {
 			continue
 		}
 		asking.Go(func() { s.Disk = u.diskOf(ctx, s.GetName()) })
+		asking.Go(func() { s.Program = u.programOf(ctx, s.GetName()) })
 	}
 	asking.Wait()
+}
+
+// programOf is nil when the server does not tell.
+func (u users) programOf(ctx context.Context, name string) *scorev1.ProgramVersion {
+	program, err := u.Describe(ctx, name)
+	if err != nil {
+		return nil
+	}
+	return program
 }
 
 // diskOf is nil when the server does not tell.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -42,43 +41,19 @@ func (u users) ListServers(ctx context.Context, _ *connect.Request[scorev1.ListS
 	if err != nil {
 		return nil, err
 	}
-	programs := u.programs(ctx, list)
 	response := new(scorev1.ListServersResponse)
 	for _, s := range list {
 		view := &scorev1.Server{
 			Name: s.Name, Address: s.Address, Voter: s.Voter, Leader: s.Leader,
-			BehindEntries: s.Behind, RoundTripNanos: s.RoundTrip.Nanoseconds(), Program: programs[s.Name],
+			BehindEntries: s.Behind, RoundTripNanos: s.RoundTrip.Nanoseconds(),
 		}
 		if !s.Silent.IsZero() {
 			view.SilentNanos = max(1, time.Since(s.Silent).Nanoseconds())
 		}
 		response.Servers = append(response.Servers, view)
 	}
-	u.askDisks(ctx, response.GetServers())
+	u.askServers(ctx, response.GetServers())
 	return connect.NewResponse(response), nil
-}
-
-// programs are the versions of the servers that answer.
-func (u users) programs(ctx context.Context, list []replica.Server) map[string]*scorev1.ProgramVersion {
-	var mu sync.Mutex
-	var asked sync.WaitGroup
-	programs := make(map[string]*scorev1.ProgramVersion, len(list))
-	for _, s := range list {
-		if !s.Silent.IsZero() {
-			continue
-		}
-		asked.Go(func() {
-			program, err := u.Describe(ctx, s.Name)
-			if err != nil {
-				return // it went
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			programs[s.Name] = program
-		})
-	}
-	asked.Wait()
-	return programs
 }
 
 // RemoveServer implements ClusterServiceHandler. A server that leads lets another one lead first, which is then asked again.

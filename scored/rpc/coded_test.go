@@ -1,0 +1,36 @@
+package rpc
+
+import (
+	"fmt"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"score/scored/leader"
+	"score/scored/replica"
+)
+
+// TestElectionsInWords: what users are told when an election breaks off what they asked for, and whether it may be made again without
+// a doubt.
+func TestElectionsInWords(t *testing.T) {
+	for _, c := range []struct {
+		err       error
+		code      connect.Code
+		unchanged string
+		text      string
+	}{
+		{fmt.Errorf("%w: the change was not committed: %w", leader.ErrLost, replica.ErrOutcome), connect.CodeUnavailable, "",
+			"the change was not committed: this server lost the lead meanwhile, and whether the change was made is not known; look, and try again"},
+		{fmt.Errorf("%w: %w", leader.ErrNoLeader, replica.ErrNotLeader), connect.CodeUnavailable, yes, "this server does not lead now; try again"},
+		{replica.ErrNotLeader, connect.CodeUnavailable, yes, "this server does not lead now; try again"},
+		{replica.ErrOutcome, connect.CodeUnavailable, "", replica.ErrOutcome.Error()},
+		{replica.ErrBusy, connect.CodeUnavailable, "", replica.ErrBusy.Error()},
+		{replica.ErrClosed, connect.CodeUnavailable, "", "the server is stopping"},
+		{replica.ErrUnchanged, connect.CodeFailedPrecondition, "", replica.ErrUnchanged.Error()},
+	} {
+		got, ok := coded(c.err).(*connect.Error) //nolint:errorlint // what users get is this one
+		if !ok || got.Code() != c.code || got.Message() != c.text || got.Meta().Get(unchanged) != c.unchanged {
+			t.Errorf("%v: %v", c.err, got)
+		}
+	}
+}
