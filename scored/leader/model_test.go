@@ -264,7 +264,7 @@ func (s *simulation) quiesce() {
 		}
 		for _, a := range s.agents {
 			if a.link != nil && a.link.closed {
-				a.link, a.cut = nil, s.b.now
+				a.link, a.cut = nil, a.link.cut
 			}
 			a.hear()
 			a.speak()

@@ -88,7 +88,7 @@ func (w *world) fall() {
 		}
 	}
 	for _, link := range links {
-		link.closed = true
+		link.closed, link.cut = true, before.now
 	}
 }
 
@@ -262,6 +262,7 @@ type fakeLink struct {
 	world  *world
 	node   string
 	closed bool
+	cut    int64 // when it was closed
 	sent   []*scorev1.ServerMessage
 }
 
@@ -274,7 +275,7 @@ func (l *fakeLink) Send(m *scorev1.ServerMessage) {
 }
 
 func (l *fakeLink) Close(reason string) {
-	l.closed = true
+	l.closed, l.cut = true, l.world.b.now
 	l.world.note("%s: closed %s", l.node, reason)
 }
 
