@@ -14,6 +14,7 @@ import (
 	"score/scored/api"
 	"score/scored/api/h2"
 	"score/scored/api/pki"
+	"score/scored/api/socket"
 )
 
 const (
@@ -67,6 +68,11 @@ type Options struct {
 	CertificateDir string
 	// Listen is where servers and other agents reach this one, host:port; port 0 takes a free one.
 	Listen string
+
+	// UserSocket is the Unix socket at which users of the host are served, whose calls go to the servers; everybody may
+	// connect, and the kernel tells who it is. Of several agents of a host with the same one serves. Empty, or without
+	// Credentials: none.
+	UserSocket string
 
 	// CPUs are the node's CPUs as the kernel numbers them. Default: all that
 	// this process may use.
@@ -177,6 +183,11 @@ func (o Options) check() error {
 	}
 	if err := checkCPUs(o.CPUs); err != nil {
 		return err
+	}
+	if o.UserSocket != "" {
+		if err := socket.CheckPath("socket", o.UserSocket); err != nil {
+			return err
+		}
 	}
 	if err := o.checkListen(); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/stewards"
+	"score/nodeagent/userdoor"
 	"score/scored/api/access"
 	"score/scored/api/h2"
 	"score/scored/api/scorev1/scorev1connect"
@@ -57,6 +58,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	parts.Go(func() { a.watcher.run(ctx) })
 	if a.options.Credentials != nil {
 		parts.Go(func() { a.keepCertificate(ctx) })
+		a.serveUsers(ctx, &parts)
 	}
 	parts.Go(func() {
 		if err := a.link.Run(ctx); err != nil {
@@ -116,6 +118,17 @@ func (a *Agent) leaveJobs(force func()) {
 			j.keeper.close()
 		}
 	}
+}
+
+// serveUsers passes calls of the host's users on to the servers.
+func (a *Agent) serveUsers(ctx context.Context, parts *sync.WaitGroup) {
+	if a.options.UserSocket == "" {
+		return
+	}
+	door := userdoor.New(userdoor.Options{
+		Socket: a.options.UserSocket, Credentials: a.options.Credentials, Servers: a.link, Logger: a.log,
+	})
+	parts.Go(func() { door.Run(ctx) })
 }
 
 // listen serves until the server is closed; when it fails, the agent stops.

@@ -83,6 +83,7 @@ type Options struct {
 type Link struct {
 	options Options
 	servers *servers
+	leader  *leader
 	queue   queue
 	term    atomic.Uint64 // the highest of a leader; Run alone changes it
 	told    string        // about certificates, last; Run's
@@ -95,7 +96,7 @@ func New(options Options) *Link {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
 	}
-	return &Link{options: options, queue: newQueue(), servers: newServers(options.Servers)}
+	return &Link{options: options, queue: newQueue(), servers: newServers(options.Servers), leader: newLeader()}
 }
 
 // Servers are the base URLs of all servers that the link knows, those that it was made with first.
@@ -220,6 +221,8 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	l.learn(first.GetWelcome().GetServers())
 	l.options.Logger.Debug("welcomed by the leader", zap.Uint64("term", first.GetWelcome().GetTerm()))
 	l.heard.Store(l.options.Now())
+	l.leader.set(server)
+	defer l.leader.set("")
 	l.queue.open(func() { cancel(errOverflow) })
 	defer l.options.Handler.Lost()
 	defer l.queue.close()

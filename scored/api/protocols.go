@@ -16,6 +16,9 @@ const (
 	maxBuild = 64
 )
 
+// ProgramHeaders are those by which a user's program says what it is, which daemons pass on.
+func ProgramHeaders() []string { return []string{protocolsHeader, buildHeader} }
+
 // TellProtocols has each request say what this program understands.
 func TellProtocols(next http.RoundTripper, build string) http.RoundTripper {
 	return &telling{next: next, build: build}

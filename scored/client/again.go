@@ -20,8 +20,6 @@ const (
 	againPause = 100 * time.Millisecond
 	// tellAfter is how long a call is made again before its user is told that it waits: an election and a half.
 	tellAfter = 3 * time.Second
-	// unchanged marks errors of calls that have done nothing (package rpc sets it).
-	unchanged = "Score-Unchanged"
 )
 
 // Patience is for how long a call waits for a cluster that cannot answer.
@@ -134,7 +132,7 @@ func mayRepeat(err error, request connect.AnyRequest, patient bool) bool {
 // to have another leader.
 func IsUndecided(err error) bool {
 	failure, ok := errors.AsType[*connect.Error](err)
-	return ok && failure.Meta().Get(unchanged) != ""
+	return ok && failure.Meta().Get(api.Unchanged) != ""
 }
 
 // isGone tells whether nobody listens.

@@ -32,19 +32,19 @@ type Client struct {
 	Jobs    scorev1connect.JobServiceClient
 	Cluster scorev1connect.ClusterServiceClient
 
-	socket    string
+	sockets   []string
 	transport *http.Transport
 }
 
-// New makes a client of the daemon that listens on the Unix socket. It
-// connects at the first call.
+// New makes a client of the daemon that listens on the Unix socket, or of the
+// agent beside it while there is none. It connects at the first call.
 func New(socket string) *Client {
-	return newClient(socket, nil)
+	return newClient(candidates(socket), nil)
 }
 
 // newClient takes over first, a connection that is already there, if any.
-func newClient(socket string, first net.Conn) *Client {
-	dialer := &socketDialer{socket: socket, first: first}
+func newClient(sockets []string, first net.Conn) *Client {
+	dialer := &socketDialer{sockets: sockets, first: first}
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{
@@ -60,24 +60,24 @@ func newClient(socket string, first net.Conn) *Client {
 	return &Client{
 		Jobs:      scorev1connect.NewJobServiceClient(plain, baseURL, repeat),
 		Cluster:   scorev1connect.NewClusterServiceClient(plain, baseURL, repeat),
-		socket:    socket,
+		sockets:   sockets,
 		transport: transport,
 	}
 }
 
-// Socket is the path of the daemon's Unix socket.
-func (c *Client) Socket() string { return c.socket }
+// Socket is the path of the Unix socket that was named, or found.
+func (c *Client) Socket() string { return c.sockets[0] }
 
 // Another returns a client of the same daemon with connections of its own.
 // Orders that must not wait behind a stalled stream of input go there.
-func (c *Client) Another() *Client { return New(c.socket) }
+func (c *Client) Another() *Client { return newClient(c.sockets, nil) }
 
 // Close ends idle connections; calls under way are not disturbed.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// socketDialer dials the socket whatever the URL says.
+// socketDialer dials the sockets whatever the URL says.
 type socketDialer struct {
-	socket string
+	sockets []string
 
 	mu    sync.Mutex
 	first net.Conn // handed out once
@@ -91,7 +91,24 @@ func (d *socketDialer) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	if first != nil {
 		return first, nil
 	}
-	return dialSocket(ctx, d.socket)
+	return dialFirst(ctx, d.sockets)
+}
+
+// dialFirst connects to the first of the sockets at which somebody listens. The error is that of the very first.
+func dialFirst(ctx context.Context, sockets []string) (conn net.Conn, err error) {
+	for i, socket := range sockets {
+		conn, dialErr := dialSocket(ctx, socket)
+		if dialErr == nil {
+			return conn, nil
+		}
+		if i == 0 {
+			err = dialErr
+		}
+		if !isGone(dialErr) {
+			break
+		}
+	}
+	return nil, err
 }
 
 func dialSocket(ctx context.Context, socket string) (net.Conn, error) {

@@ -104,9 +104,9 @@ func TestSentence(t *testing.T) {
 	_, unknown := c.Cluster.GetVersion(t.Context(), connect.NewRequest(&scorev1.GetVersionRequest{}))
 	for want, err := range map[string]error{
 		"": nil,
-		"the cluster's daemon does not answer (connection refused): start it with 'scored server' or 'scored dev'": dead,
-		"the cluster's daemon does not know this request: it is of another version than this program":              unknown,
-		"the cluster's daemon did not answer in time":                                                              connect.NewError(connect.CodeDeadlineExceeded, context.DeadlineExceeded),
+		"the cluster's daemon does not answer (connection refused): start it with 'scored server', 'scored agent' or 'scored dev'": dead,
+		"the cluster's daemon does not know this request: it is of another version than this program":                              unknown,
+		"the cluster's daemon did not answer in time":                                                                              connect.NewError(connect.CodeDeadlineExceeded, context.DeadlineExceeded),
 		"there is no job 9":    connect.NewError(connect.CodeNotFound, errors.New("there is no job 9")),
 		"two lines":            errors.New("two\nlines\n"),
 		"no leader":            connect.NewError(connect.CodeUnavailable, errors.New("no leader")),
@@ -158,5 +158,85 @@ func TestUserDir(t *testing.T) {
 	}
 	if _, err := client.UserDir(true); err == nil {
 		t.Error("a link was taken for a directory")
+	}
+}
+
+// besides serves a server's and an agent's socket in one directory, as a host does.
+func besides(t *testing.T, server, agent bool) (path string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "scored.sock")
+	for name, serves := range map[string]bool{"scored.sock": server, "agent.sock": agent} {
+		if serves {
+			if err := os.Symlink(clienttest.Serve(t, version(name)), filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return path
+}
+
+// TestAgentTakesTheServersPlace: where no server listens the agent beside it is asked, from the beginning and later.
+func TestAgentTakesTheServersPlace(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	ask := func(c *client.Client, want string) {
+		t.Helper()
+		reply, err := c.Cluster.GetVersion(t.Context(), connect.NewRequest(&scorev1.GetVersionRequest{}))
+		if err != nil || reply.Msg.GetCluster() != want {
+			t.Errorf("got %q, %v, want %q", reply.Msg.GetCluster(), err, want)
+		}
+	}
+	for _, test := range []struct {
+		server, agent bool
+		want          string
+	}{{true, true, "scored.sock"}, {true, false, "scored.sock"}, {false, true, "agent.sock"}} {
+		path := besides(t, test.server, test.agent)
+		for _, choice := range []client.Choice{{System: path, Dev: missing}, {Socket: path, Origin: "--cluster"}} {
+			c, err := client.Dial(t.Context(), choice)
+			if err != nil {
+				t.Errorf("%+v: %v", test, err)
+				continue
+			}
+			ask(c, test.want)
+			another := c.Another()
+			ask(another, test.want)
+			another.Close()
+			if test.agent { // the server is gone for good
+				c.Close()
+				_ = os.Remove(path)
+				ask(c, "agent.sock")
+				if test.server {
+					break
+				}
+			}
+			c.Close()
+		}
+	}
+}
+
+// TestAgentThatDoesNotAnswer: the sentence says which daemon to start.
+func TestAgentThatDoesNotAnswer(t *testing.T) {
+	path, missing := besides(t, false, false), filepath.Join(t.TempDir(), "missing")
+	agent := filepath.Join(filepath.Dir(path), "agent.sock")
+	if err := os.Rename(deadSocket(t), agent); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.Dial(t.Context(), client.Choice{System: path, Dev: missing})
+	if want := "the daemon of this host does not answer at " + agent + ": connection refused; start it with 'scored agent', or run on this machine alone with --cluster=embedded"; err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+// TestAgentInAPlaceOfOthers: who can put a socket where others look for an agent's is not believed to be one.
+func TestAgentInAPlaceOfOthers(t *testing.T) {
+	path := besides(t, false, true)
+	if err := os.Chmod(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Dial(t.Context(), client.Choice{Socket: path, Origin: "--cluster"}); err == nil {
+		t.Error("it is believed")
 	}
 }

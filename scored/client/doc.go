@@ -1,5 +1,5 @@
-// Package client reaches the scored daemon of this host and puts its errors
-// into sentences for people.
+// Package client reaches the scored daemon of this host, a server or where there
+// is none an agent, and puts its errors into sentences for people.
 //
 // It is for the programs users type (scrun, scored job ...). It is not for
 // agents, which talk to servers over TCP, and it starts no daemon: where none

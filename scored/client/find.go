@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"syscall"
+
+	"score/scored/api"
 )
 
 const (
@@ -24,7 +27,7 @@ const (
 )
 
 // ErrNoCluster says that no daemon was chosen and none was found.
-var ErrNoCluster = errors.New("no cluster is configured on this host: start one with 'scored server' or 'scored dev'")
+var ErrNoCluster = errors.New("no cluster is configured on this host: start one with 'scored server' or 'scored dev', or 'scored agent' on a node of one")
 
 // Choice is what the user said about the cluster, if anything.
 type Choice struct {
@@ -33,7 +36,7 @@ type Choice struct {
 	// Origin names where Socket was given, for errors: "--cluster".
 	Origin string
 
-	// System and Dev replace the usual places where not empty.
+	// System and Dev replace the usual places where not empty. An agent's socket is beside a server's.
 	System string
 	Dev    string
 }
@@ -50,8 +53,8 @@ func ChoiceFrom(flag string, getenv func(string) string) Choice {
 	return Choice{}
 }
 
-// Dial connects to the chosen daemon, else to the host's, else to the user's
-// own (of scored dev). It returns ErrNoCluster where there is none of them. A
+// Dial connects to the chosen daemon, else to the host's, a server or where
+// there is none an agent, else to the user's own (of scored dev). It returns ErrNoCluster where there is none of them. A
 // daemon that should be there and does not answer is an error, so that nobody
 // gets a cluster other than the one he expects.
 func Dial(ctx context.Context, choice Choice) (*Client, error) {
@@ -65,11 +68,12 @@ func Dial(ctx context.Context, choice Choice) (*Client, error) {
 }
 
 func dialChosen(ctx context.Context, choice Choice) (*Client, error) {
-	conn, err := dialSocket(ctx, choice.Socket)
+	sockets := candidates(choice.Socket)
+	conn, err := dialFirst(ctx, sockets)
 	if err != nil {
 		return nil, fmt.Errorf("no daemon answers at %s, which %s names: %w; start it, or give another socket", choice.Socket, choice.Origin, cause(err))
 	}
-	return newClient(choice.Socket, conn), nil
+	return newClient(sockets, conn), nil
 }
 
 func dialUsual(ctx context.Context, choice Choice) (*Client, error) {
@@ -77,14 +81,41 @@ func dialUsual(ctx context.Context, choice Choice) (*Client, error) {
 	if system == "" {
 		system = SystemSocket
 	}
-	conn, err := dialSocket(ctx, system)
+	sockets := candidates(system)
+	conn, err := dialFirst(ctx, sockets)
 	if err == nil {
-		return newClient(system, conn), nil
+		return newClient(sockets, conn), nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the daemon of this host does not answer at %s: %w; start it with 'scored server', or run on this machine alone with --cluster=%s", system, cause(err), Embedded)
+		return nil, silent(system, "server", err)
+	}
+	for _, agent := range sockets[1:] {
+		conn, err := dialSocket(ctx, agent)
+		if err == nil {
+			return newClient(sockets, conn), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, silent(agent, "agent", err)
+		}
 	}
 	return dialDev(ctx, choice)
+}
+
+// silent says that a daemon which has run on this host does not answer.
+func silent(socket, daemon string, err error) error {
+	return fmt.Errorf("the daemon of this host does not answer at %s: %w; start it with 'scored %s', or run on this machine alone with --cluster=%s", socket, cause(err), daemon, Embedded)
+}
+
+// candidates are the sockets at which a daemon is looked for: the one that is named, then that of this host's agent beside
+// it, unless others than its owner could put one there.
+func candidates(socket string) []string {
+	dir := filepath.Dir(socket)
+	agent := filepath.Join(dir, api.AgentSocketName)
+	info, err := os.Stat(dir)
+	if err != nil || agent == filepath.Clean(socket) || info.Mode().Perm()&0o022 != 0 {
+		return []string{socket}
+	}
+	return []string{socket, agent}
 }
 
 // dialDev treats a socket that nobody listens on as absent: a development
@@ -99,7 +130,7 @@ func dialDev(ctx context.Context, choice Choice) (*Client, error) {
 	}
 	conn, err := dialSocket(ctx, dev)
 	if err == nil {
-		return newClient(dev, conn), nil
+		return newClient([]string{dev}, conn), nil
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, ErrNoCluster

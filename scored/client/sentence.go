@@ -47,7 +47,7 @@ func unavailable(failure *connect.Error) string {
 		return ErrLost.Error()
 	}
 	if errno, ok := errors.AsType[syscall.Errno](failure); ok {
-		return "the cluster's daemon does not answer (" + errno.Error() + "): start it with 'scored server' or 'scored dev'"
+		return "the cluster's daemon does not answer (" + errno.Error() + "): start it with 'scored server', 'scored agent' or 'scored dev'"
 	}
 	return oneLine(failure.Message())
 }

@@ -62,10 +62,22 @@ func (b *brain) checkSurvival(spec *scorev1.JobSpec) error {
 }
 
 func (b *brain) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job {
+	spec = boundTo(user.GetNode(), spec)
 	return &job{
 		id: b.nextJob, spec: spec, listed: listedSpec(spec), user: user,
 		state: queued, submitted: b.now, row: -1, codeRank: noRank, bytes: proto.Size(spec),
 	}
+}
+
+// boundTo is the spec of a job that may run on one node alone, whatever it asks for; "": on any. It holds for what the job
+// spawns, too.
+func boundTo(node string, spec *scorev1.JobSpec) *scorev1.JobSpec {
+	if node == "" {
+		return spec
+	}
+	bound := proto.CloneOf(spec)
+	bound.Nodes, bound.NodeList = 1, []string{node}
+	return bound
 }
 
 // queue enters a new job everywhere, or nowhere.

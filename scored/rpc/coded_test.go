@@ -6,6 +6,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"score/scored/api"
 	"score/scored/leader"
 	"score/scored/replica"
 )
@@ -21,15 +22,15 @@ func TestElectionsInWords(t *testing.T) {
 	}{
 		{fmt.Errorf("%w: the change was not committed: %w", leader.ErrLost, replica.ErrOutcome), connect.CodeUnavailable, "",
 			"the change was not committed: this server lost the lead meanwhile, and whether the change was made is not known; look, and try again"},
-		{fmt.Errorf("%w: %w", leader.ErrNoLeader, replica.ErrNotLeader), connect.CodeUnavailable, yes, "this server does not lead now; try again"},
-		{replica.ErrNotLeader, connect.CodeUnavailable, yes, "this server does not lead now; try again"},
+		{fmt.Errorf("%w: %w", leader.ErrNoLeader, replica.ErrNotLeader), connect.CodeUnavailable, api.Yes, "this server does not lead now; try again"},
+		{replica.ErrNotLeader, connect.CodeUnavailable, api.Yes, "this server does not lead now; try again"},
 		{replica.ErrOutcome, connect.CodeUnavailable, "", replica.ErrOutcome.Error()},
 		{replica.ErrBusy, connect.CodeUnavailable, "", replica.ErrBusy.Error()},
 		{replica.ErrClosed, connect.CodeUnavailable, "", "the server is stopping"},
 		{replica.ErrUnchanged, connect.CodeFailedPrecondition, "", replica.ErrUnchanged.Error()},
 	} {
 		got, ok := coded(c.err).(*connect.Error) //nolint:errorlint // what users get is this one
-		if !ok || got.Code() != c.code || got.Message() != c.text || got.Meta().Get(unchanged) != c.unchanged {
+		if !ok || got.Code() != c.code || got.Message() != c.text || got.Meta().Get(api.Unchanged) != c.unchanged {
 			t.Errorf("%v: %v", c.err, got)
 		}
 	}

@@ -3,7 +3,8 @@
 // about jobs.
 //
 // Users come over a Unix socket, where the kernel tells who they are
-// (SO_PEERCRED); agents come over HTTP/2 with the cluster's key. Output of jobs
+// (SO_PEERCRED); agents come over HTTP/2 with the cluster's key, and pass on
+// calls of users of their hosts, who then are users like any other. Output of jobs
 // does not pass through the leader: an attachment fetches it from the agents
 // and merges it.
 //

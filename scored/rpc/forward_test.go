@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -20,10 +19,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"score/scored/api"
+	"score/scored/api/carry"
+	"score/scored/api/h2"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
-	"score/scored/mesh"
 )
 
 // elsewhere is a cluster that another server leads, or none.
@@ -79,7 +79,7 @@ func askAt(h http.Handler, path, kind, said string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "http://users"+path, strings.NewReader(said))
 	r.Header.Set("Content-Type", kind)
 	r.Header.Set(forUser, "root says so himself")
-	r = r.WithContext(context.WithValue(r.Context(), identityKey{}, connIdentity{&scorev1.Identity{Uid: 7, User: "ada"}, nil}))
+	r = r.WithContext(context.WithValue(r.Context(), identityKey{}, connIdentity{identity: &scorev1.Identity{Uid: 7, User: "ada"}}))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
@@ -104,7 +104,7 @@ func TestRouter(t *testing.T) {
 		said, _ := io.ReadAll(r.Body)
 		switch {
 		case asked == 1:
-			return nil, mesh.ErrDial
+			return nil, h2.ErrDial
 		case asked == 2:
 			e.lead("s3")
 			return answer(http.StatusMisdirectedRequest, "text/plain", ""), nil
@@ -128,7 +128,7 @@ func TestRouterOnce(t *testing.T) {
 	asked := 0
 	e := newElsewhere("s2", func(*http.Request) (*http.Response, error) { asked++; return nil, io.ErrUnexpectedEOF })
 	got := ask(NewRouter(local, e.place()), unary, "hello")
-	if got.Code != http.StatusServiceUnavailable || asked != 1 || got.Header().Get(unchanged) != "" || !strings.Contains(got.Body.String(), "not known") {
+	if got.Code != http.StatusServiceUnavailable || asked != 1 || got.Header().Get(api.Unchanged) != "" || !strings.Contains(got.Body.String(), "not known") {
 		t.Errorf("%d, %q, asked %d times", got.Code, got.Body, asked)
 	}
 }
@@ -183,7 +183,7 @@ func TestRouterDoubt(t *testing.T) {
 	var e *elsewhere
 	e = newElsewhere("s2", func(*http.Request) (*http.Response, error) { e.lead(""); return nil, io.ErrUnexpectedEOF })
 	got := askAt(NewRouter(local, e.place()), scorev1connect.JobServiceCancelJobProcedure, unary, "")
-	if got.Code != http.StatusServiceUnavailable || got.Header().Get(unchanged) != "" || !strings.Contains(got.Body.String(), "is not known") {
+	if got.Code != http.StatusServiceUnavailable || got.Header().Get(api.Unchanged) != "" || !strings.Contains(got.Body.String(), "is not known") {
 		t.Errorf("%d, %v, %q", got.Code, got.Header(), got.Body)
 	}
 }
@@ -199,7 +199,7 @@ func TestRouterWithoutLeader(t *testing.T) {
 	}
 	e.lead("")
 	got := ask(h, unary, "")
-	if got.Code != http.StatusServiceUnavailable || got.Header().Get(unchanged) == "" || !strings.Contains(got.Body.String(), "of its 3 servers (s1, s2, s3) no majority") {
+	if got.Code != http.StatusServiceUnavailable || got.Header().Get(api.Unchanged) == "" || !strings.Contains(got.Body.String(), "of its 3 servers (s1, s2, s3) no majority") {
 		t.Errorf("%d, %v, %q", got.Code, got.Header(), got.Body)
 	}
 }
@@ -229,7 +229,7 @@ func TestRouterIsCutOff(t *testing.T) {
 func TestRouterOvertakes(t *testing.T) {
 	for path, wait := range map[string]time.Duration{
 		scorev1connect.JobServiceListJobsProcedure:  0,
-		scorev1connect.JobServiceSignalJobProcedure: answerGrace,
+		scorev1connect.JobServiceSignalJobProcedure: carry.AnswerGrace,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := newElsewhere("s2", func(r *http.Request) (*http.Response, error) {
@@ -275,35 +275,16 @@ func TestStreamBreaks(t *testing.T) {
 	const kind = "application/connect+proto"
 	whole := message(0, "one") + message(0, "two")
 	for text, want := range map[string]string{
-		whole + message(endOfStream, "{}"): whole + message(endOfStream, "{}"),
-		whole:                              whole + message(endOfStream, brokenOff),
-		whole + message(0, "three")[:6]:    whole + message(endOfStream, brokenOff),
-		whole + "\x00\xff\xff\xff\xff":     whole + message(endOfStream, brokenOff),
+		whole + message(carry.EndOfStream, "{}"): whole + message(carry.EndOfStream, "{}"),
+		whole:                                    whole + message(carry.EndOfStream, carry.BrokenOff),
+		whole + message(0, "three")[:6]:          whole + message(carry.EndOfStream, carry.BrokenOff),
+		whole + "\x00\xff\xff\xff\xff":           whole + message(carry.EndOfStream, carry.BrokenOff),
 	} {
 		e := newElsewhere("s2", func(*http.Request) (*http.Response, error) { return answer(http.StatusOK, kind, text), nil })
 		if got := ask(NewRouter(local, e.place()), kind, ""); got.Body.String() != want {
 			t.Errorf("of %q comes %q", text, got.Body)
 		}
 	}
-}
-
-func FuzzCarry(f *testing.F) {
-	f.Add([]byte(message(0, "one") + message(endOfStream, "{}")))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		w := httptest.NewRecorder()
-		h := &router{}
-		h.carry(w, &http.Response{Header: http.Header{"Content-Type": {"application/connect+proto"}}, Body: io.NopCloser(bytes.NewReader(data))})
-		for rest := bytes.NewReader(w.Body.Bytes()); ; {
-			buffer := make([]byte, envelopeHead)
-			flags, err := readEnvelope(rest, &buffer)
-			if err != nil {
-				t.Fatalf("the stream has no end: %v", err)
-			}
-			if flags&endOfStream != 0 {
-				return
-			}
-		}
-	})
 }
 
 // TestTrust: only servers say for whom they call; nobody else, no revoked one, and nothing that cannot be read.
@@ -313,11 +294,19 @@ func TestTrust(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := base64.StdEncoding.EncodeToString(identity)
+	guest, err := proto.Marshal(&scorev1.Identity{Uid: 7, User: "ada", Node: "n1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	atN1 := base64.StdEncoding.EncodeToString(guest)
 	agent := pki.Name{Cluster: "lab", Role: pki.Agent, Name: "n1"}
 	said := func(what string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if user, err := identityOf(r.Context()); err == nil {
 				what += " for " + user.GetUser()
+				if at := agentOf(r.Context()); at != "" {
+					what += " at " + at
+				}
 			} else if daemon, err := daemonOf(r.Context()); err == nil {
 				what += " for " + daemon.Name
 			}
@@ -328,6 +317,7 @@ func TestTrust(t *testing.T) {
 		name         string
 		role         pki.Role
 		user, daemon []string
+		guest, uid   []string
 		revoked      bool
 		elsewhere    bool
 		code         int
@@ -345,12 +335,28 @@ func TestTrust(t *testing.T) {
 		{name: "two users", role: pki.Server, user: []string{root, root}, code: 403},
 		{name: "a user and a daemon", role: pki.Server, user: []string{root}, daemon: []string{agent.URI()}, code: 403},
 		{name: "rubbish", role: pki.Server, user: []string{"\xff"}, code: 403},
+		{name: "an agent for a user of its host", role: pki.Agent, uid: []string{"65534"}, code: 200, want: "users for nobody at x"},
+		{name: "an agent where another server leads", role: pki.Agent, uid: []string{"65534"}, elsewhere: true, code: 200, want: "users for nobody at x"},
+		{name: "an agent for root", role: pki.Agent, uid: []string{"0"}, code: 200, want: "users for root at x"},
+		{name: "an agent for a user nobody knows", role: pki.Agent, uid: []string{"4242424"}, code: 403},
+		{name: "a server for a user of its host", role: pki.Server, uid: []string{"65534"}, code: 403},
+		{name: "nobody for a user of a host", uid: []string{"65534"}, code: 403},
+		{name: "a revoked agent", role: pki.Agent, uid: []string{"65534"}, revoked: true, code: 403},
+		{name: "an agent for two", role: pki.Agent, uid: []string{"65534", "0"}, code: 403},
+		{name: "an agent for rubbish", role: pki.Agent, uid: []string{"-1"}, code: 403},
+		{name: "an agent for more than there are", role: pki.Agent, uid: []string{"4294967296"}, code: 403},
+		{name: "an agent for a user, and as a server", role: pki.Agent, uid: []string{"65534"}, user: []string{root}, code: 403},
+		{name: "an agent as a server for an agent's user", role: pki.Agent, guest: []string{atN1}, code: 403},
+		{name: "a server for an agent's user", role: pki.Server, guest: []string{atN1}, code: 200, want: "users for ada at n1"},
+		{name: "a server for an agent's user of no node", role: pki.Server, guest: []string{root}, code: 403},
+		{name: "a server for an agent's user and its own", role: pki.Server, guest: []string{atN1}, user: []string{root}, code: 403},
 		{name: "another cluster's", role: pki.Server, daemon: []string{"score://other/agent/n1"}, code: 403},
 	} {
+		revoked := func(*http.Request) bool { return test.revoked }
 		h := &trusting{daemons: said("daemons"), passed: said("passed"), users: said("users"),
-			here: func() bool { return !test.elsewhere }, revoked: func(*http.Request) bool { return test.revoked }}
-		r := httptest.NewRequest(http.MethodPost, "/x", nil)
-		r.Header[forUser], r.Header[forDaemon] = test.user, test.daemon
+			here: func() bool { return !test.elsewhere }, revoked: revoked, byAgent: &byAgents{users: said("users"), revoked: revoked}}
+		r := httptest.NewRequest(http.MethodPost, api.KeyedSubmit, nil)
+		r.Header[forUser], r.Header[forDaemon], r.Header[forAgentsUser], r.Header[api.ForUID] = test.user, test.daemon, test.guest, test.uid
 		if test.role != "" {
 			r = r.WithContext(context.WithValue(r.Context(), daemonKey{}, pki.Name{Cluster: "lab", Role: test.role, Name: "x"}))
 		}
@@ -375,7 +381,7 @@ func FuzzUserFrom(f *testing.F) {
 func TestUnchangedIsMarked(t *testing.T) {
 	for _, reason := range nothingDone {
 		failure, ok := errors.AsType[*connect.Error](coded(reason))
-		if !ok || failure.Code() != connect.CodeUnavailable || failure.Meta().Get(unchanged) == "" {
+		if !ok || failure.Code() != connect.CodeUnavailable || failure.Meta().Get(api.Unchanged) == "" {
 			t.Errorf("%v: %v", reason, failure)
 		}
 	}

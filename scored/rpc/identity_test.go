@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"score/scored/api/socket"
 )
 
 // connection makes both ends of a Unix socket.
@@ -57,15 +59,15 @@ func TestOtherConnectionsHaveNoIdentity(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
 	defer b.Close()
-	if _, err := identityOf(ConnContext(context.Background(), a)); !errors.Is(err, errNoIdentity) {
+	if _, err := identityOf(ConnContext(context.Background(), a)); !errors.Is(err, socket.ErrNoIdentity) {
 		t.Errorf("pipe: %v", err)
 	}
-	if _, err := identityOf(context.Background()); !errors.Is(err, errNoIdentity) {
+	if _, err := identityOf(context.Background()); !errors.Is(err, socket.ErrNoIdentity) {
 		t.Errorf("no connection: %v", err)
 	}
 	closed := connection(t)
 	closed.Close()
-	if _, err := peerIdentity(closed); !errors.Is(err, errNoIdentity) {
+	if _, err := peerIdentity(closed); !errors.Is(err, socket.ErrNoIdentity) {
 		t.Errorf("closed connection: %v", err)
 	}
 }

@@ -123,7 +123,7 @@ func coded(err error) error {
 		if errors.Is(err, c.err) {
 			coded := connect.NewError(c.code, sentence(err, c.err))
 			if slices.ContainsFunc(nothingDone, func(reason error) bool { return errors.Is(err, reason) }) {
-				coded.Meta().Set(unchanged, yes)
+				coded.Meta().Set(api.Unchanged, api.Yes)
 			}
 			return coded
 		}

@@ -80,7 +80,11 @@ func authorize(ctx context.Context, procedure string, callerOf func(uid uint32, 
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnauthenticated, err)
 	}
-	caller := callerOf(identity.GetUid(), isAdmin(identity.GetUid()))
+	agent := agentOf(ctx)
+	caller := callerOf(identity.GetUid(), agent == "" && isAdmin(identity.GetUid()))
+	if agent != "" {
+		caller.Role = min(caller.Role, scorev1.Role_ROLE_USER)
+	}
 	role, known := least[rules[procedure]]
 	switch {
 	case !known:

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"score/scored/api"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 )
@@ -31,6 +32,8 @@ type forwarded struct{ header, value string }
 func (f forwarded) put(h http.Header) {
 	h.Del(forUser)
 	h.Del(forDaemon)
+	h.Del(forAgentsUser)
+	h.Del(api.ForUID)
 	h.Set(f.header, f.value)
 }
 
@@ -74,12 +77,17 @@ type trusting struct {
 	daemons http.Handler // calls of daemons
 	passed  http.Handler // calls for daemons
 	users   http.Handler // calls for users
+	byAgent http.Handler // calls that agents pass on
 	here    func() bool
 	revoked func(*http.Request) bool
 }
 
 // ServeHTTP implements http.Handler.
 func (h *trusting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if len(r.Header.Values(api.ForUID)) > 0 && len(r.Header.Values(forUser))+len(r.Header.Values(forDaemon))+len(r.Header.Values(forAgentsUser)) == 0 {
+		h.byAgent.ServeHTTP(w, r)
+		return
+	}
 	ctx, next, err := h.open(r)
 	switch {
 	case err != nil:
@@ -95,17 +103,22 @@ func (h *trusting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // open finds out for whom a call is; next is nil when nobody has passed it on.
 func (h *trusting) open(r *http.Request) (ctx context.Context, next http.Handler, err error) {
-	user, daemon := r.Header.Values(forUser), r.Header.Values(forDaemon)
-	if len(user)+len(daemon) == 0 {
+	user, daemon, guest := r.Header.Values(forUser), r.Header.Values(forDaemon), r.Header.Values(forAgentsUser)
+	said := len(user) + len(daemon) + len(guest)
+	if said == 0 {
 		return r.Context(), nil, nil
 	}
 	caller, err := daemonOf(r.Context())
-	if err != nil || caller.Role != pki.Server || len(user)+len(daemon) != 1 || h.revoked(r) {
+	if err != nil || caller.Role != pki.Server || said != 1 || h.revoked(r) {
 		return nil, nil, errForwarded
 	}
 	if len(user) == 1 {
 		identity, err := userFrom(user[0])
-		return context.WithValue(r.Context(), identityKey{}, connIdentity{identity, err}), h.users, err
+		return context.WithValue(r.Context(), identityKey{}, connIdentity{identity: identity, err: err}), h.users, err
+	}
+	if len(guest) == 1 {
+		who, err := agentsUserFrom(guest[0])
+		return context.WithValue(r.Context(), identityKey{}, who), h.users, err
 	}
 	name, err := pki.ParseURI(daemon[0])
 	if err != nil || name.Cluster != caller.Cluster {

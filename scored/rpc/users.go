@@ -11,15 +11,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"score/scored/admission"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
 	"score/scored/state"
 )
-
-// maxUserMessage bounds a request of a user: maxProgramBytes, with the names
-// and lengths around it.
-const maxUserMessage = 8 << 20
 
 // Switches tells how long the steps of the switches took.
 type Switches interface {
@@ -76,13 +73,13 @@ func NewUsers(options UserOptions) http.Handler {
 	u := users{UserOptions: options, attached: newAttached()}
 	handlerOptions := []connect.HandlerOption{
 		connect.WithInterceptors(gate{build: options.Program.GetBuild(), callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError}),
-		connect.WithReadMaxBytes(maxUserMessage),
+		connect.WithReadMaxBytes(api.MaxUserMessage),
 		withoutCompression(),
 	}
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewJobServiceHandler(u, handlerOptions...))
 	mux.Handle(scorev1connect.NewClusterServiceHandler(u, handlerOptions...))
-	return newLimits(mux, handlerOptions...)
+	return ofUser(mux, handlerOptions...)
 }
 
 // withoutCompression: everything stays on this machine, where copying is
@@ -96,7 +93,7 @@ func (u users) Submit(ctx context.Context, r *connect.Request[scorev1.SubmitRequ
 	if err := checkSpec(r.Msg.GetSpec()); err != nil {
 		return nil, err
 	}
-	identity, err := identityOf(ctx)
+	identity, err := submitter(ctx, r.Msg.GetSpec())
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
@@ -102,7 +103,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"unknown node", submit(func(s *scorev1.JobSpec) { s.NodeList = []string{"n9"} }), connect.CodeResourceExhausted, "n9"},
 		{"unknown job", cancel(99), connect.CodeNotFound, "there is no job 99"},
 		{"bad setting", set(&scorev1.Settings{}, "slice_nanos"), connect.CodeInvalidArgument, "a slice of 0s"},
-		{"too large", submit(func(s *scorev1.JobSpec) { s.Name = strings.Repeat("x", maxUserMessage) }), connect.CodeResourceExhausted, "larger than"},
+		{"too large", submit(func(s *scorev1.JobSpec) { s.Name = strings.Repeat("x", api.MaxUserMessage) }), connect.CodeResourceExhausted, "larger than"},
 	}
 	for _, test := range tests {
 		if connect.CodeOf(test.err) != test.code || !strings.Contains(test.err.Error(), test.text) {

@@ -17,9 +17,6 @@ const (
 	maxStreams = 1024
 )
 
-// protocolHTTP2 is its name in the TLS handshake (RFC 9113, section 3.2).
-const protocolHTTP2 = "h2"
-
 func newHTTPServer(handler http.Handler, logger *zap.Logger) *http.Server {
 	server := h2.NewServer(handler)
 	server.HTTP2.MaxConcurrentStreams = maxStreams

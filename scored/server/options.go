@@ -11,6 +11,7 @@ import (
 	"score/scored/api"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
+	"score/scored/api/socket"
 	"score/scored/leader"
 	"score/scored/replica"
 )
@@ -20,10 +21,6 @@ var ErrOptions = errors.New("server configuration")
 
 // UnixPrefix marks an address as the path of a Unix socket.
 const UnixPrefix = "unix:"
-
-// maxSocketPath is what fits in a Unix socket address of Linux, without the
-// closing NUL.
-const maxSocketPath = 107
 
 // Options say what a server keeps, where it listens and what it is called.
 type Options struct {
@@ -137,15 +134,10 @@ func (o Options) checkEncrypted() error {
 }
 
 func checkSocket(key, path string) error {
-	switch {
-	case path == "":
+	if path == "" {
 		return nil
-	case !filepath.IsAbs(path):
-		return fmt.Errorf("%s = %q must be an absolute path", key, path)
-	case len(path) > maxSocketPath:
-		return fmt.Errorf("%s = %q is longer than the %d bytes a socket's name may have; choose a shorter one", key, path, maxSocketPath)
 	}
-	return nil
+	return socket.CheckPath(key, path)
 }
 
 // checkLoopback refuses an address that other hosts could reach: nothing there is encrypted.

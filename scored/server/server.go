@@ -15,7 +15,9 @@ import (
 
 	"score/scored/admission"
 	"score/scored/api"
+	"score/scored/api/h2"
 	"score/scored/api/pki"
+	"score/scored/api/socket"
 	"score/scored/leader"
 	"score/scored/mesh"
 	"score/scored/metrics"
@@ -124,9 +126,9 @@ func (s *Server) listen(agents net.Listener) error {
 	s.endpoints[agentsEndpoint].listener = agents
 	if s.office != nil {
 		door := s.office.Listen(agents,
-			admission.Way{Protocols: []string{protocolHTTP2}, Roles: []pki.Role{pki.Agent, pki.Server}},
+			admission.Way{Protocols: []string{h2.Protocol}, Roles: []pki.Role{pki.Agent, pki.Server}},
 			admission.Way{Protocols: []string{mesh.Protocol}, Roles: []pki.Role{pki.Server}})
-		s.endpoints[agentsEndpoint].listener, s.streams = door.Of(protocolHTTP2), door.Of(mesh.Protocol)
+		s.endpoints[agentsEndpoint].listener, s.streams = door.Of(h2.Protocol), door.Of(mesh.Protocol)
 	}
 	open := func(i int, listener net.Listener, err error) error {
 		if err != nil {
@@ -136,11 +138,11 @@ func (s *Server) listen(agents net.Listener) error {
 		return nil
 	}
 	if path := s.options.UserSocket; path != "" {
-		listener, err := listenUnix("socket", path, everybody)
+		listener, err := socket.Listen("socket", path, socket.Everybody)
 		if err := open(usersEndpoint, listener, err); err != nil {
 			return err
 		}
-		s.endpoints[usersEndpoint].listener = newCrowd(listener, maxConnectionsOfUser, s.logger)
+		s.endpoints[usersEndpoint].listener = socket.NewCrowd(listener, socket.MaxConnections, s.logger)
 	}
 	if s.options.MetricsAddress == "" {
 		return nil

@@ -215,7 +215,7 @@ func TestSecondServers(t *testing.T) {
 		text   string
 	}{
 		{"same data", func(*Options) {}, replica.ErrInUse, fmt.Sprintf("another server (process %d) uses", os.Getpid())},
-		{"same socket", func(o *Options) { o.DataDir = "" }, ErrListen, "another server answers on socket = "},
+		{"same socket", func(o *Options) { o.DataDir = "" }, ErrListen, "another daemon answers on socket = "},
 		{"same address", func(o *Options) {
 			o.DataDir, o.UserSocket, o.AgentListen = "", "", strings.TrimPrefix(s.AgentURL(), "http://")
 		}, ErrListen, "is taken by another process; stop it, or choose another port"},

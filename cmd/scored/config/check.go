@@ -81,12 +81,20 @@ func (s *Server) DefaultMemory() (uint64, error) {
 
 func (a *Agent) check(anywhere bool) *problem {
 	return first(
-		[]string{"agent.name", "agent.listen", "agent.servers", "agent.run_dir", "agent.cpus", "agent.memory", "agent.channels", "agent.cgroups", "agent.warm_stewards", "agent.grace", "agent.metrics_listen", "agent.stage_dir", "agent.stage_limit"},
-		checkOptionalName(a.Name), checkAddress(a.Listen, anywhere), checkServers(a.Servers, anywhere), checkPath(a.RunDir), checkCPUs(a.CPUs),
+		[]string{"agent.name", "agent.listen", "agent.servers", "agent.run_dir", "agent.socket", "agent.cpus", "agent.memory", "agent.channels", "agent.cgroups", "agent.warm_stewards", "agent.grace", "agent.metrics_listen", "agent.stage_dir", "agent.stage_limit"},
+		checkOptionalName(a.Name), checkAddress(a.Listen, anywhere), checkServers(a.Servers, anywhere), checkPath(a.RunDir), checkOptionalPath(a.Socket), checkCPUs(a.CPUs),
 		checkOptionalBytes(a.Memory), checkRange(a.Channels, 1, nodeagent.MaxChannels), checkChoice(a.Cgroups, CgroupsAuto, CgroupsOff), checkRange(a.WarmStewards, 1, maxWarm),
 		checkDuration(a.Grace, 0, maxGrace), checkOptionalLoopback(a.MetricsListen),
 		checkOptionalPath(a.StageDir), checkSize(a.StageLimit),
 	)
+}
+
+// UserSocket is socket, or its default.
+func (a *Agent) UserSocket() string {
+	if a.Socket != "" {
+		return a.Socket
+	}
+	return filepath.Join(filepath.Dir(filepath.Clean(a.RunDir)), api.AgentSocketName)
 }
 
 func (l *Log) check() *problem {

@@ -37,6 +37,7 @@ type Agent struct {
 	Listen        string   `toml:"listen" comment:"Where servers and other agents reach this one, address or name of the host and\nport (without certificates on loopback), by TCP and UDP; port 0 takes a free one."`
 	Servers       []string `toml:"servers" comment:"Where the servers listen for agents."`
 	RunDir        string   `toml:"run_dir" comment:"Directory for sockets, mode 0700, of this agent alone; the node's name is\nappended. At most 80 bytes with it."`
+	Socket        string   `toml:"socket" comment:"Unix socket for users' programs where no server runs, in clusters with certificates; the\nkernel tells the agent who connects. Empty: agent.sock beside run_dir, and so beside\nthe server's socket."`
 	CPUs          []int    `toml:"cpus" comment:"The node's CPUs as the kernel numbers them. Empty: all that the agent may use."`
 	Memory        string   `toml:"memory" comment:"Memory that may be promised to jobs, with K, M, G or T. Empty: the machine's."`
 	Channels      int      `toml:"channels" comment:"How many channels of PM programs may be on the network at once, 1 to 1024. Jobs that\nneed more take turns; a job that needs more by itself is refused."`

@@ -34,7 +34,13 @@ well. SIGTERM does not: they go on for agent.grace, and the next agent of the no
 takes them over, as it does after a crash or an upgrade; nothing of their output,
 messages and exit codes is lost. At SIGHUP it reads its configuration again, of
 which log.level is used at once. It needs the cluster's key file. Root's agents run
-jobs of all users, others' only their own.`,
+jobs of all users, others' only their own.
+
+In a cluster with certificates it serves the users of this host where no server does: at
+agent.socket it takes what scrun and scored ask, and passes it on to the servers, to
+another one when a server is lost. They hear from it the number of the user, as the
+kernel tells it. By way of an agent everybody is a user like any other: commands for
+operators and administrators are refused, and jobs of root run on this host alone.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			settings, err := joiningConfig(path, token)
@@ -177,6 +183,7 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 		Credentials:    own,
 		CertificateDir: certificates,
 		Listen:         addressed(ctx, a.Listen),
+		UserSocket:     a.UserSocket(),
 		CPUs:           a.CPUs,
 		MemoryBytes:    memory,
 		Channels:       a.Channels,

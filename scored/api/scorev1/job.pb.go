@@ -937,11 +937,14 @@ func (x *StagedFile) GetKind() StagedKind {
 
 // Identity is who submitted, as the kernel told the daemon (SO_PEERCRED).
 type Identity struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Uid           uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	Gid           uint32                 `protobuf:"varint,2,opt,name=gid,proto3" json:"gid,omitempty"`
-	Groups        []uint32               `protobuf:"varint,3,rep,packed,name=groups,proto3" json:"groups,omitempty"`
-	User          string                 `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Uid    uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid    uint32                 `protobuf:"varint,2,opt,name=gid,proto3" json:"gid,omitempty"`
+	Groups []uint32               `protobuf:"varint,3,rep,packed,name=groups,proto3" json:"groups,omitempty"`
+	User   string                 `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`
+	// The only node on which jobs of this user may run: whoever is an administrator by the
+	// system is no more than root of his own host when its agent says that he calls. Empty: any.
+	Node          string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1000,6 +1003,13 @@ func (x *Identity) GetGroups() []uint32 {
 func (x *Identity) GetUser() string {
 	if x != nil {
 		return x.User
+	}
+	return ""
+}
+
+func (x *Identity) GetNode() string {
+	if x != nil {
+		return x.Node
 	}
 	return ""
 }
@@ -2000,12 +2010,13 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x04R\x04size\x12(\n" +
-	"\x04kind\x18\x04 \x01(\x0e2\x14.score.v1.StagedKindR\x04kind\"Z\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x14.score.v1.StagedKindR\x04kind\"n\n" +
 	"\bIdentity\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03gid\x18\x02 \x01(\rR\x03gid\x12\x16\n" +
 	"\x06groups\x18\x03 \x03(\rR\x06groups\x12\x12\n" +
-	"\x04user\x18\x04 \x01(\tR\x04user\"c\n" +
+	"\x04user\x18\x04 \x01(\tR\x04user\x12\x12\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\"c\n" +
 	"\tNodePlace\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +

@@ -1,4 +1,4 @@
-package server
+package socket
 
 import (
 	"errors"
@@ -11,15 +11,18 @@ import (
 	"go.uber.org/zap"
 )
 
+// patience bounds every wait of a test for something that must happen.
+const patience = 60 * time.Second
+
 // TestCrowd: a user has so many connections and no more, and another when one is closed.
 func TestCrowd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	listener, err := listenUnix("socket", path, everybody)
+	listener, err := Listen("socket", path, Everybody)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	c := newCrowd(listener, 2, zap.NewNop())
+	c := NewCrowd(listener, 2, zap.NewNop())
 	taken := make(chan net.Conn)
 	go func() {
 		for {

@@ -1,4 +1,4 @@
-package rpc
+package socket
 
 import (
 	"errors"
@@ -12,41 +12,82 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"score/scored/api"
 	"score/scored/api/scorev1"
 )
 
-// Bounds of what one user can keep a server busy with; others have their own.
 const (
+	// bodyTimeout is how long a request may take to come, which is sent by a program of this host, or by a daemon that has all
+	// of it.
+	bodyTimeout = 10 * time.Second
+
 	// maxCallsOfUser bounds the calls under way: an attached scrun has two.
 	maxCallsOfUser = 4096
 	// maxBytesOfUser bounds what has come of their requests: a thousand submissions at once with an environment of the
 	// usual size, and some of the largest.
 	maxBytesOfUser = 64 << 20
-	// bodyTimeout is how long a request may take to come, which is sent by a program of this host.
-	bodyTimeout = 10 * time.Second
+	// maxCallsOfAgent and maxBytesOfAgent bound what the users of an agent's host can do together, and an agent that invents
+	// users: four users who do all that one may.
+	maxCallsOfAgent = 4 * maxCallsOfUser
+	maxBytesOfAgent = 4 * maxBytesOfUser
 )
+
+// Bounds are of what somebody can keep a daemon busy with; others have their own.
+type Bounds struct {
+	// Whose tells on whose account a request goes, by a value that can be compared.
+	Whose func(*http.Request) (any, error)
+	// Calls under way, and Bytes of their requests.
+	Calls int
+	Bytes int64
+	// TooMany and TooLarge are what is said beyond them, with a verb for the number of calls, and of MiB.
+	TooMany, TooLarge string
+}
+
+// OfUser are the bounds of each user.
+func OfUser(whose func(*http.Request) (any, error)) Bounds {
+	return Bounds{
+		Whose: whose, Calls: maxCallsOfUser, Bytes: maxBytesOfUser,
+		TooMany:  "%d of your calls are under way, and there can be no more; wait until some are over",
+		TooLarge: "your requests that are under way take more than %d MiB; send fewer at once",
+	}
+}
+
+// OfAgent are the bounds of all users of an agent's host together.
+func OfAgent(whose func(*http.Request) (any, error)) Bounds {
+	return Bounds{
+		Whose: whose, Calls: maxCallsOfAgent, Bytes: maxBytesOfAgent,
+		TooMany:  "%d calls by way of this host's agent are under way, and there can be no more; wait until some are over",
+		TooLarge: "the requests by way of this host's agent that are under way take more than %d MiB; wait until some are over",
+	}
+}
 
 // limits stand before every call of a user: before a byte of its request is read, and while it comes.
 type limits struct {
+	Bounds
 	next    http.Handler
 	streams map[string]bool // procedures whose requests come bit by bit
 	refuse  *connect.ErrorWriter
 	timeout time.Duration
 
 	mu    sync.Mutex
-	loads map[uint32]*load // of users with calls under way
+	loads map[any]*load // of those with calls under way
 }
 
-// load is what a user's calls take.
+// load is what somebody's calls take.
 type load struct {
 	calls int
 	bytes int64
 }
 
-func newLimits(next http.Handler, options ...connect.HandlerOption) *limits {
+// NewLimits has calls within the bounds served by next, and refuses others.
+func NewLimits(next http.Handler, bounds Bounds, options ...connect.HandlerOption) http.Handler {
+	return newLimits(next, bounds, options...)
+}
+
+func newLimits(next http.Handler, bounds Bounds, options ...connect.HandlerOption) *limits {
 	l := &limits{
-		next: next, streams: make(map[string]bool), refuse: connect.NewErrorWriter(options...), timeout: bodyTimeout,
-		loads: make(map[uint32]*load),
+		Bounds: bounds, next: next, streams: make(map[string]bool), refuse: connect.NewErrorWriter(options...), timeout: bodyTimeout,
+		loads: make(map[any]*load),
 	}
 	services := scorev1.File_score_v1_user_proto.Services()
 	for i := range services.Len() {
@@ -64,18 +105,17 @@ func procedureOf(method protoreflect.MethodDescriptor) string {
 
 // ServeHTTP implements http.Handler.
 func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	identity, err := identityOf(r.Context())
+	who, err := l.Whose(r)
 	if err != nil {
 		_ = l.refuse.Write(w, r, connect.NewError(connect.CodeUnauthenticated, err)) // who is told may be gone
 		return
 	}
-	uid := identity.GetUid()
-	if err := l.enter(uid, r.ContentLength); err != nil {
+	if err := l.enter(who, r.ContentLength); err != nil {
 		_ = l.refuse.Write(w, r, err) // as above
 		return
 	}
-	body := &meteredBody{ReadCloser: r.Body, limits: l, uid: uid}
-	defer func() { l.leave(uid, body.size) }()
+	body := &meteredBody{ReadCloser: r.Body, limits: l, who: who}
+	defer func() { l.leave(who, body.size) }()
 	if !l.streams[r.URL.Path] {
 		body.controller = http.NewResponseController(w)
 		_ = body.controller.SetReadDeadline(time.Now().Add(l.timeout)) // all connections of package net have them
@@ -89,48 +129,48 @@ func exhausted(format string, args ...any) error {
 }
 
 func tooLarge() error {
-	return exhausted("the request is larger than the %d MiB that any needs; was something else sent here?", maxUserMessage>>20)
+	return exhausted("the request is larger than the %d MiB that any needs; was something else sent here?", api.MaxUserMessage>>20)
 }
 
 // enter begins a call whose request has this length, or an unknown one if that is negative.
-func (l *limits) enter(uid uint32, length int64) error {
-	if length > maxUserMessage {
+func (l *limits) enter(who any, length int64) error {
+	if length > api.MaxUserMessage {
 		return tooLarge()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	has := l.loads[uid]
+	has := l.loads[who]
 	if has == nil {
 		has = new(load)
-		l.loads[uid] = has
+		l.loads[who] = has
 	}
-	if has.calls >= maxCallsOfUser {
-		return exhausted("%d of your calls are under way, and there can be no more; wait until some are over", has.calls)
+	if has.calls >= l.Calls {
+		return exhausted(l.TooMany, has.calls)
 	}
 	has.calls++
 	return nil
 }
 
 // take counts what has come of a request.
-func (l *limits) take(uid uint32, bytes int64) error {
+func (l *limits) take(who any, bytes int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	has := l.loads[uid]
+	has := l.loads[who]
 	has.bytes += bytes
-	if has.bytes > maxBytesOfUser {
-		return exhausted("your requests that are under way take more than %d MiB; send fewer at once", maxBytesOfUser>>20)
+	if has.bytes > l.Bytes {
+		return exhausted(l.TooLarge, l.Bytes>>20)
 	}
 	return nil
 }
 
-func (l *limits) leave(uid uint32, bytes int64) {
+func (l *limits) leave(who any, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	has := l.loads[uid]
+	has := l.loads[who]
 	has.calls--
 	has.bytes -= bytes
 	if has.calls == 0 {
-		delete(l.loads, uid)
+		delete(l.loads, who)
 	}
 }
 
@@ -139,7 +179,7 @@ type meteredBody struct {
 	io.ReadCloser
 	limits     *limits
 	controller *http.ResponseController
-	uid        uint32
+	who        any
 	size       int64 // that was counted
 }
 
@@ -147,8 +187,8 @@ type meteredBody struct {
 func (b *meteredBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.size += int64(n)
-	switch counted := b.limits.take(b.uid, int64(n)); {
-	case b.size > maxUserMessage:
+	switch counted := b.limits.take(b.who, int64(n)); {
+	case b.size > api.MaxUserMessage:
 		return 0, tooLarge()
 	case counted != nil:
 		return 0, counted

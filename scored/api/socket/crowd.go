@@ -1,4 +1,4 @@
-package server
+package socket
 
 import (
 	"net"
@@ -7,20 +7,18 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-
-	"score/scored/rpc"
 )
 
 const (
-	// maxConnectionsOfUser bounds a user's connections to the users' socket: some hundred attached scruns, each of which has
-	// two. Without, one user could take all descriptors of the server, and nobody else could come in.
-	maxConnectionsOfUser = 2048
+	// MaxConnections bounds a user's connections to a socket: some hundred attached scruns, each of which has
+	// two. Without, one user could take all descriptors of the daemon, and nobody else could come in.
+	MaxConnections = 2048
 	// crowdLines bounds the lines of the log about it in a second.
 	crowdLines = 1
 )
 
-// crowd is a listener that closes the connections of users who have too many.
-type crowd struct {
+// Crowd is a listener that closes the connections of users who have too many.
+type Crowd struct {
 	net.Listener
 	most   int
 	logger *zap.Logger
@@ -29,15 +27,16 @@ type crowd struct {
 	open map[uint32]int
 }
 
-func newCrowd(listener net.Listener, most int, logger *zap.Logger) *crowd {
+// NewCrowd lets each user have so many connections.
+func NewCrowd(listener net.Listener, most int, logger *zap.Logger) *Crowd {
 	sampled := logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, time.Second, crowdLines, 0)
 	}))
-	return &crowd{Listener: listener, most: most, logger: sampled, open: make(map[uint32]int)}
+	return &Crowd{Listener: listener, most: most, logger: sampled, open: make(map[uint32]int)}
 }
 
 // Accept implements net.Listener.
-func (c *crowd) Accept() (net.Conn, error) {
+func (c *Crowd) Accept() (net.Conn, error) {
 	for {
 		conn, err := c.Listener.Accept()
 		if err != nil {
@@ -47,7 +46,7 @@ func (c *crowd) Accept() (net.Conn, error) {
 		if !ok {
 			return conn, nil
 		}
-		uid, err := rpc.PeerUID(unix)
+		uid, err := PeerUID(unix)
 		if err == nil && c.enter(uid) {
 			return &member{UnixConn: unix, leave: sync.OnceFunc(func() { c.leave(uid) })}, nil
 		}
@@ -56,7 +55,7 @@ func (c *crowd) Accept() (net.Conn, error) {
 	}
 }
 
-func (c *crowd) enter(uid uint32) bool {
+func (c *Crowd) enter(uid uint32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open[uid] >= c.most {
@@ -66,7 +65,7 @@ func (c *crowd) enter(uid uint32) bool {
 	return true
 }
 
-func (c *crowd) leave(uid uint32) {
+func (c *Crowd) leave(uid uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open[uid]--; c.open[uid] == 0 {

@@ -1,7 +1,6 @@
-package rpc
+package carry
 
 import (
-	"bytes"
 	"encoding/binary"
 	"io"
 	"net/http"
@@ -11,18 +10,27 @@ import (
 const (
 	// envelopeHead is before each message of a stream: flags, and the length in four bytes, big-endian.
 	envelopeHead = 5
-	// endOfStream is the flag of the last one, which is JSON
+	// EndOfStream is the flag of the last one, which is JSON
 	// (https://connectrpc.com/docs/protocol#streaming-response).
-	endOfStream = 2
+	EndOfStream = 2
 	// maxEnvelope bounds a message that is passed on; the largest are lists of jobs.
 	maxEnvelope = 256 << 20
-	// brokenOff is the last message of a stream whose server was lost.
-	brokenOff = `{"error":{"code":"unavailable","message":"the server that led was lost; attach again"}}`
+	// BrokenOff is the last message of a stream whose server was lost.
+	BrokenOff = `{"error":{"code":"unavailable","message":"the server that led was lost; attach again"}}`
 )
 
-// carry copies an answer to its end, message by message, so that a stream whose server is lost ends with an
+// Answer copies an answer to its end, message by message, so that a stream whose server is lost ends with an
 // error that the caller can read.
-func (h *router) carry(w http.ResponseWriter, response *http.Response) {
+func Answer(w http.ResponseWriter, response *http.Response) {
+	header := w.Header()
+	for name, values := range response.Header {
+		header[name] = values
+	}
+	w.WriteHeader(response.StatusCode)
+	stream(w, response)
+}
+
+func stream(w http.ResponseWriter, response *http.Response) {
 	flush := http.NewResponseController(w).Flush
 	if !strings.HasPrefix(response.Header.Get("Content-Type"), "application/connect+") {
 		_, err := io.Copy(flushing{w, flush}, response.Body)
@@ -40,36 +48,17 @@ func (h *router) carry(w http.ResponseWriter, response *http.Response) {
 		buffer = buffer[:envelopeHead]
 		flags, err := readEnvelope(response.Body, &buffer)
 		if err != nil {
-			buffer = append(append(buffer[:0], endOfStream, 0, 0, 0, byte(len(brokenOff))), brokenOff...)
-			flags = endOfStream
+			buffer = append(append(buffer[:0], EndOfStream, 0, 0, 0, byte(len(BrokenOff))), BrokenOff...)
+			flags = EndOfStream
 		}
 		if _, err := w.Write(buffer); err != nil {
 			return // the caller has gone
 		}
 		_ = flush()
-		if flags&endOfStream != 0 {
+		if flags&EndOfStream != 0 {
 			return
 		}
 	}
-}
-
-// gather has the whole answer come that is one message, so that the caller is told in a sentence if the server is lost
-// meanwhile.
-func gather(response *http.Response) error {
-	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
-	if kind != "application/proto" && kind != "application/json" {
-		return nil
-	}
-	whole, err := io.ReadAll(io.LimitReader(response.Body, maxEnvelope+1))
-	if err == nil && len(whole) > maxEnvelope {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		return err
-	}
-	response.Body.Close()
-	response.Body = io.NopCloser(bytes.NewReader(whole))
-	return nil
 }
 
 // readEnvelope reads a whole message with its head.

@@ -1,6 +1,7 @@
-package rpc
+package socket
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"score/scored/api"
 	"score/scored/api/scorev1/scorev1connect"
 )
 
@@ -26,13 +28,16 @@ func (z *zeros) Read(p []byte) (int, error) {
 
 // call makes a call of a user with a body; length is what the request says of it.
 func call(l *limits, uid uint32, body io.Reader, length int64) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, scorev1connect.JobServiceSubmitProcedure, body).WithContext(as(uid))
+	r := httptest.NewRequest(http.MethodPost, scorev1connect.JobServiceSubmitProcedure, body)
 	r.ContentLength = length
+	r.Header.Set("uid", fmt.Sprint(uid))
 	r.Header.Set("Content-Type", "application/proto")
 	w := httptest.NewRecorder()
 	l.ServeHTTP(w, r)
 	return w
 }
+
+func byHeader(r *http.Request) (any, error) { return r.Header.Get("uid"), nil }
 
 // readAll reads the request, tells its error as connect does, and then waits.
 func readAll(l **limits, wait func()) http.Handler {
@@ -48,7 +53,7 @@ func readAll(l **limits, wait func()) http.Handler {
 // Requests that are too large are refused before they are read, or as soon as they are too large.
 func TestLargeRequests(t *testing.T) {
 	var l *limits
-	l = newLimits(readAll(&l, func() {}))
+	l = newLimits(readAll(&l, func() {}), OfUser(byHeader))
 	const size = 100 << 20
 	for _, length := range []int64{size, -1} {
 		body := &zeros{left: size}
@@ -56,11 +61,11 @@ func TestLargeRequests(t *testing.T) {
 		if w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "larger than the 8 MiB") {
 			t.Errorf("length %d: %d %s", length, w.Code, w.Body)
 		}
-		if length > 0 && body.read > 0 || body.read > maxUserMessage+1<<20 {
+		if length > 0 && body.read > 0 || body.read > api.MaxUserMessage+1<<20 {
 			t.Errorf("length %d: %d bytes were read", length, body.read)
 		}
 	}
-	if w := call(l, 7, &zeros{left: maxUserMessage}, maxUserMessage); w.Code != http.StatusOK {
+	if w := call(l, 7, &zeros{left: api.MaxUserMessage}, api.MaxUserMessage); w.Code != http.StatusOK {
 		t.Errorf("the largest: %d %s", w.Code, w.Body)
 	}
 	if len(l.loads) != 0 {
@@ -76,13 +81,13 @@ func TestCallsUnderWay(t *testing.T) {
 		want  string
 	}{
 		"many":  {maxCallsOfUser, 1, "4096 of your calls are under way"},
-		"large": {maxBytesOfUser / maxUserMessage, maxUserMessage, "more than 64 MiB"},
+		"large": {maxBytesOfUser / api.MaxUserMessage, api.MaxUserMessage, "more than 64 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l *limits
 			var calls, begun sync.WaitGroup
 			end := make(chan struct{})
-			l = newLimits(readAll(&l, func() { begun.Done(); <-end }))
+			l = newLimits(readAll(&l, func() { begun.Done(); <-end }), OfUser(byHeader))
 			begun.Add(c.calls)
 			for range c.calls {
 				calls.Go(func() { call(l, 7, &zeros{left: c.size}, c.size) })

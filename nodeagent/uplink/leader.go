@@ -1,0 +1,37 @@
+package uplink
+
+import "sync"
+
+// leader is the server that has welcomed the node, as others may ask.
+type leader struct {
+	mu      sync.Mutex
+	url     string // "": none has
+	changed chan struct{}
+}
+
+func newLeader() *leader { return &leader{changed: make(chan struct{})} }
+
+func (l *leader) set(url string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.url == url {
+		return
+	}
+	l.url = url
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// Leader is the base URL of the server that leads, as far as the node knows: the one to which it has a stream; "": none.
+func (l *Link) Leader() string {
+	l.leader.mu.Lock()
+	defer l.leader.mu.Unlock()
+	return l.leader.url
+}
+
+// LeaderChanged is closed when Leader may give another answer.
+func (l *Link) LeaderChanged() <-chan struct{} {
+	l.leader.mu.Lock()
+	defer l.leader.mu.Unlock()
+	return l.leader.changed
+}

@@ -1,0 +1,77 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+// way says whether agents pass a method on for the users of their host.
+type way uint8
+
+const (
+	unknown way = iota
+	// byAgents: agents pass it on, and whoever calls it so has no more than the role of a user.
+	byAgents
+	// atServers: it takes another role than a user's, which nobody has by way of an agent.
+	atServers
+)
+
+// users has, for each method of the services for users, whether it may be called by way of an agent. Which role it takes,
+// and of whose jobs, is in scored/rpc; that both tables agree is tested there.
+var users = map[string]way{
+	scorev1connect.JobServiceSubmitProcedure:                 byAgents,
+	scorev1connect.JobServiceAttachProcedure:                 byAgents,
+	scorev1connect.JobServiceConfirmOutputProcedure:          byAgents,
+	scorev1connect.JobServiceDumpJobProcedure:                byAgents,
+	scorev1connect.JobServiceListJobsProcedure:               byAgents,
+	scorev1connect.JobServiceGetJobProcedure:                 byAgents,
+	scorev1connect.JobServiceExplainJobProcedure:             byAgents,
+	scorev1connect.JobServiceCancelJobProcedure:              byAgents,
+	scorev1connect.JobServiceSignalJobProcedure:              byAgents,
+	scorev1connect.JobServiceRequeueJobProcedure:             byAgents,
+	scorev1connect.JobServiceWaitJobProcedure:                byAgents,
+	scorev1connect.JobServiceListChannelsProcedure:           byAgents,
+	scorev1connect.JobServiceStageProcedure:                  byAgents,
+	scorev1connect.JobServiceListStagedProcedure:             byAgents,
+	scorev1connect.JobServiceGetHistoryProcedure:             byAgents,
+	scorev1connect.ClusterServiceListNodesProcedure:          byAgents,
+	scorev1connect.ClusterServiceDrainNodeProcedure:          atServers,
+	scorev1connect.ClusterServiceResumeNodeProcedure:         atServers,
+	scorev1connect.ClusterServiceRemoveNodeProcedure:         atServers,
+	scorev1connect.ClusterServiceGetSettingsProcedure:        byAgents,
+	scorev1connect.ClusterServiceSetSettingsProcedure:        atServers,
+	scorev1connect.ClusterServiceSwitchMetricsProcedure:      byAgents,
+	scorev1connect.ClusterServiceGetMatrixProcedure:          byAgents,
+	scorev1connect.ClusterServiceGetTopProcedure:             byAgents,
+	scorev1connect.ClusterServiceGetVersionProcedure:         byAgents,
+	scorev1connect.ClusterServiceListUsersProcedure:          byAgents,
+	scorev1connect.ClusterServiceSetUserProcedure:            atServers,
+	scorev1connect.ClusterServiceSaveSnapshotProcedure:       atServers,
+	scorev1connect.ClusterServiceCreateTokenProcedure:        atServers,
+	scorev1connect.ClusterServiceListTokensProcedure:         atServers,
+	scorev1connect.ClusterServiceRemoveTokenProcedure:        atServers,
+	scorev1connect.ClusterServiceListCertificatesProcedure:   byAgents,
+	scorev1connect.ClusterServiceRevokeCertificatesProcedure: atServers,
+	scorev1connect.ClusterServiceListServersProcedure:        byAgents,
+	scorev1connect.ClusterServiceRemoveServerProcedure:       atServers,
+	scorev1connect.ClusterServiceStepDownProcedure:           atServers,
+}
+
+// errAtServers is what users of a host with only an agent are told of what is not theirs.
+var errAtServers = errors.New("that is for operators and administrators, whom servers know only by the socket of their own host: on this host, which has only an agent, everybody is a user like any other; run it on a host where 'scored server' runs")
+
+// ByAgent refuses methods that may not be called by way of an agent.
+func ByAgent(procedure string) error {
+	switch users[procedure] {
+	case byAgents:
+		return nil
+	case atServers:
+		return connect.NewError(connect.CodePermissionDenied, errAtServers)
+	default:
+		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("nobody may call %.100q", procedure))
+	}
+}

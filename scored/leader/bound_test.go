@@ -1,0 +1,36 @@
+package leader
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/api/scorev1"
+)
+
+// TestBound: a job of a user who has one node alone runs there, whatever it asks for, and so does what it spawns; what was
+// asked for stays as it is.
+func TestBound(t *testing.T) {
+	asked := &scorev1.JobSpec{Argv: []string{"a.out"}, Tasks: 2, Nodes: 2, NodeList: []string{"n2"}}
+	before := proto.CloneOf(asked)
+	b := &brain{}
+	parent := b.newJob(asked, &scorev1.Identity{Uid: 0, Node: "n1"})
+	child, err := childSpec(parent, []*scorev1.SpawnApp{{Program: "b.out", Tasks: 1, Hosts: []string{"n2"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, j := range map[string]*job{"the job": parent, "what it spawns": b.newJob(child, parent.user)} {
+		if list := j.spec.GetNodeList(); len(list) != 1 || list[0] != "n1" || j.spec.GetNodes() != 1 {
+			t.Errorf("%s: nodes %v, %d of them", what, list, j.spec.GetNodes())
+		}
+		if request := j.requestOf(); request.Nodes != 1 || len(request.NodeList) != 1 || request.NodeList[0] != "n1" {
+			t.Errorf("%s is placed by %+v", what, request)
+		}
+	}
+	if !proto.Equal(asked, before) {
+		t.Error("what was asked for was changed")
+	}
+	if free := b.newJob(asked, &scorev1.Identity{Uid: 7}); free.spec != asked {
+		t.Error("a job of a user like any other was changed")
+	}
+}

@@ -1,0 +1,164 @@
+package rpc
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/api"
+	"score/scored/api/access"
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+// byAgentOf is the context of a call that the agent of a node passes on.
+func byAgentOf(node string, uid uint32) context.Context {
+	who := connIdentity{identity: &scorev1.Identity{Uid: uid, User: "u", Node: node}, agent: node}
+	return context.WithValue(context.Background(), identityKey{}, who)
+}
+
+// TestTablesAgree: agents pass on what takes the role of a user, and nothing that takes more.
+func TestTablesAgree(t *testing.T) {
+	for procedure, rule := range rules {
+		if passed := access.ByAgent(procedure) == nil; passed != (least[rule] == scorev1.Role_ROLE_USER) {
+			t.Errorf("%s takes the role %v; passed on by agents: %v", procedure, least[rule], passed)
+		}
+	}
+}
+
+// TestEverybodyIsAUserByAgent: whoever calls by way of an agent is a user and no more, though he be root, the server's own
+// user, or an administrator or operator of the cluster.
+func TestEverybodyIsAUserByAgent(t *testing.T) {
+	for procedure, rule := range rules {
+		for _, uid := range []uint32{0, uint32(os.Getuid()), 21, 22, 4711} {
+			ctx, err := authorize(byAgentOf("n1", uid), procedure, roles)
+			if allowed := least[rule] == scorev1.Role_ROLE_USER; (err == nil) != allowed || !allowed && connect.CodeOf(err) != connect.CodePermissionDenied {
+				t.Errorf("%s by %d: %v", procedure, uid, err)
+			}
+			if caller := callerOf(ctx0(ctx)); err == nil && (caller.Role != scorev1.Role_ROLE_USER || caller.UID != uid) {
+				t.Errorf("%s by %d is called by %+v", procedure, uid, caller)
+			}
+		}
+	}
+}
+
+// ctx0 is a context, also where authorize gave none.
+func ctx0(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
+}
+
+// TestAgentsMethods: an agent that asks for what takes another role is refused before anything of it is read, and told where
+// to go; so is one that asks for what is between daemons.
+func TestAgentsMethods(t *testing.T) {
+	reached := 0
+	h := &byAgents{users: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }), revoked: func(*http.Request) bool { return false }}
+	paths := []string{scorev1connect.AgentServiceConnectProcedure, scorev1connect.ServerServiceEnrolProcedure, "/", "//score.v1.JobService/Submit"}
+	for procedure := range rules {
+		paths = append(paths, procedure)
+	}
+	for _, path := range paths {
+		body := &zeros{left: 1 << 10}
+		r := httptest.NewRequest(http.MethodPost, path, io.NopCloser(body))
+		r.Header.Set("Content-Type", unary)
+		r.Header.Set(api.ForUID, "0")
+		r = r.WithContext(context.WithValue(r.Context(), daemonKey{}, pki.Name{Cluster: "lab", Role: pki.Agent, Name: "n1"}))
+		before, w := reached, httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if want := least[rules[path]] == scorev1.Role_ROLE_USER; (reached > before) != want || !want && (w.Code != http.StatusForbidden || body.read > 0) {
+			t.Errorf("%s: %d %s, %d bytes were read", path, w.Code, w.Body, body.read)
+		}
+	}
+}
+
+// zeros is a body of so many bytes, of which is known how many were read.
+type zeros struct{ left, read int64 }
+
+func (z *zeros) Read(p []byte) (int, error) {
+	n := min(int64(len(p)), z.left)
+	if n == 0 {
+		return 0, io.EOF
+	}
+	z.left -= n
+	z.read += n
+	return int(n), nil
+}
+
+// TestSubmitter: a job is the user's who calls; root, whom an agent may invent, has it run on that agent's node alone, and is
+// told so where it asks for more.
+func TestSubmitter(t *testing.T) {
+	for name, test := range map[string]struct {
+		ctx  context.Context
+		spec *scorev1.JobSpec
+		node string
+		bad  bool
+	}{
+		"root at a server":                {as(0), &scorev1.JobSpec{Nodes: 3}, "", false},
+		"a user by an agent":              {byAgentOf("n1", 4711), &scorev1.JobSpec{Nodes: 3, NodeList: []string{"n2"}}, "", false},
+		"root by an agent":                {byAgentOf("n1", 0), &scorev1.JobSpec{}, "n1", false},
+		"root for the node":               {byAgentOf("n1", 0), &scorev1.JobSpec{Nodes: 1, NodeList: []string{"n1"}}, "n1", false},
+		"root for another":                {byAgentOf("n1", 0), &scorev1.JobSpec{NodeList: []string{"n2"}}, "", true},
+		"root for two":                    {byAgentOf("n1", 0), &scorev1.JobSpec{Nodes: 2}, "", true},
+		"the server's user for two":       {byAgentOf("n1", uint32(os.Getuid())), &scorev1.JobSpec{Nodes: 2}, "", true},
+		"an administrator of the table":   {byAgentOf("n1", 21), &scorev1.JobSpec{Nodes: 2}, "", false},
+		"nobody":                          {context.Background(), &scorev1.JobSpec{}, "", true},
+		"root for the node, among others": {byAgentOf("n1", 0), &scorev1.JobSpec{NodeList: []string{"n1", "n2"}}, "", true},
+	} {
+		identity, err := submitter(test.ctx, test.spec)
+		if (err != nil) != test.bad || identity.GetNode() != test.node {
+			t.Errorf("%s: %v, %v", name, identity, err)
+		}
+		if test.bad && agentOf(test.ctx) != "" && !strings.Contains(err.Error(), "submit this one on a host where 'scored server' runs") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAgentsUserIsPassedOn: the leader hears of an agent's user as of one, by way of the server that the agent asked.
+func TestAgentsUserIsPassedOn(t *testing.T) {
+	e := newElsewhere("s2", func(r *http.Request) (*http.Response, error) {
+		who, err := agentsUserFrom(r.Header.Get(forAgentsUser))
+		if err != nil || who.agent != "n1" || who.identity.GetUser() != "nobody" || r.Header.Get(forUser) != "" || r.Header.Get(api.ForUID) != "" {
+			t.Errorf("passed on for %v, %v", who, err)
+		}
+		return answer(http.StatusOK, unary, "there"), nil
+	})
+	h := newByAgents(local, e.place(), func(*http.Request) bool { return false })
+	r := httptest.NewRequest(http.MethodPost, api.KeyedSubmit, strings.NewReader("hello"))
+	r.Header.Set("Content-Type", unary)
+	r.Header.Set(api.ForUID, "65534")
+	r = r.WithContext(context.WithValue(r.Context(), daemonKey{}, pki.Name{Cluster: "lab", Role: pki.Agent, Name: "n1"}))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusOK || w.Body.String() != "there" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func FuzzAgentsUser(f *testing.F) {
+	data, err := proto.Marshal(&scorev1.Identity{Uid: 7, Node: "n1"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("7", base64.StdEncoding.EncodeToString(data))
+	f.Fuzz(func(t *testing.T, uid, passed string) {
+		r := &http.Request{Header: http.Header{api.ForUID: {uid}}}
+		if who, err := agentsUser(r, pki.Name{Role: pki.Agent, Name: "n1"}); err == nil && (who.agent != "n1" || who.identity.GetNode() != "n1") {
+			t.Errorf("%+v", who)
+		}
+		if who, err := agentsUserFrom(passed); err == nil && !api.ValidName(who.agent) {
+			t.Errorf("%+v", who)
+		}
+	})
+}
