@@ -70,6 +70,7 @@ type Engine struct {
 	departed, lost int
 	// failures are the ranks of all nodes that have failed while the job went on.
 	failures failures
+	notices  notices
 
 	events []Event
 	stats  Stats

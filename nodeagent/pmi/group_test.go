@@ -3,6 +3,7 @@ package pmi
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -203,6 +204,25 @@ func TestNotices(t *testing.T) {
 			t.Errorf("%+v: told %v, want %v", test.n, got, test.want)
 		}
 	}
+	// Ranks that register later are told of what has come before, once, unless it was not to be kept.
+	heard(Notice{Source: 0, Code: -20}, ReachJob)
+	heard(Notice{Source: 0, Code: -20, Fleeting: true}, ReachJob)
+	heard(Notice{Source: 0, Code: -21, Infos: strings.Repeat("x", MaxKeptBytes+1)}, ReachNode)
+	for rank, want := range []int{0, 1, 1} { // the source has told itself
+		for _, codes := range [][]int32{{-20, -21, -22}, {-20}} {
+			w.do(1, rank, func(e *Engine) error { return e.Register(rank, codes) })
+			if got := w.take(); len(got) != want {
+				t.Errorf("rank %d registered for %v and was told %d events, not %d", rank, codes, len(got), want)
+			}
+			want = 0
+		}
+	}
+	for range 2 * maxKept {
+		heard(Notice{Source: 0, Code: -30, Infos: strings.Repeat("x", MaxKeptBytes/16)}, ReachNode)
+	}
+	if k := &w.engines[address{1, 0}].notices; len(k.kept) > maxKept || k.bytes > MaxKeptBytes || len(k.kept) != 16 {
+		t.Errorf("%d events of %d bytes are kept", len(k.kept), k.bytes)
+	}
 	w.do(1, 0, func(e *Engine) error { e.Deregister(0, nil); return nil })
 	if got := heard(Notice{Source: 1, Code: -9}, ReachJob); len(got) != 0 {
 		t.Errorf("after it was taken back: %v", got)
@@ -215,7 +235,7 @@ func FuzzRelayed(f *testing.F) {
 		{kind: relayCard, id: 2, outcome: Found, pairs: []KV{{"k", "v"}}},
 		{kind: relayIn, id: 1, group: groupKey(GroupFence, []Proc{{1, 0}, {2, -1}}), outcome: Found},
 		{kind: relayOut, id: 1, group: groupKey(GroupConnect, []Proc{{1, 0}}), outcome: Missing},
-		{kind: relayNotify, note: Notice{Source: 1, Code: -5, Range: 3, Infos: "x"}},
+		{kind: relayNotify, note: Notice{Source: 1, Code: -5, Range: 3, Infos: "x", Fleeting: true}},
 	} {
 		f.Add(m.append(nil))
 	}
@@ -230,7 +250,7 @@ func FuzzRelayed(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := readRelayed(m.append(nil)); err != nil || again.kind != m.kind || again.id != m.id || again.group != m.group {
+		if again, err := readRelayed(m.append(nil)); err != nil || again.kind != m.kind || again.id != m.id || again.group != m.group || again.note != m.note {
 			t.Errorf("%+v became %+v, %v", m, again, err)
 		}
 	})

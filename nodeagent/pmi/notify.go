@@ -1,6 +1,9 @@
 package pmi
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Notice is an event that ranks are told of.
 type Notice struct {
@@ -13,6 +16,49 @@ type Notice struct {
 	Range uint8
 	// Infos are packed by the front end.
 	Infos string
+	// Fleeting is not kept for ranks that register later.
+	Fleeting bool
+}
+
+const (
+	// maxKept is how many events a node keeps for ranks that register for them later: programs start at different times.
+	maxKept = 128
+	// MaxKeptBytes bounds the Infos of all of them; one that is longer is not kept.
+	MaxKeptBytes = 1 << 20
+)
+
+// keptNotice is an event, and which ranks here have been told, by slot.
+type keptNotice struct {
+	note Notice
+	told []bool
+}
+
+// notices are the latest events that have come here, the oldest first.
+type notices struct {
+	kept  []*keptNotice
+	bytes int
+}
+
+// keep notes an event that may be asked for later.
+func (k *notices) keep(n *Notice, ranks int) *keptNotice {
+	one := &keptNotice{note: *n, told: make([]bool, ranks)}
+	if n.Fleeting || len(n.Infos) > MaxKeptBytes {
+		return one
+	}
+	k.kept = append(k.kept, one)
+	k.bytes += len(n.Infos)
+	for len(k.kept) > maxKept || k.bytes > MaxKeptBytes {
+		k.bytes -= len(k.kept[0].note.Infos)
+		k.kept = slices.Delete(k.kept, 0, 1)
+	}
+	return one
+}
+
+// forget has the next process of a rank be told of what the one before was.
+func (k *notices) forget(slot int) {
+	for _, one := range k.kept {
+		one.told[slot] = false
+	}
 }
 
 // Reach is how far a notice goes.
@@ -28,8 +74,8 @@ const (
 	ReachJob
 )
 
-// Register notes that a rank wants to hear of events with the codes; none stands
-// for all. The error wraps ErrFull.
+// Register notes that a rank wants to hear of events with the codes, those that have come before it asked as well; no code stands
+// for all that come from now on. The error wraps ErrFull.
 func (e *Engine) Register(rank int, codes []int32) error {
 	s := e.state(rank)
 	if len(codes) == 0 {
@@ -44,6 +90,11 @@ func (e *Engine) Register(rank int, codes []int32) error {
 	}
 	if len(s.codes) > MaxCodes {
 		return fmt.Errorf("%w: rank %d registers for more than %d kinds of events", ErrFull, rank, MaxCodes)
+	}
+	for _, one := range e.notices.kept {
+		if slices.Contains(codes, one.note.Code) {
+			e.deliverTo(rank, one)
+		}
 	}
 	return nil
 }
@@ -63,7 +114,7 @@ func (e *Engine) Deregister(rank int, codes []int32) {
 // itself is not told, except by ReachRank: its library has done that.
 func (e *Engine) Notify(n Notice, reach Reach) {
 	if reach == ReachRank {
-		e.deliverTo(n.Source, &n)
+		e.deliverTo(n.Source, &keptNotice{note: n})
 		return
 	}
 	e.deliver(&n)
@@ -78,21 +129,27 @@ func (e *Engine) Notify(n Notice, reach Reach) {
 }
 
 func (e *Engine) deliver(n *Notice) {
+	one := e.notices.keep(n, len(e.local))
 	for _, rank := range e.local {
-		if rank != n.Source || n.Job != 0 {
-			e.deliverTo(rank, n)
-		}
+		e.deliverTo(rank, one)
 	}
 }
 
-func (e *Engine) deliverTo(rank int, n *Notice) {
+// deliverTo tells a rank of an event if it wants to hear of it and has not. Its source is told by ReachRank alone.
+func (e *Engine) deliverTo(rank int, one *keptNotice) {
 	slot, ok := e.Slot(rank)
 	if !ok {
 		return
 	}
-	s := &e.ranks[slot]
-	if s.gone || s.phase != PhaseActive || !s.all && !s.codes[n.Code] {
+	n, s := &one.note, &e.ranks[slot]
+	switch {
+	case s.gone || s.phase != PhaseActive || !s.all && !s.codes[n.Code]:
 		return
+	case one.told == nil: // to this rank alone
+	case one.told[slot] || rank == n.Source && n.Job == 0:
+		return
+	default:
+		one.told[slot] = true
 	}
 	notice := *n
 	e.emit(Event{Kind: EventNotice, Rank: rank, Notice: &notice})

@@ -30,7 +30,7 @@ const (
 //	fetch   := rank key timeout            nanoseconds
 //	card    := outcome n n*(key value)
 //	open, in, out := group outcome         group as in groupKey, its number as id
-//	notify  := source code range infos
+//	notify  := source code range infos     range with fleetingBit
 //
 // Numbers are LEB128, texts have their length before them.
 type relayed struct {
@@ -44,6 +44,9 @@ type relayed struct {
 	group   string
 	note    Notice
 }
+
+// fleetingBit marks an event that is not kept. Stewards that do not know it read the range without it.
+const fleetingBit = 1 << 8
 
 // relayVersion is the version of this form.
 const relayVersion = 1
@@ -73,7 +76,11 @@ func (m *relayed) append(dst []byte) []byte {
 	case relayNotify:
 		dst = binary.AppendUvarint(dst, uint64(m.note.Source))
 		dst = binary.AppendVarint(dst, int64(m.note.Code))
-		dst = binary.AppendUvarint(dst, uint64(m.note.Range))
+		scope := uint64(m.note.Range)
+		if m.note.Fleeting {
+			scope |= fleetingBit
+		}
+		dst = binary.AppendUvarint(dst, scope)
 		dst = appendText(dst, m.note.Infos)
 	}
 	return dst
@@ -103,7 +110,9 @@ func readRelayed(data []byte) (relayed, error) {
 	case relayOpen, relayIn, relayOut:
 		m.group, m.outcome = r.Chunk(r.Number()), r.outcome()
 	case relayNotify:
-		m.note = Notice{Source: r.small(), Code: int32(r.Signed()), Range: uint8(r.Number()), Infos: r.Chunk(r.Number())}
+		m.note = Notice{Source: r.small(), Code: int32(r.Signed())}
+		scope := r.Number()
+		m.note.Range, m.note.Fleeting, m.note.Infos = uint8(scope), scope&fleetingBit != 0, r.Chunk(r.Number())
 	default:
 		return m, badExchange("a message of kind %d", m.kind)
 	}

@@ -154,6 +154,8 @@ func (e *Engine) Reborn(rank, incarnation int) {
 		}
 	}
 	e.dropStaged(rank)
+	slot, _ := e.Slot(rank)
+	e.notices.forget(slot)
 	*s = rankState{survives: true, keys: s.keys, bytes: s.bytes, fresh: s.fresh, isFresh: s.isFresh}
 }
 

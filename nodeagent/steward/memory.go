@@ -22,9 +22,9 @@ const (
 )
 
 // MaxJobMemory is what a job can make its steward keep, in bytes, however hostile its ranks: the keys and values of
-// all ranks, the data of one fence as it comes and as it is put together, tables of the most ranks
+// all ranks, events for who registers later, the data of one fence as it comes and as it is put together, tables of the most ranks
 // there can be, messages to other nodes that are not acknowledged, and what an agent has not read.
-const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + post.MaxBytes + maxUnread
+const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + pmi.MaxKeptBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + post.MaxBytes + maxUnread
 
 // keptStep is how many bytes more are worth telling the collector of: to set its limit stops the process for a moment.
 const keptStep = 32 << 10

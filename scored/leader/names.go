@@ -31,6 +31,7 @@ type name struct {
 	port string
 	job  uint64
 	once bool
+	by   requestKey // zero: under an earlier leader
 }
 
 // nameWait is a lookup that waits until its name is published.
@@ -90,7 +91,7 @@ func (b *brain) nameRequest(n *node, m *scorev1.NameRequest) {
 			return
 		}
 	case scorev1.NameOp_NAME_OP_PUBLISH:
-		reply.Ok = b.publish(j, key, m.GetPort(), m.GetOnce())
+		reply.Ok = b.publish(key, name{m.GetPort(), j.id, once, requestKey{n.name, m.GetRequest()}})
 	case scorev1.NameOp_NAME_OP_UNPUBLISH:
 		reply.Ok, once = b.unpublish(j, key), true
 	case scorev1.NameOp_NAME_OP_UNSPECIFIED:
@@ -149,17 +150,22 @@ func (b *brain) readOnce(key nameKey) {
 	}
 }
 
-func (b *brain) publish(j *job, key nameKey, port string, once bool) bool {
+// publish grants a name, and again what it has granted: an agent that has lost the answer asks once more.
+func (b *brain) publish(key nameKey, wanted name) bool {
 	if old, taken := b.names[key]; taken {
-		return old == name{port, j.id, once}
+		if old.by == (requestKey{}) {
+			old.by = wanted.by
+		}
+		return old == wanted
 	}
-	if !j.active() || len(key.service) > maxServiceName || len(port) > maxPortName || key.service == "" || j.names >= state.MaxNamesPerJob {
+	j := b.jobs[wanted.job]
+	if !j.active() || len(key.service) > maxServiceName || len(wanted.port) > maxPortName || key.service == "" || j.names >= state.MaxNamesPerJob {
 		return false
 	}
 	j.names++
-	b.names[key] = name{port, j.id, once}
+	b.names[key] = wanted
 	b.propose(&statepb.Command{Command: &statepb.Command_PublishName{PublishName: &statepb.PublishName{
-		JobId: j.id, Service: key.service, Port: port, Once: once,
+		JobId: j.id, Service: key.service, Port: wanted.port, Once: wanted.once,
 	}}})
 	return true
 }

@@ -17,7 +17,7 @@ func (c *conn) register(s *Server, tag uint32, r *bfrops.Reader) error {
 	if err := s.engine.Register(c.rank, m.Codes); err != nil {
 		return err
 	}
-	s.status(c, tag, message.Success)
+	s.status(c, tag, message.Success) // before what it has missed
 	return nil
 }
 
@@ -40,7 +40,8 @@ func (c *conn) notify(s *Server, tag uint32, r *bfrops.Reader) error {
 		return err
 	}
 	s.status(c, tag, message.Success)
-	s.engine.Notify(pmi.Notice{Source: c.rank, Code: m.Code, Range: m.Range, Infos: packInfos(m.Infos)}, reachOf(m.Range))
+	s.engine.Notify(pmi.Notice{Source: c.rank, Code: m.Code, Range: m.Range, Infos: packInfos(m.Infos),
+		Fleeting: m.Infos.True(message.KeyFleeting)}, reachOf(m.Range))
 	return nil
 }
 

@@ -193,7 +193,7 @@ func (l *lookup) code() int32 {
 	case l.failed == 0:
 		return message.Success
 	case l.command == message.Publish:
-		return message.ErrExists
+		return message.ErrDuplicate
 	case l.command == message.Unpublish:
 		return message.ErrNotFound
 	}

@@ -184,13 +184,8 @@ func (c *conn) get(s *Server, tag uint32, r *bfrops.Reader) error {
 		s.status(c, tag, message.ErrNotFound)
 		return nil
 	}
-	if p.Rank < 0 {
+	if p.Rank < 0 || strings.HasPrefix(m.Key, reservedPrefix) {
 		return c.getJob(s, tag, p.Job)
-	}
-	if p.Job == s.config.Job && strings.HasPrefix(m.Key, reservedPrefix) {
-		// All that there is of these the client was told at its start.
-		s.status(c, tag, message.ErrNotFound)
-		return nil
 	}
 	outcome, err := s.engine.Fetch(s.now, c.rank, pmi.Fetch{
 		Tag: pmi.Tag(tag), Job: p.Job, Of: p.Rank, Key: m.Key,
@@ -221,7 +216,7 @@ func (c *conn) card(s *Server, tag uint32, of bfrops.Proc, kvs []pmi.KV) {
 	s.send(c, tag, w)
 }
 
-// getJob answers what is known of a whole job; of its own a client knows all.
+// getJob answers what the system knows of a whole job and its ranks; of its own a client was told all at its start.
 func (c *conn) getJob(s *Server, tag uint32, job uint64) error {
 	if job == s.config.Job {
 		s.status(c, tag, message.ErrNotFound)
@@ -242,11 +237,9 @@ func (c *conn) otherJob(s *Server, tag uint32, job uint64) {
 		s.status(c, tag, message.ErrNotFound)
 		return
 	}
-	info := s.writer(c)
-	message.WriteJob(info, &message.Job{
-		Namespace: s.config.NameOf(job), NodeNames: places.NodeNames, RankNode: places.RankNode, Version: Version})
 	w := s.writer(c)
-	message.WriteForeignJob(w, s.config.NameOf(job), info.Bytes())
+	message.WriteForeignJob(w, &message.Job{
+		Namespace: s.config.NameOf(job), NodeNames: places.NodeNames, RankNode: places.RankNode, Version: Version})
 	s.send(c, tag, w)
 }
 

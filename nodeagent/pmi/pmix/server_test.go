@@ -75,6 +75,36 @@ func TestGetEnds(t *testing.T) {
 	a.status(message.ErrTimeout)
 }
 
+// TestOtherJob is for what the system knows of a job that was spawned, or is connected: its places are asked for once.
+func TestOtherJob(t *testing.T) {
+	h := newHost(t, 0)
+	a := h.rank(0)
+	for i, m := range []message.GetRequest{
+		{Proc: bfrops.Proc{Namespace: nameOf(8), Rank: bfrops.Wildcard}, Key: "pmix.job.size"},
+		{Proc: bfrops.Proc{Namespace: nameOf(8), Rank: 1}, Key: "pmix.lrank"},
+	} {
+		a.send(message.Get, m.Write)
+		if i == 0 {
+			if e := h.task(Event).Event; e.Kind != pmi.EventPlaces || e.Job != 8 {
+				t.Fatalf("%+v", e)
+			}
+			a.waits()
+			h.obey(h.server.Do(h.now, func(e *pmi.Engine) error {
+				e.PlacesResult(pmi.Places{Job: 8, RankNode: []int32{0, 0}, NodeNames: []string{"n5"}})
+				return nil
+			}))
+		}
+		_, r := a.reply()
+		if r == nil {
+			t.Fatalf("get %s has no reply", m.Key)
+		}
+		code, of, pairs := message.ReadCard(r)
+		if code != message.Success || of.Namespace != nameOf(8) || of.Rank != bfrops.Wildcard || len(pairs) == 0 || pairs[0].Key != "pmix.job.size" || r.Err() != nil {
+			t.Errorf("get %s: %d of %v, %v, %v", m.Key, code, of, pairs, r.Err())
+		}
+	}
+}
+
 // TestRefused is for greetings that end the connection and not the job.
 func TestRefused(t *testing.T) {
 	for name, test := range map[string]struct {

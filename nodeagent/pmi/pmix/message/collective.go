@@ -31,9 +31,10 @@ const (
 	KeyStdout     = "pmix.log.stdout"     // string
 	KeyStderr     = "pmix.log.stderr"     // string
 	KeyExitCode   = "pmix.exit.code"
-	KeyAffected   = "pmix.evproc"   // proc
-	KeyNotDefault = "pmix.evnondef" // bool: not for default handlers
-	KeyTargets    = "pmix.evrange"  // array of procs
+	KeyAffected   = "pmix.evproc"    // proc
+	KeyNotDefault = "pmix.evnondef"  // bool: not for default handlers
+	KeyTargets    = "pmix.evrange"   // array of procs
+	KeyFleeting   = "pmix.evnocache" // bool: not for who registers later
 	KeyTermStatus = "pmix.job.term.status"
 	KeyEventText  = "pmix.evtext" // string
 )

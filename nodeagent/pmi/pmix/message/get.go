@@ -59,12 +59,3 @@ func ReadCard(r *bfrops.Reader) (code int32, of bfrops.Proc, pairs []Pair) {
 	r.Adopt(inner)
 	return code, of, pairs
 }
-
-// WriteForeignJob writes the reply to a get about another job than the client's.
-func WriteForeignJob(w *bfrops.Writer, namespace string, info []byte) {
-	w.Status(Success)
-	inner := w.Sub()
-	inner.One(bfrops.NewProc(bfrops.Proc{Namespace: namespace, Rank: bfrops.Wildcard}))
-	inner.Raw(string(info))
-	w.Object(inner.Bytes())
-}

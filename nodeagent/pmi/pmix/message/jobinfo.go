@@ -28,6 +28,11 @@ type Job struct {
 // WriteJob writes the reply to a client's first request.
 func WriteJob(w *bfrops.Writer, j *Job) {
 	w.Text(j.Namespace)
+	j.writeRanks(w, j.writeKeys(w))
+}
+
+// writeKeys writes what is to know of the job and its nodes, and returns the position of each rank on its node.
+func (j *Job) writeKeys(w *bfrops.Writer) []int {
 	size := uint64(len(j.RankNode))
 	apps := 1
 	for _, app := range j.RankApp {
@@ -53,8 +58,7 @@ func WriteJob(w *bfrops.Writer, j *Job) {
 	w.KVal("pmix.ssn.arr", bfrops.NewInfos(
 		bfrops.Info{Key: "pmix.session.id", Value: bfrops.NewNumber(bfrops.Uint32, uint64(noSession))},
 		bfrops.Info{Key: "pmix.univ.size", Value: bfrops.NewNumber(bfrops.Uint32, uint64(j.universe()))}))
-	local := j.writeNodes(w)
-	j.writeRanks(w, local)
+	return j.writeNodes(w)
 }
 
 // noSession is the number of a session that is not known.
@@ -115,6 +119,24 @@ func (j *Job) writeRanks(w *bfrops.Writer, local []int) {
 		inApp[app]++
 		w.KVal("pmix.pblob", bfrops.NewBytes(inner.Bytes()))
 	}
+}
+
+// WriteForeignJob writes the reply to a get about another job than the client's. Clients know the ranks there by arrays, not by the
+// packed form of their own job's.
+func WriteForeignJob(w *bfrops.Writer, j *Job) {
+	w.Status(Success)
+	inner := w.Sub()
+	inner.One(bfrops.NewProc(bfrops.Proc{Namespace: j.Namespace, Rank: bfrops.Wildcard}))
+	local := j.writeKeys(inner)
+	for rank, node := range j.RankNode {
+		inner.KVal("pmix.pdata", bfrops.NewInfos(
+			bfrops.Info{Key: "pmix.rank", Value: bfrops.NewNumber(bfrops.Rank, uint64(rank))},
+			bfrops.Info{Key: "pmix.hname", Value: bfrops.NewString(j.NodeNames[node])},
+			bfrops.Info{Key: "pmix.nodeid", Value: bfrops.NewNumber(bfrops.Uint32, uint64(node))},
+			bfrops.Info{Key: "pmix.lrank", Value: bfrops.NewNumber(bfrops.Uint16, uint64(local[rank]))},
+			bfrops.Info{Key: "pmix.nrank", Value: bfrops.NewNumber(bfrops.Uint16, uint64(local[rank]))}))
+	}
+	w.Object(inner.Bytes())
 }
 
 // ReadJob reads the name of the job and its keys.

@@ -78,6 +78,32 @@ func TestJob(t *testing.T) {
 	}
 }
 
+// TestForeignJob is for the reply to a get: a process, then keys.
+func TestForeignJob(t *testing.T) {
+	job := &Job{Namespace: "score_8", NodeNames: []string{"a", "b"}, RankNode: []int32{0, 1, 1}}
+	for _, encoding := range []bfrops.Encoding{bfrops.V41, bfrops.V3} {
+		w := bfrops.NewWriter(encoding, nil)
+		WriteForeignJob(w, job)
+		r := bfrops.NewReader(encoding, w.Bytes())
+		code, of, pairs := ReadCard(r)
+		keys := make(map[string][]string)
+		for _, pair := range pairs {
+			keys[pair.Key] = append(keys[pair.Key], pair.Packed)
+		}
+		if code != Success || of != (bfrops.Proc{Namespace: "score_8", Rank: bfrops.Wildcard}) || r.Err() != nil || len(keys["pmix.pdata"]) != 3 {
+			t.Fatalf("%v: %d of %v, %v: %q", encoding, code, of, r.Err(), keys)
+		}
+		size, err := Unpack(keys["pmix.job.size"][0])
+		if err != nil || size.Number != 3 {
+			t.Errorf("%v: %+v, %v", encoding, size, err)
+		}
+		last, err := Unpack(keys["pmix.pdata"][2])
+		if err != nil || last.Parts[0].Parts[2].Number != 2 || last.Parts[3].Parts[2].Number != 1 {
+			t.Errorf("%v: %+v, %v", encoding, last, err)
+		}
+	}
+}
+
 // TestPackedByAnotherNode is for values that were damaged on their way.
 func TestPackedByAnotherNode(t *testing.T) {
 	w := bfrops.NewWriter(bfrops.V3, nil)

@@ -15,6 +15,7 @@ const (
 	ErrNotFound    int32 = -46
 	ErrUnsupported int32 = -47
 	ErrPartial     int32 = -52
+	ErrDuplicate   int32 = -53
 	QueryPartial   int32 = -104
 	ErrRestarted   int32 = -4   // a process was begun anew
 	ErrProcEnded   int32 = -200 // without having said good-bye
