@@ -46,7 +46,7 @@ func submitElect(ctx context.Context, b *bench) error {
 	}
 	summary, lost := load.Stop(context.WithoutCancel(ctx))
 	b.note("jobs submitted meanwhile: %s", summary)
-	return errors.Join(err, lost)
+	return errors.Join(err, lost, c.AwaitForgotten(context.WithoutCancel(ctx)))
 }
 
 func submitElectAgain(ctx context.Context, b *bench, c *daemons.Cluster, load *daemons.Load, stop bool) error {

@@ -46,7 +46,7 @@ func (s *scene) stepped(d *daemons.Daemon, by time.Duration, load *daemons.Load)
 	s.step(d, by)
 	s.goOn()
 	s.check(load.AwaitAccepted(s.ctx, 3))
-	s.tookTurns(turns, time.Since(began))
+	s.tookTurns(turns, began)
 	if after := s.upSince(); !slices.Equal(after, since) {
 		s.t.Errorf("after a step of %v on %s's host the nodes are up since %v; they were up since %v", by, d.Name, after, since)
 	}

@@ -52,6 +52,9 @@ func (c *Cluster) Elect(ctx context.Context, load *Load, stop bool, gangs ...*Jo
 	if err != nil {
 		return e, err
 	}
+	if err := load.AwaitNone(ctx, others...); err != nil {
+		return e, err
+	}
 	load.Blocked()
 	began := time.Now()
 	if stop {
@@ -71,14 +74,12 @@ func (c *Cluster) Elect(ctx context.Context, load *Load, stop bool, gangs ...*Jo
 			elected[i] = time.Since(began)
 		})
 	}
+	watching.Go(func() { load.Submit(ctx, others...) }) // who comes first waits longest
 	watching.Wait()
 	if err := errors.Join(errs...); err != nil {
 		return e, err
 	}
 	e.Elected = slices.Min(elected)
-	if err := turns.AllRan(); err != nil {
-		return e, err
-	}
 	if err := load.AwaitAccepted(ctx, afterElection); err != nil {
 		return e, err
 	}

@@ -43,6 +43,7 @@ type Load struct {
 	under    map[string]begun  // submissions under way, by token
 	refusals map[string]int    // by sentence
 	waits    map[string]wait   // by socket
+	besides  int               // rounds of Submit
 }
 
 // begun is a submission that is under way.
@@ -53,8 +54,9 @@ type begun struct {
 
 // wait is how long submissions by way of a server have waited.
 type wait struct {
-	refused time.Time // the first since one was accepted was begun
-	longest time.Duration
+	refused  time.Time // the first since one was accepted was begun
+	longest  time.Duration
+	accepted int
 }
 
 // blocked is for how long one that was begun at an instant has waited, and those before it that were refused.
@@ -125,7 +127,7 @@ func (l *Load) submit(ctx context.Context, socket, token string) {
 	}
 	delete(l.asked, token)
 	l.accepted[token] = id
-	l.waits[socket] = wait{longest: max(w.longest, w.blocked(began, time.Now()))}
+	l.waits[socket] = wait{longest: max(w.longest, w.blocked(began, time.Now())), accepted: w.accepted + 1}
 }
 
 func (l *Load) begin(socket, token string) (at time.Time) {
@@ -134,6 +136,19 @@ func (l *Load) begin(socket, token string) (at time.Time) {
 	at = time.Now()
 	l.asked[token], l.under[token] = true, begun{socket, at}
 	return at
+}
+
+// Submit submits a job by way of each of some servers at once, besides, and waits for the answers.
+func (l *Load) Submit(ctx context.Context, servers ...*Daemon) {
+	l.mu.Lock()
+	l.besides++
+	round := l.besides
+	l.mu.Unlock()
+	var all sync.WaitGroup
+	for _, server := range servers {
+		all.Go(func() { l.submit(ctx, server.Socket, fmt.Sprintf("besides%d.%s", round, server.Name)) })
+	}
+	all.Wait()
 }
 
 // Accepted is how many submissions were acknowledged until now.
@@ -147,6 +162,23 @@ func (l *Load) Accepted() int {
 func (l *Load) AwaitAccepted(ctx context.Context, more int) error {
 	want := l.Accepted() + more
 	return Await(ctx, fmt.Sprint(more, " more jobs are accepted"), func() bool { return l.Accepted() >= want })
+}
+
+// AwaitNone waits until no submission by way of the servers waits any more: until, by way of each, one was accepted that was
+// begun after the call.
+func (l *Load) AwaitNone(ctx context.Context, servers ...*Daemon) error {
+	before := make(map[string]int)
+	l.mu.Lock()
+	for socket, w := range l.waits {
+		before[socket] = w.accepted
+	}
+	l.mu.Unlock()
+	return Await(ctx, "submissions by way of all servers are accepted", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		// The first may have been under way.
+		return !slices.ContainsFunc(servers, func(d *Daemon) bool { return l.waits[d.Socket].accepted < before[d.Socket]+2 })
+	})
 }
 
 // Blocked is the longest that a submission by way of one of some servers has taken, or takes, since Blocked was last called.
@@ -163,7 +195,7 @@ func (l *Load) Blocked(servers ...*Daemon) (longest time.Duration) {
 		}
 	}
 	for socket, w := range l.waits {
-		l.waits[socket] = wait{refused: w.refused}
+		l.waits[socket] = wait{refused: w.refused, accepted: w.accepted}
 	}
 	return longest
 }

@@ -2,7 +2,6 @@ package daemons
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -17,9 +16,6 @@ import (
 // userHertz is in what parts of a second /proc/PID/stat counts (sysconf(3), _SC_CLK_TCK): the same on every Linux.
 const userHertz = 100
 
-// errTurns is wrapped by what is wrong with gangs' turns.
-var errTurns = errors.New("gangs did not take turns")
-
 // part is a gang on one of its nodes.
 type part struct {
 	job  uint64
@@ -31,7 +27,6 @@ type Turns struct {
 	cluster *Cluster
 	had     map[part]*scorev1.Usage
 	ranks   map[part][]Process
-	cpu     map[part]time.Duration
 }
 
 // Turns looks at gangs which exchange messages.
@@ -46,7 +41,6 @@ func (c *Cluster) Turns(ctx context.Context, gangs ...*Job) (*Turns, error) {
 			return nil, err
 		}
 	}
-	t.cpu = t.ran()
 	return t, nil
 }
 
@@ -96,17 +90,6 @@ func processorTime(pid int) time.Duration {
 		ticks += n
 	}
 	return time.Duration(ticks) * time.Second / userHertz
-}
-
-// AllRan says that every gang had a processor on each of its nodes since t was made.
-func (t *Turns) AllRan() error {
-	now := t.ran()
-	for p, before := range t.cpu {
-		if now[p] <= before {
-			return fmt.Errorf("%w: job %d had no processor on %s", errTurns, p.job, p.node)
-		}
-	}
-	return nil
 }
 
 // AwaitTurns waits until so many times in a row every gang has had a processor on each of its nodes: between two such times each node has

@@ -121,20 +121,8 @@ func (s *scene) play() {
 		}
 	}
 	s.cancelAll([]uint64{s.holder})
-	s.awaitForgotten()
+	s.check(s.AwaitForgotten(s.ctx))
 	s.check(s.AwaitClean(s.ctx, nil))
-}
-
-// awaitForgotten waits until the agents know that the ends of all jobs are committed: what is left of others they
-// leave to their successors.
-func (s *scene) awaitForgotten() {
-	s.t.Helper()
-	for _, a := range s.Agents {
-		s.await("agent "+a.Name+" holds no job", func() bool {
-			jobs, err := a.Metric("score_agent_jobs")
-			return err == nil && jobs == 0
-		})
-	}
 }
 
 // fails lets one history happen with a fault in its midst.

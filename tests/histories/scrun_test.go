@@ -27,7 +27,7 @@ func TestScrunOnce(t *testing.T) {
 		}
 	}
 	s.cancelAll([]uint64{s.holder})
-	s.awaitForgotten()
+	s.check(s.AwaitForgotten(s.ctx))
 	s.check(s.AwaitClean(s.ctx, nil))
 }
 

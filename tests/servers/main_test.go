@@ -186,13 +186,7 @@ func (s *scene) end(gangs ...*daemons.Job) {
 			s.t.Errorf("gang %s ended with exit code %d, right: %v, %q", gang.Name, code, right, said)
 		}
 	}
-	// What agents are not told to forget they leave to their successors.
-	for _, agent := range s.Agents {
-		s.await("agent "+agent.Name+" holds no job", func() bool {
-			jobs, err := agent.Metric("score_agent_jobs")
-			return err == nil && jobs == 0
-		})
-	}
+	s.check(s.AwaitForgotten(s.ctx))
 	s.check(s.AwaitClean(s.ctx, nil))
 }
 
