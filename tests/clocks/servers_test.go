@@ -1,7 +1,6 @@
 package clocks
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -24,9 +23,11 @@ func TestSteppedServers(t *testing.T) {
 	leader, err := s.AwaitLeader(s.ctx, "", s.OtherServers(nil)...)
 	s.check(err)
 	for _, d := range []*daemons.Daemon{leader, s.OtherServers(leader)[0], s.Agent("n1")} {
-		for _, by := range []time.Duration{time.Hour, -2 * time.Hour, time.Hour} {
-			s.stepped(d, by, load)
-		}
+		s.unnoticed(func() {
+			for _, by := range []time.Duration{time.Hour, -2 * time.Hour, time.Hour} {
+				s.stepped(d, by, load)
+			}
+		})
 	}
 	s.elect(load, time.Hour)
 	s.elect(load, -time.Hour)
@@ -37,19 +38,16 @@ func TestSteppedServers(t *testing.T) {
 	s.end()
 }
 
-// stepped steps one clock: no leader is lost for that, no node, no turn of a gang, and jobs are taken.
+// stepped steps one clock: gangs go on taking turns, and jobs are taken.
 func (s *scene) stepped(d *daemons.Daemon, by time.Duration, load *daemons.Load) {
 	s.t.Helper()
 	turns, err := s.Turns(s.ctx, s.gangs...)
 	s.check(err)
-	since, began := s.upSince(), time.Now()
+	began := time.Now()
 	s.step(d, by)
 	s.goOn()
 	s.check(load.AwaitAccepted(s.ctx, 3))
 	s.tookTurns(turns, began)
-	if after := s.upSince(); !slices.Equal(after, since) {
-		s.t.Errorf("after a step of %v on %s's host the nodes are up since %v; they were up since %v", by, d.Name, after, since)
-	}
 }
 
 // elect kills the leader when the clocks of the others' hosts are off.
