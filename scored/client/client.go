@@ -4,12 +4,14 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
 
 	"score/scored/api"
+	"score/scored/api/access"
 	"score/scored/api/scorev1/scorev1connect"
 )
 
@@ -32,8 +34,8 @@ type Client struct {
 	Jobs    scorev1connect.JobServiceClient
 	Cluster scorev1connect.ClusterServiceClient
 
-	sockets   []string
-	transport *http.Transport
+	sockets    []string
+	transports []*http.Transport
 }
 
 // New makes a client of the daemon that listens on the Unix socket, or of the
@@ -44,6 +46,19 @@ func New(socket string) *Client {
 
 // newClient takes over first, a connection that is already there, if any.
 func newClient(sockets []string, first net.Conn) *Client {
+	c := &Client{sockets: sockets}
+	reach := http.RoundTripper(c.transport(sockets, first))
+	if len(sockets) > 1 {
+		reach = &byServer{any: reach, server: c.transport(sockets[:1], nil), socket: sockets[0]}
+	}
+	repeat := connect.WithInterceptors(connect.UnaryInterceptorFunc(again))
+	plain := &http.Client{Transport: api.TellProtocols(api.WholeMessages(reach), api.Version())}
+	c.Jobs = scorev1connect.NewJobServiceClient(plain, baseURL, repeat)
+	c.Cluster = scorev1connect.NewClusterServiceClient(plain, baseURL, repeat)
+	return c
+}
+
+func (c *Client) transport(sockets []string, first net.Conn) *http.Transport {
 	dialer := &socketDialer{sockets: sockets, first: first}
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
@@ -55,14 +70,28 @@ func newClient(sockets []string, first net.Conn) *Client {
 		},
 		DisableCompression: true,
 	}
-	repeat := connect.WithInterceptors(connect.UnaryInterceptorFunc(again))
-	plain := &http.Client{Transport: api.TellProtocols(api.WholeMessages(transport), api.Version())}
-	return &Client{
-		Jobs:      scorev1connect.NewJobServiceClient(plain, baseURL, repeat),
-		Cluster:   scorev1connect.NewClusterServiceClient(plain, baseURL, repeat),
-		sockets:   sockets,
-		transport: transport,
+	c.transports = append(c.transports, transport)
+	return transport
+}
+
+// byServer keeps to the host's server, also while that is being started anew, what is refused by way of an agent: calls that take
+// a role, and root's submissions. Their user is to hear that the server is away, or to wait for it, and not that he may not. Where
+// no server is, the agent says where to go.
+type byServer struct {
+	any, server http.RoundTripper
+	socket      string // the server's
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b *byServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	bound := r.URL.Path == api.KeyedSubmit && os.Getuid() == 0
+	if !bound && access.ByAgent(r.URL.Path) == nil {
+		return b.any.RoundTrip(r)
 	}
+	if _, err := os.Stat(b.socket); err != nil {
+		return b.any.RoundTrip(r)
+	}
+	return b.server.RoundTrip(r)
 }
 
 // Socket is the path of the Unix socket that was named, or found.
@@ -73,7 +102,11 @@ func (c *Client) Socket() string { return c.sockets[0] }
 func (c *Client) Another() *Client { return newClient(c.sockets, nil) }
 
 // Close ends idle connections; calls under way are not disturbed.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() {
+	for _, transport := range c.transports {
+		transport.CloseIdleConnections()
+	}
+}
 
 // socketDialer dials the sockets whatever the URL says.
 type socketDialer struct {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -238,5 +239,32 @@ func TestAgentInAPlaceOfOthers(t *testing.T) {
 	}
 	if _, err := client.Dial(t.Context(), client.Choice{Socket: path, Origin: "--cluster"}); err == nil {
 		t.Error("it is believed")
+	}
+}
+
+// TestAdministratorsGoToTheServer: what takes a role is for the host's server, also while that is being started anew; where none is, the
+// agent answers.
+func TestAdministratorsGoToTheServer(t *testing.T) {
+	path := besides(t, false, true)
+	if err := os.Rename(deadSocket(t), path); err != nil {
+		t.Fatal(err)
+	}
+	c := client.New(path)
+	defer c.Close()
+	set := func() error {
+		_, err := c.Cluster.SetSettings(t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{}))
+		return err
+	}
+	if err := set(); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("the server is away: %v", err)
+	}
+	if _, err := c.Cluster.GetVersion(t.Context(), connect.NewRequest(&scorev1.GetVersionRequest{})); err != nil {
+		t.Errorf("a user's question: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := set(); connect.CodeOf(err) != connect.CodeUnimplemented {
+		t.Errorf("there is no server here: %v", err)
 	}
 }

@@ -109,6 +109,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	for i := range c.Nodes {
 		name := "n" + strconv.Itoa(i+1)
 		settings.Agent.Name = name
+		settings.Agent.Socket = filepath.Join(c.Dir, name+".sock") // each as if on a host of its own
 		settings.Agent.Listen = c.address(name, free[2*i])
 		settings.Agent.MetricsListen = ports.Join(free[2*i+1])
 		agent := c.daemon(name, "agent")
