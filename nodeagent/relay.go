@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -20,7 +21,7 @@ const (
 	maxRelays = 4096
 )
 
-// errNoPart is wrapped by the refusal of a message to a job that has no part here. An
+// errNoPart is wrapped by the refusal of a message to a job that has no part here, and will have none. An
 // agent that starts anew takes over its jobs before it answers anybody.
 var errNoPart = errors.New("the job has no part on this node")
 
@@ -73,6 +74,9 @@ func (a *Agent) relayTo(ctx context.Context, address string, request *scorev1.Re
 // nodes the leader gives only to jobs of the same user.
 func (a *Agent) relay(_ context.Context, request *scorev1.RelayRequest) error {
 	j := a.jobs.get(request.GetJobId())
+	if j == nil && a.absent.mayCome(request.GetJobId(), time.Now()) {
+		return fmt.Errorf("job %d has not come to node %s", request.GetJobId(), a.options.Name)
+	}
 	if j == nil {
 		return fmt.Errorf("job %d, node %s: %w", request.GetJobId(), a.options.Name, errNoPart)
 	}

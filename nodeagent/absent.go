@@ -1,0 +1,78 @@
+package nodeagent
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+const (
+	// comingFor is how long a job that others send messages to, and that was never here, may still be on its way: spawned jobs are
+	// told of when they are placed, and their nodes get the order within milliseconds, or when they are back.
+	comingFor = 10 * time.Second
+	// maxComing bounds the jobs that are waited for, and maxGone those that are remembered as over: connected jobs are few.
+	maxComing = 256
+	maxGone   = 1024
+)
+
+// absent tells jobs that have been here from those that may come.
+type absent struct {
+	mu     sync.Mutex
+	coming map[uint64]time.Time // since when they are asked for
+	gone   map[uint64]bool
+	order  []uint64 // of gone, the oldest first
+}
+
+// mayCome tells whether a job that is not here may be on its way.
+func (a *absent) mayCome(id uint64, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.gone[id] {
+		return false
+	}
+	since, asked := a.coming[id]
+	switch {
+	case asked && now.Sub(since) < comingFor:
+		return true
+	case asked:
+		delete(a.coming, id)
+		a.went(id)
+		return false
+	}
+	maps.DeleteFunc(a.coming, func(_ uint64, since time.Time) bool { return now.Sub(since) >= comingFor })
+	if len(a.coming) == maxComing {
+		return false
+	}
+	if a.coming == nil {
+		a.coming = make(map[uint64]time.Time)
+	}
+	a.coming[id] = now
+	return true
+}
+
+// came notes that a job is here.
+func (a *absent) came(id uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.coming, id)
+	delete(a.gone, id) // it was put back into the queue
+}
+
+// left notes that a job is over here.
+func (a *absent) left(id uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.went(id)
+}
+
+func (a *absent) went(id uint64) {
+	if a.gone == nil {
+		a.gone = make(map[uint64]bool)
+	}
+	if len(a.order) == maxGone {
+		delete(a.gone, a.order[0])
+		a.order = a.order[1:]
+	}
+	a.gone[id] = true
+	a.order = append(a.order, id)
+}
