@@ -7,7 +7,8 @@
  *
  * NODES (1 or 2) processes serve RANKS ranks each, with the data store GDS (hash, or
  * ds21,hash for shared memory). The two exchange what their ranks fence, and fetch
- * from each other, over a socket pair. Names are kept by the node of rank 0 alone.
+ * from each other, over a socket pair. Names are kept by the node of rank 0 alone; what
+ * is spawned runs where it was asked for.
  */
 #include <pmix_server.h>
 #include <pthread.h>
@@ -21,14 +22,14 @@
 #include <unistd.h>
 
 static const pmix_nspace_t NAMESPACE = "oracle";
-enum { MOST_NAMES = 64, MOST_WAITS = 1024, MOST_VARIABLES = 1024 };
+enum { MOST_NAMES = 64, MOST_WAITS = 1024, MOST_VARIABLES = 1024, MOST_RANKS = 512 };
 
 static int nodes, ranks, node, wire = -1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t fence_ended = PTHREAD_COND_INITIALIZER;
 
 /* What nodes say to each other: a header, then size bytes. */
-enum { FENCE = 1, FETCH, FETCHED };
+enum { FENCE = 1, FETCH, FETCHED, MEET, NOTIFY };
 struct head {
 	int what, rank, status;
 	size_t id, size;
@@ -128,6 +129,9 @@ static void fetched(pmix_status_t status, char *data, size_t size, void *id) {
 	tell((struct head){.what = FETCHED, .status = status, .id = (size_t)id, .size = size}, data);
 }
 
+static void met(unsigned long key);
+static void notified(char *data, size_t size);
+
 static void *listen_wire(void *unused) {
 	struct head h;
 	pmix_proc_t proc;
@@ -150,84 +154,22 @@ static void *listen_wire(void *unused) {
 			break;
 		case FETCHED:
 			waits[h.id].tell(h.status, data, h.size, waits[h.id].data, free_data, data);
+			break;
+		case MEET:
+			free(data);
+			met(h.id);
+			break;
+		case NOTIFY:
+			notified(data, h.size);
 		}
 	}
 	return NULL;
 }
 
-/* The table of names. */
-static struct {
-	char key[PMIX_MAX_KEYLEN + 1];
-	pmix_value_t value;
-	pmix_proc_t owner;
-} names[MOST_NAMES];
-
-static int find(const char *key) {
-	for (int i = 0; i < MOST_NAMES; i++)
-		if (!strcmp(names[i].key, key)) return i;
-	return -1;
-}
-
-static int described(const char *key) { return !strncmp(key, "pmix.", 5); }
-
-static pmix_status_t publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t n, pmix_op_cbfunc_t done, void *data) {
-	for (size_t i = 0; i < n; i++)
-		if (!described(info[i].key) && find(info[i].key) >= 0) return PMIX_ERR_DUPLICATE_KEY;
-	for (size_t i = 0; i < n; i++) {
-		int k = find("");
-		if (described(info[i].key) || k < 0) continue;
-		PMIX_LOAD_KEY(names[k].key, info[i].key);
-		PMIx_Value_xfer(&names[k].value, &info[i].value);
-		names[k].owner = *proc;
-	}
-	return PMIX_OPERATION_SUCCEEDED;
-}
-
-struct answer {
-	pmix_lookup_cbfunc_t tell;
-	void *data;
-	pmix_status_t status;
-	pmix_pdata_t *found;
-	size_t n;
-};
-
-static void *answer_later(void *arg) {
-	struct answer *a = arg;
-	a->tell(a->status, a->found, a->n, a->data);
-	free(a);
-	return NULL;
-}
-
-static pmix_status_t lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t done, void *data) {
-	struct answer *a = calloc(1, sizeof *a);
-	pthread_t thread;
-	size_t asked = 0;
-	for (; keys[asked]; asked++);
-	PMIX_PDATA_CREATE(a->found, asked);
-	for (size_t i = 0; i < asked; i++) {
-		int k = find(keys[i]);
-		if (k < 0) continue;
-		PMIX_LOAD_KEY(a->found[a->n].key, keys[i]);
-		PMIx_Value_xfer(&a->found[a->n].value, &names[k].value);
-		a->found[a->n++].proc = names[k].owner;
-	}
-	a->status = a->n == asked ? PMIX_SUCCESS : a->n ? PMIX_ERR_PARTIAL_SUCCESS : PMIX_ERR_NOT_FOUND;
-	a->tell = done;
-	a->data = data;
-	pthread_create(&thread, NULL, answer_later, a);
-	pthread_detach(thread);
-	return PMIX_SUCCESS;
-}
-
-static pmix_status_t unpublish(const pmix_proc_t *proc, char **keys, const pmix_info_t info[], size_t n, pmix_op_cbfunc_t done, void *data) {
-	pmix_status_t status = PMIX_OPERATION_SUCCEEDED;
-	for (size_t i = 0; keys[i]; i++) {
-		int k = find(keys[i]);
-		if (k < 0) status = PMIX_ERR_NOT_FOUND;
-		else names[k].key[0] = 0;
-	}
-	return status;
-}
+#include "names.h"
+#include "groups.h"
+#include "others.h"
+#include "spawn.h"
 
 static pmix_status_t end_of_job(const pmix_proc_t *proc, void *server, int status, const char *text,
 		pmix_proc_t procs[], size_t n, pmix_op_cbfunc_t done, void *data) {
@@ -247,6 +189,13 @@ static void serve(char **program, const char *dir) {
 	module.publish = publish;
 	module.lookup = lookup;
 	module.unpublish = unpublish;
+	module.connect = connect_procs;
+	module.disconnect = disconnect_procs;
+	module.notify_event = notify;
+	module.job_control = control;
+	module.query = query;
+	module.log = log_text;
+	module.spawn = spawn;
 	char host[16], mine[256], *map, *procs, list[8192] = "";
 	pmix_rank_t rank = node;
 	sprintf(host, "h%d", node);
@@ -263,35 +212,12 @@ static void serve(char **program, const char *dir) {
 	PMIx_generate_regex(nodes == 1 ? "h0" : "h0,h1", &map);
 	for (int i = 0; i < nodes * ranks; i++) sprintf(list + strlen(list), "%s%d", i == 0 ? "" : i % ranks ? "," : ";", i);
 	PMIx_generate_ppn(list, &procs);
-	uint32_t size = nodes * ranks;
-	n = 0;
-	PMIX_INFO_LOAD(&info[n++], PMIX_NODE_MAP, map, PMIX_STRING);
-	PMIX_INFO_LOAD(&info[n++], PMIX_PROC_MAP, procs, PMIX_STRING);
-	PMIX_INFO_LOAD(&info[n++], PMIX_UNIV_SIZE, &size, PMIX_UINT32);
-	PMIX_INFO_LOAD(&info[n++], PMIX_JOB_SIZE, &size, PMIX_UINT32);
-	pmix_status_t status = PMIx_server_register_nspace(NAMESPACE, ranks, info, n, NULL, NULL);
-	if (status != PMIX_SUCCESS && status != PMIX_OPERATION_SUCCEEDED) die("PMIx_server_register_nspace");
+	describe(NAMESPACE, ranks, nodes * ranks, map, procs, NULL);
 	pthread_t thread;
 	if (nodes == 2) pthread_create(&thread, NULL, listen_wire, NULL);
-	for (int i = 0; i < ranks; i++) {
-		extern char **environ;
-		char **env = calloc(MOST_VARIABLES, sizeof *env);
-		pmix_proc_t proc;
-		int n = 0;
-		PMIX_LOAD_PROCID(&proc, NAMESPACE, node * ranks + i);
-		PMIx_server_register_client(&proc, getuid(), getgid(), NULL, NULL, NULL);
-		for (char **v = environ; *v && n < MOST_VARIABLES - 64; v++)
-			if (strncmp(*v, "PMIX_", 5) || !strncmp(*v, "PMIX_MCA_", 9)) env[n++] = strdup(*v);
-		PMIx_server_setup_fork(&proc, &env);
-		if (fork() == 0) {
-			execvpe(program[0], program, env);
-			die(program[0]);
-		}
-	}
+	for (int i = 0; i < ranks; i++) pids[i] = start(NAMESPACE, node * ranks + i, program, environ);
 	int worst = 0;
-	for (int i = 0; i < ranks; i++) {
-		int status;
-		wait(&status);
+	for (int status; wait(&status) > 0;) { /* what was spawned, too */
 		if (WIFEXITED(status) ? WEXITSTATUS(status) > worst : 1) worst = WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 	}
 	_exit(worst);
