@@ -14,7 +14,7 @@ func TestAbsent(t *testing.T) {
 	if !a.mayCome(7, now) || !a.mayCome(7, now.Add(comingFor-1)) {
 		t.Error("a job that was never here may come")
 	}
-	if a.mayCome(7, now.Add(comingFor)) || a.mayCome(7, now.Add(comingFor)) {
+	if a.mayCome(7, now.Add(comingFor)) || a.mayCome(7, now.Add(comingFor+1)) {
 		t.Error("it does not come any more")
 	}
 	a.came(7)
