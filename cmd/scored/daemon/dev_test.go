@@ -36,12 +36,8 @@ func TestMain(m *testing.M) {
 // startDev runs a development cluster until stop, which returns runDev's error.
 func startDev(t *testing.T, nodes int) (socket, dir string, stop func() error) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "score") // sockets have short names only
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	t.Setenv("XDG_RUNTIME_DIR", dir)
+	runtime := shortDir(t)
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	ctx, cancel := context.WithCancel(t.Context())
 	said, saying := io.Pipe()
 	ended := make(chan error, 1)
@@ -57,7 +53,7 @@ func startDev(t *testing.T, nodes int) (socket, dir string, stop func() error) {
 	lines := bufio.NewScanner(said)
 	for lines.Scan() {
 		if strings.HasPrefix(lines.Text(), "^C") { // the last line
-			return filepath.Join(dir, "score", "dev.sock"), filepath.Join(dir, "score"), stop
+			return filepath.Join(runtime, "score", "dev.sock"), filepath.Join(runtime, "score"), stop
 		}
 	}
 	t.Fatal(<-ended)

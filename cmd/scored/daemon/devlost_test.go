@@ -15,11 +15,7 @@ import (
 
 // An agent that is killed is told of, and at the end nothing of its node is left.
 func TestDevLosesAnAgent(t *testing.T) {
-	dir, err := os.MkdirTemp("", "score") // sockets have short names only
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := shortDir(t)
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
