@@ -2,7 +2,6 @@ package nodeagent
 
 import (
 	"maps"
-	"sync"
 	"time"
 )
 
@@ -17,7 +16,6 @@ const (
 
 // absent tells jobs that have been here from those that may come.
 type absent struct {
-	mu     sync.Mutex
 	coming map[uint64]time.Time // since when they are asked for
 	gone   map[uint64]bool
 	order  []uint64 // of gone, the oldest first
@@ -25,8 +23,6 @@ type absent struct {
 
 // mayCome tells whether a job that is not here may be on its way.
 func (a *absent) mayCome(id uint64, now time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	if a.gone[id] {
 		return false
 	}
@@ -36,7 +32,7 @@ func (a *absent) mayCome(id uint64, now time.Time) bool {
 		return true
 	case asked:
 		delete(a.coming, id)
-		a.went(id)
+		a.left(id)
 		return false
 	}
 	maps.DeleteFunc(a.coming, func(_ uint64, since time.Time) bool { return now.Sub(since) >= comingFor })
@@ -52,20 +48,12 @@ func (a *absent) mayCome(id uint64, now time.Time) bool {
 
 // came notes that a job is here.
 func (a *absent) came(id uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	delete(a.coming, id)
 	delete(a.gone, id) // it was put back into the queue
 }
 
 // left notes that a job is over here.
 func (a *absent) left(id uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.went(id)
-}
-
-func (a *absent) went(id uint64) {
 	if a.gone == nil {
 		a.gone = make(map[uint64]bool)
 	}

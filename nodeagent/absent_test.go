@@ -55,7 +55,7 @@ func TestRelayOvertakesTheJob(t *testing.T) {
 	if err := a.relay(t.Context(), request); err == nil || errors.Is(err, errNoPart) {
 		t.Errorf("before the job: %v", err)
 	}
-	a.absent.left(7)
+	a.jobs.forget(7)
 	if err := a.relay(t.Context(), request); !errors.Is(err, errNoPart) {
 		t.Errorf("after it: %v", err)
 	}

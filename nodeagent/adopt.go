@@ -131,7 +131,6 @@ func (a *Agent) adopt(o *stewards.Orphan) error {
 		cancel()
 		return errors.New("another steward has the same job")
 	}
-	a.absent.came(j.id)
 	a.hold(j.id, order.GetUser(), order.GetSpec().GetStaged())
 	a.log.Info("job of a former agent goes on", zap.Uint64("job", j.id), zap.Int("steward", int(o.Status.GetPid())), zap.Bool("stopped", stopped))
 	// Nothing is heard before all that hears it is there.

@@ -39,7 +39,6 @@ type Agent struct {
 	address string   // where servers and other agents reach it
 
 	jobs     *table
-	absent   absent
 	pool     *stewards.Pool
 	switcher *switcher.Switcher
 	plane    *dataplane.Plane

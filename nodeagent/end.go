@@ -181,7 +181,6 @@ func setUsage(to *scorev1.Usage, from switcher.Usage) {
 // that still runs is ended.
 func (a *Agent) forget(id uint64) {
 	j := a.jobs.forget(id)
-	a.absent.left(id)
 	if j == nil {
 		a.unstage(id)
 		return

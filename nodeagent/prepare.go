@@ -58,7 +58,6 @@ func (a *Agent) prepare(order *scorev1.Prepare) {
 	j.mark = fmt.Sprintf("%s=%s-%d", markVariable, a.bootID, j.id)
 	order.Spec.Env = append(order.Spec.Env, j.mark)
 	a.jobs.add(j)
-	a.absent.came(j.id)
 	a.log.Info("job begins", zap.Uint64("job", j.id), zap.String("user", order.GetUser().GetUser()),
 		zap.Int("ranks", len(j.place().GetRanks())))
 	a.workers.Go(j.getReady)

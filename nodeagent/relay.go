@@ -74,7 +74,7 @@ func (a *Agent) relayTo(ctx context.Context, address string, request *scorev1.Re
 // nodes the leader gives only to jobs of the same user.
 func (a *Agent) relay(_ context.Context, request *scorev1.RelayRequest) error {
 	j := a.jobs.get(request.GetJobId())
-	if j == nil && a.absent.mayCome(request.GetJobId(), time.Now()) {
+	if j == nil && a.jobs.mayCome(request.GetJobId(), time.Now()) {
 		return fmt.Errorf("job %d has not come to node %s", request.GetJobId(), a.options.Name)
 	}
 	if j == nil {

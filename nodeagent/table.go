@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // table has the jobs of the node.
@@ -17,6 +18,7 @@ type table struct {
 	leaving map[*job]bool
 	// changed is closed, and replaced, when a job comes.
 	changed chan struct{}
+	absent  absent
 }
 
 func newTable() *table {
@@ -31,6 +33,7 @@ func (t *table) add(j *job) bool {
 		return false
 	}
 	t.jobs[j.id] = j
+	t.absent.came(j.id)
 	close(t.changed)
 	t.changed = make(chan struct{})
 	return true
@@ -76,6 +79,7 @@ func (t *table) await(ctx context.Context, id uint64, attempt uint32) *job {
 func (t *table) forget(id uint64) *job {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.absent.left(id)
 	j := t.jobs[id]
 	if j == nil {
 		return nil
@@ -83,6 +87,13 @@ func (t *table) forget(id uint64) *job {
 	delete(t.jobs, id)
 	t.leaving[j] = true
 	return j
+}
+
+// mayCome tells whether a job that is not here may be on its way.
+func (t *table) mayCome(id uint64, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.absent.mayCome(id, now)
 }
 
 // left takes a job out for good.
