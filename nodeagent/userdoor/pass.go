@@ -2,7 +2,6 @@ package userdoor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -212,11 +211,7 @@ func noServer(servers []string, doubtful bool) error {
 	}
 	text := fmt.Sprintf("this host's agent reaches none of the cluster's servers (%s); what runs goes on; start them, and try again", strings.Join(hosts, ", "))
 	if doubtful {
-		text += " (whether the request was carried out by the server that was lost is not known)"
+		return carry.Undecided(text, "whether the request was carried out by the server that was lost is not known")
 	}
-	err := connect.NewError(connect.CodeUnavailable, errors.New(text))
-	if !doubtful {
-		err.Meta().Set(api.Unchanged, api.Yes)
-	}
-	return err
+	return carry.Undecided(text, "")
 }

@@ -10,3 +10,6 @@ const (
 // MaxUserMessage bounds a request of a user: the largest program that may be submitted, with the names and lengths around
 // it.
 const MaxUserMessage = 8 << 20
+
+// MaxRespawns bounds how often a user may have a rank begun anew; what a rank may ask for itself, pmi.MaxRespawns, is as often.
+const MaxRespawns = 1000

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"score/gang"
+	"score/scored/api"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
@@ -45,14 +46,11 @@ func (b *brain) enter(j *job, caller Caller, answer func(uint64, error)) {
 	b.call(func(err error) { answer(j.id, err) })
 }
 
-// maxRespawns bounds how often a rank may be begun anew, as stewards do (nodeagent/steward/life).
-const maxRespawns = 1000
-
 // checkSurvival refuses what contradicts itself about the loss of ranks and nodes, or cannot be done yet.
 func (b *brain) checkSurvival(spec *scorev1.JobSpec) error {
 	switch {
-	case spec.GetRespawn() > maxRespawns:
-		return fmt.Errorf("%w: each rank is to be begun anew %d times, the most is %d", ErrInvalid, spec.GetRespawn(), maxRespawns)
+	case spec.GetRespawn() > api.MaxRespawns:
+		return fmt.Errorf("%w: each rank is to be begun anew %d times, the most is %d", ErrInvalid, spec.GetRespawn(), api.MaxRespawns)
 	case spec.GetRequeue() && (spec.GetRecover() || spec.GetRespawn() > 0):
 		return fmt.Errorf("%w: a job cannot both be begun anew as a whole and go on without what it loses", ErrInvalid)
 	case spec.GetRecover() || spec.GetRespawn() > 0:

@@ -11,7 +11,6 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
-	"score/scored/api"
 	"score/scored/api/carry"
 	"score/scored/api/scorev1/scorev1connect"
 )
@@ -115,13 +114,9 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func noMajority(servers []string, doubtful bool) error {
 	text := fmt.Sprintf("the cluster can decide nothing now: of its %d servers (%s) no majority is in contact; what runs goes on; start the others, and try again", len(servers), strings.Join(servers, ", "))
 	if doubtful {
-		text += " (whether the request was carried out by the server that led is not known)"
+		return carry.Undecided(text, "whether the request was carried out by the server that led is not known")
 	}
-	err := connect.NewError(connect.CodeUnavailable, errors.New(text))
-	if !doubtful {
-		err.Meta().Set(api.Unchanged, api.Yes)
-	}
-	return err
+	return carry.Undecided(text, "")
 }
 
 // pass has another server answer. It is false when that did not come to it; then body tells whether

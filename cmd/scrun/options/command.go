@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"score/scored/api"
 	"score/scored/api/scorev1"
 )
 
@@ -151,13 +152,10 @@ func parseDistribution(text string) (scorev1.Distribution, error) {
 	}
 }
 
-// maxRespawns is the most that a steward grants.
-const maxRespawns = 1000
-
 func parseRespawn(text string) (uint32, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil || n > maxRespawns {
-		return 0, fmt.Errorf("it is a number from 0 to %d", maxRespawns)
+	if err != nil || n > api.MaxRespawns {
+		return 0, fmt.Errorf("it is a number from 0 to %d", api.MaxRespawns)
 	}
 	return uint32(n), nil
 }

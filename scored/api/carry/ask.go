@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"score/scored/api"
 	"score/scored/api/h2"
 )
 
@@ -17,6 +18,17 @@ var ErrLostWithIt = errors.New("the server that leads was lost while it had the 
 
 // Lost is ErrLostWithIt as its caller is told.
 func Lost() error { return connect.NewError(connect.CodeUnavailable, ErrLostWithIt) }
+
+// Undecided tells a caller that nobody could decide; doubt says what may have been done all the same, "": nothing, so that the
+// call may be made again.
+func Undecided(text, doubt string) error {
+	if doubt != "" {
+		return connect.NewError(connect.CodeUnavailable, errors.New(text+" ("+doubt+")"))
+	}
+	err := connect.NewError(connect.CodeUnavailable, errors.New(text))
+	err.Meta().Set(api.Unchanged, api.Yes)
+	return err
+}
 
 // Refuse answers in the caller's protocol.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
