@@ -31,36 +31,36 @@ func TestFarOff(t *testing.T) {
 		s.step(off, by)
 		s.runs()
 		off.Kill()
-		s.check(off.Start())
+		s.Check(off.Start())
 		<-off.Ended()
-		s.await("it says "+want, func() bool { return strings.Contains(s.said.String(), want) })
+		s.Await("it says "+want, func() bool { return s.said.Has(want) })
 		s.goOn()
 		s.step(off, -by)
-		s.check(off.Start())
-		s.check(s.AwaitUp(s.ctx))
+		s.Check(off.Start())
+		s.Check(s.AwaitUp(s.Ctx))
 		s.goOn()
 	}
 	s.tokenExpired()
-	s.end()
+	s.End(s.gangs...)
 }
 
 // tokenExpired joins from a host whose clock is a day ahead.
 func (s *scene) tokenExpired() {
-	s.t.Helper()
-	token, err := s.Token(s.ctx, "agent")
-	s.check(err)
+	s.T.Helper()
+	token, err := s.Token(s.Ctx, "agent")
+	s.Check(err)
 	clock, err := hostclock.New()
-	s.check(err)
+	s.Check(err)
 	defer clock.Close()
-	s.check(clock.Step(s.Server.Clock.Offset() + 24*time.Hour))
+	s.Check(clock.Step(s.Server.Clock.Offset() + 24*time.Hour))
 	command := exec.Command(filepath.Join(s.Bin, "scored"), "agent", "--config", filepath.Join(s.Dir, "late.toml"), "--join", token)
 	command.Dir = s.Dir
 	var said bytes.Buffer
 	command.Stderr = &said
-	s.check(clock.Start(command))
+	s.Check(clock.Start(command))
 	err = command.Wait()
 	const want = "expired 23 hours ago, by this host's clock"
 	if err == nil || !strings.Contains(said.String(), want) {
-		s.t.Errorf("joining a day late: %v, %q, want %q", err, said.String(), want)
+		s.T.Errorf("joining a day late: %v, %q, want %q", err, said.String(), want)
 	}
 }

@@ -14,14 +14,14 @@ func TestSteppedServers(t *testing.T) {
 	s := newScene(t, 3, 3)
 	var ids []uint64
 	for _, gang := range s.gangs {
-		id, err := gang.ID(s.ctx)
-		s.check(err)
+		id, err := gang.ID(s.Ctx)
+		s.Check(err)
 		ids = append(ids, id)
 	}
-	load := s.Load(s.ctx, 3, "n3") // where no gang's slices depend on it
-	s.check(load.AwaitAccepted(s.ctx, 3))
-	leader, err := s.AwaitLeader(s.ctx, "", s.OtherServers(nil)...)
-	s.check(err)
+	load := s.Load(s.Ctx, 3, "n3") // where no gang's slices depend on it
+	s.Check(load.AwaitAccepted(s.Ctx, 3))
+	leader, err := s.AwaitLeader(s.Ctx, "", s.OtherServers(nil)...)
+	s.Check(err)
 	for _, d := range []*daemons.Daemon{leader, s.OtherServers(leader)[0], s.Agent("n1")} {
 		s.unnoticed(func() {
 			for _, by := range []time.Duration{time.Hour, -2 * time.Hour, time.Hour} {
@@ -31,41 +31,41 @@ func TestSteppedServers(t *testing.T) {
 	}
 	s.elect(load, time.Hour)
 	s.elect(load, -time.Hour)
-	summary, err := load.Stop(s.ctx, ids...)
+	summary, err := load.Stop(s.Ctx, ids...)
 	t.Log(summary)
-	s.check(err)
+	s.Check(err)
 	s.historyInOrder()
-	s.end()
+	s.End(s.gangs...)
 }
 
 // stepped steps one clock: gangs go on taking turns, and jobs are taken.
 func (s *scene) stepped(d *daemons.Daemon, by time.Duration, load *daemons.Load) {
-	s.t.Helper()
-	turns, err := s.Turns(s.ctx, s.gangs...)
-	s.check(err)
+	s.T.Helper()
+	turns, err := s.Turns(s.Ctx, s.gangs...)
+	s.Check(err)
 	began := time.Now()
 	s.step(d, by)
 	s.goOn()
-	s.check(load.AwaitAccepted(s.ctx, 3))
+	s.Check(load.AwaitAccepted(s.Ctx, 3))
 	s.tookTurns(turns, began)
 }
 
 // elect kills the leader when the clocks of the others' hosts are off.
 func (s *scene) elect(load *daemons.Load, by time.Duration) {
-	s.t.Helper()
-	leader, err := s.AwaitLeader(s.ctx, "", s.OtherServers(nil)...)
-	s.check(err)
+	s.T.Helper()
+	leader, err := s.AwaitLeader(s.Ctx, "", s.OtherServers(nil)...)
+	s.Check(err)
 	others := s.OtherServers(leader)
 	for _, other := range others {
 		s.step(other, by)
 	}
-	e, err := s.Elect(s.ctx, load, false, s.gangs...)
-	s.check(err)
-	s.t.Log(by, ": ", e)
+	e, err := s.Elect(s.Ctx, load, false, s.gangs...)
+	s.Check(err)
+	s.T.Log(by, ": ", e)
 	if !e.TookTurns() {
-		s.t.Errorf("gangs did not take turns while there was no leader: %v", e)
+		s.T.Errorf("gangs did not take turns while there was no leader: %v", e)
 	}
-	s.check(s.AwaitUp(s.ctx))
+	s.Check(s.AwaitUp(s.Ctx))
 	s.goOn()
 	s.runs()
 	for _, other := range others {

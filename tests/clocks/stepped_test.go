@@ -18,8 +18,8 @@ func TestStepped(t *testing.T) {
 	leased := s.submit(func(j *scorev1.JobSpec) { j.Name, j.Requeue = "leased", true })
 	limited := s.submit(func(j *scorev1.JobSpec) { j.Name, j.TimeLimitNanos = "limited", (30 * time.Minute).Nanoseconds() })
 	timed := s.submit(func(j *scorev1.JobSpec) { j.Name, j.TimeLimitNanos = "timed", (time.Second / 2).Nanoseconds() })
-	turns, err := s.Turns(s.ctx, s.gangs...)
-	s.check(err)
+	turns, err := s.Turns(s.Ctx, s.gangs...)
+	s.Check(err)
 	began := time.Now()
 	s.unnoticed(func() {
 		for _, d := range []*daemons.Daemon{s.Server, s.Agents[0]} {
@@ -44,25 +44,25 @@ func TestStepped(t *testing.T) {
 	}
 	s.historyInOrder()
 	s.cancel(limited)
-	s.end()
+	s.End(s.gangs...)
 }
 
 // tookTurns says that gangs have had their slices since an instant: agents that stood still would have let one gang run all the time.
 func (s *scene) tookTurns(turns *daemons.Turns, since time.Time) {
-	s.t.Helper()
-	overlong, err := turns.Overlong(s.ctx, slice)
-	s.check(err)
+	s.T.Helper()
+	overlong, err := turns.Overlong(s.Ctx, slice)
+	s.Check(err)
 	took := time.Since(since)
-	s.t.Logf("in %v slices were too long by %v", took, overlong)
+	s.T.Logf("in %v slices were too long by %v", took, overlong)
 	if overlong > took*daemons.StoodStill/100 {
-		s.t.Errorf("gangs did not take turns: in %v their slices were too long by %v", took, overlong)
+		s.T.Errorf("gangs did not take turns: in %v their slices were too long by %v", took, overlong)
 	}
 }
 
 // unnoticed says that no node is lost, nor silent for a while, for what is done. A busy machine may keep one silent for seconds whatever
 // is done, so that it is done again.
 func (s *scene) unnoticed(do func()) {
-	s.t.Helper()
+	s.T.Helper()
 	const tries = 4
 	var since, after []int64
 	for range tries {
@@ -72,15 +72,15 @@ func (s *scene) unnoticed(do func()) {
 			return
 		}
 	}
-	s.t.Errorf("the nodes are up since %v; they were up since %v", after, since)
+	s.T.Errorf("the nodes are up since %v; they were up since %v", after, since)
 }
 
 // upSince tells since when the nodes are up, as the server says.
 func (s *scene) upSince() (since []int64) {
-	s.t.Helper()
-	s.check(s.AwaitUp(s.ctx))
-	reply, err := s.Client.Cluster.ListNodes(s.ctx, connect.NewRequest(new(scorev1.ListNodesRequest)))
-	s.check(err)
+	s.T.Helper()
+	s.Check(s.AwaitUp(s.Ctx))
+	reply, err := s.Client.Cluster.ListNodes(s.Ctx, connect.NewRequest(new(scorev1.ListNodesRequest)))
+	s.Check(err)
 	for _, n := range reply.Msg.GetNodes() {
 		since = append(since, n.GetSinceNanos())
 	}
@@ -89,11 +89,11 @@ func (s *scene) upSince() (since []int64) {
 
 // sees says that the cluster sees by how much a node's clock is off: the daemons do have clocks of their own.
 func (s *scene) sees(d *daemons.Daemon) {
-	s.t.Helper()
+	s.T.Helper()
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
 		s.step(d, by)
-		s.await("the node's clock is seen to be off", func() bool {
-			reply, err := s.Client.Cluster.ListNodes(s.ctx, connect.NewRequest(new(scorev1.ListNodesRequest)))
+		s.Await("the node's clock is seen to be off", func() bool {
+			reply, err := s.Client.Cluster.ListNodes(s.Ctx, connect.NewRequest(new(scorev1.ListNodesRequest)))
 			if err != nil {
 				return false
 			}
@@ -111,30 +111,30 @@ func (s *scene) sees(d *daemons.Daemon) {
 
 // timeUp says that a job has ended for want of run time, when it had that.
 func (s *scene) timeUp(id uint64) {
-	s.t.Helper()
+	s.T.Helper()
 	var job *scorev1.Job
-	s.await("the job's time is up", func() bool {
+	s.Await("the job's time is up", func() bool {
 		job = s.job(id)
 		return job.GetState() == scorev1.JobState_JOB_STATE_DONE
 	})
 	if job.GetVerdict().GetReason() != scorev1.EndReason_END_REASON_TIME_LIMIT || job.GetUsage().GetRunNanos() < job.GetSpec().GetTimeLimitNanos() {
-		s.t.Errorf("job %d ended with %v, having used %v", id, job.GetVerdict(), job.GetUsage())
+		s.T.Errorf("job %d ended with %v, having used %v", id, job.GetVerdict(), job.GetUsage())
 	}
 }
 
 // serverAnew kills the server, steps its clock, and starts it: the cluster's clock follows its host's forward, and not back; who
 // has used what is remembered.
 func (s *scene) serverAnew(by time.Duration) {
-	s.t.Helper()
+	s.T.Helper()
 	before, used := s.now(), s.recent()
-	turns, err := s.Turns(s.ctx, s.gangs...)
-	s.check(err)
+	turns, err := s.Turns(s.Ctx, s.gangs...)
+	s.Check(err)
 	s.Server.Kill()
 	s.step(s.Server, by)
 	shows := s.Server.Clock.Now()
-	s.check(turns.AwaitTurns(s.ctx, 5)) // nobody is there who could tell the agents to switch
-	s.check(s.Server.Start())
-	s.check(s.AwaitUp(s.ctx))
+	s.Check(turns.AwaitTurns(s.Ctx, 5)) // nobody is there who could tell the agents to switch
+	s.Check(s.Server.Start())
+	s.Check(s.AwaitUp(s.Ctx))
 	after := s.now()
 	want := before
 	if shows.After(want) {
@@ -142,27 +142,27 @@ func (s *scene) serverAnew(by time.Duration) {
 	}
 	// It goes on from the last entry of the log, which may be some seconds old.
 	if off := after.Sub(want).Abs(); off > near {
-		s.t.Errorf("the cluster's clock said %v, the server's host says %v: after a step of %v the cluster's says %v", before, shows, by, after)
+		s.T.Errorf("the cluster's clock said %v, the server's host says %v: after a step of %v the cluster's says %v", before, shows, by, after)
 	}
 	// An hour, or a day, of a half-life of a week.
 	if now := s.recent(); now < used*8/10 || now > used+uint64(near.Microseconds()) {
-		s.t.Errorf("after a step of %v a user has used %d us, and had used %d us", by, now, used)
+		s.T.Errorf("after a step of %v a user has used %d us, and had used %d us", by, now, used)
 	}
 }
 
 // now is the cluster's clock.
 func (s *scene) now() time.Time {
-	s.t.Helper()
-	reply, err := s.Client.Cluster.ListNodes(s.ctx, connect.NewRequest(new(scorev1.ListNodesRequest)))
-	s.check(err)
+	s.T.Helper()
+	reply, err := s.Client.Cluster.ListNodes(s.Ctx, connect.NewRequest(new(scorev1.ListNodesRequest)))
+	s.Check(err)
 	return time.Unix(0, reply.Msg.GetNowNanos())
 }
 
 // recent is what this user has used lately, in microseconds of CPUs. It waits until there is something.
 func (s *scene) recent() (recent uint64) {
-	s.t.Helper()
-	s.await("something was used", func() bool {
-		reply, err := s.Client.Cluster.ListUsers(s.ctx, connect.NewRequest(&scorev1.ListUsersRequest{User: "0"}))
+	s.T.Helper()
+	s.Await("something was used", func() bool {
+		reply, err := s.Client.Cluster.ListUsers(s.Ctx, connect.NewRequest(&scorev1.ListUsersRequest{User: "0"}))
 		if err != nil || len(reply.Msg.GetUsers()) != 1 {
 			return false
 		}
@@ -174,47 +174,32 @@ func (s *scene) recent() (recent uint64) {
 
 // untouched says that a job runs, in its first attempt.
 func (s *scene) untouched(id uint64) {
-	s.t.Helper()
+	s.T.Helper()
 	if job := s.job(id); job.GetState() != scorev1.JobState_JOB_STATE_RUNNING || job.GetRestarts() != 0 {
-		s.t.Errorf("job %d: %v after %d restarts, %v", id, job.GetState(), job.GetRestarts(), job.GetVerdict())
+		s.T.Errorf("job %d: %v after %d restarts, %v", id, job.GetState(), job.GetRestarts(), job.GetVerdict())
 	}
 }
 
 // historyInOrder says that no job ended before it began, nor ran for longer than it took.
 func (s *scene) historyInOrder() {
-	s.t.Helper()
+	s.T.Helper()
 	jobs := 0
-	for job, err := range s.History(s.ctx, new(scorev1.GetHistoryRequest)) {
-		s.check(err)
+	for job, err := range s.History(s.Ctx, new(scorev1.GetHistoryRequest)) {
+		s.Check(err)
 		jobs++
 		took := job.GetEndedNanos() - job.GetStartedNanos()
 		if job.GetStartedNanos() < job.GetSubmittedNanos() || took < 0 || job.GetUsage().GetRunNanos() > took+near.Nanoseconds() {
-			s.t.Errorf("job %d: submitted at %d, started at %d, ended at %d, ran for %d", job.GetId(), job.GetSubmittedNanos(),
+			s.T.Errorf("job %d: submitted at %d, started at %d, ended at %d, ran for %d", job.GetId(), job.GetSubmittedNanos(),
 				job.GetStartedNanos(), job.GetEndedNanos(), job.GetUsage().GetRunNanos())
 		}
 	}
 	if jobs == 0 {
-		s.t.Error("no job has ended")
+		s.T.Error("no job has ended")
 	}
 }
 
 func (s *scene) cancel(id uint64) {
-	s.t.Helper()
-	_, err := s.Jobs.CancelJob(s.ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
-	s.check(err)
-}
-
-// end says that the gangs end right and nothing is left.
-func (s *scene) end() {
-	s.t.Helper()
-	for _, gang := range s.gangs {
-		gang.Finish()
-		code, said, right, err := gang.Result(s.ctx)
-		s.check(err)
-		if code != 0 || !right {
-			s.t.Errorf("gang %s ended with exit code %d, right: %v, %q", gang.Name, code, right, said)
-		}
-	}
-	s.check(s.AwaitForgotten(s.ctx))
-	s.check(s.AwaitClean(s.ctx, nil))
+	s.T.Helper()
+	_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
+	s.Check(err)
 }

@@ -1,13 +1,11 @@
 package failures
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -15,6 +13,7 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
+	"score/tests/journal"
 )
 
 // program is a program of the house that a test runs beside its cluster.
@@ -24,23 +23,11 @@ type program struct {
 	command *exec.Cmd
 	ended   chan struct{} // closed at its end
 
-	mu     sync.Mutex
-	output bytes.Buffer // both streams, as they came
-}
-
-// Write implements io.Writer.
-func (p *program) Write(text []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.output.Write(text)
+	output journal.Journal // both streams, as they came
 }
 
 // said is what the program has said so far.
-func (p *program) said() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.output.String()
-}
+func (p *program) said() string { return p.output.String() }
 
 // start starts a program for a cluster's users.
 func start(t *testing.T, c *daemons.Cluster, name string, arguments ...string) *program {
@@ -49,7 +36,7 @@ func start(t *testing.T, c *daemons.Cluster, name string, arguments ...string) *
 	p.command = exec.Command(filepath.Join(c.Bin, name), arguments...)
 	p.command.Dir = c.Dir
 	p.command.Env = append(os.Environ(), "SCORE_SOCKET="+c.Socket(), daemons.Mark+"="+c.Dir)
-	p.command.Stdout, p.command.Stderr = p, p
+	p.command.Stdout, p.command.Stderr = &p.output, &p.output
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.command.Start(); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package histories
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
 	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 )
 
 // checkPatience bounds the search for an order; it takes milliseconds where there is one.
@@ -68,9 +68,7 @@ var faultsOfThree = []fault{
 
 // scene is a cluster of two nodes; the second is held by a job of its own, so that others wait for it.
 type scene struct {
-	*daemons.Cluster
-	t      *testing.T
-	ctx    context.Context
+	*daemonstest.Scene
 	holder uint64
 	faults []fault
 	round  int
@@ -80,30 +78,18 @@ type scene struct {
 func newScene(t *testing.T, servers int, faults []fault) *scene {
 	t.Helper()
 	s := &scene{
-		Cluster: startCluster(t, daemons.Options{Nodes: 2, Servers: servers, Grace: 10 * time.Second}), t: t, ctx: t.Context(), faults: faults,
+		Scene: newCluster(t, daemons.Options{Nodes: 2, Servers: servers, Grace: 10 * time.Second}), faults: faults,
 	}
 	hold := spec(input{kind: submitWaiting, token: "holder"}, filepath.Join(s.Dir, "ran"))
 	hold.Argv, hold.Exclusive = []string{"/bin/sleep", "100000"}, true
-	reply, err := s.Jobs.Submit(s.ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: hold}))
-	s.check(err)
+	reply, err := s.Jobs.Submit(s.Ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: hold}))
+	s.Check(err)
 	s.holder = reply.Msg.GetJobId()
-	s.await("the node is held", func() bool {
-		reply, err := s.Jobs.GetJob(s.ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.holder}))
+	s.Await("the node is held", func() bool {
+		reply, err := s.Jobs.GetJob(s.Ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.holder}))
 		return err == nil && reply.Msg.GetJob().GetState() == scorev1.JobState_JOB_STATE_RUNNING
 	})
 	return s
-}
-
-func (s *scene) check(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *scene) await(what string, is func() bool) {
-	s.t.Helper()
-	s.check(daemons.Await(s.ctx, what, is))
 }
 
 // Whatever dies, and where: what clients were told is linearizable, and what was acknowledged has run once.
@@ -114,45 +100,45 @@ func TestHistoriesOfThree(t *testing.T) { newScene(t, 3, faultsOfThree).play() }
 
 // play lets all faults happen.
 func (s *scene) play() {
-	s.t.Helper()
+	s.T.Helper()
 	for range max(*times, 1) {
 		for _, f := range s.faults {
 			s.fails(f)
 		}
 	}
 	s.cancelAll([]uint64{s.holder})
-	s.check(s.AwaitForgotten(s.ctx))
-	s.check(s.AwaitClean(s.ctx, nil))
+	s.Check(s.AwaitForgotten(s.Ctx))
+	s.Check(s.AwaitClean(s.Ctx, nil))
 }
 
 // fails lets one history happen with a fault in its midst.
 func (s *scene) fails(f fault) {
-	s.t.Helper()
+	s.T.Helper()
 	begin := time.Now()
 	s.round++
 	first, value := s.nextJob(), s.fairShare()
 	r := newRecorder(s.Cluster, s.round)
-	s.check(s.Fail(fmt.Sprintf("%s:%s=%s@%d", f.daemon, f.point, f.action, s.passing())))
+	s.Check(s.Fail(fmt.Sprintf("%s:%s=%s@%d", f.daemon, f.point, f.action, s.passing())))
 	keepers := s.keep(f.daemon)
-	s.check(r.work(s.ctx, uint64(s.round)))
+	s.Check(r.work(s.Ctx, uint64(s.round)))
 	s.awaitEnds()
-	s.check(s.disarm())
+	s.Check(s.disarm())
 	hit := false
 	for _, k := range keepers {
 		hit = k.stop() || hit
 	}
 	if f.action != "error" && !hit && s.passing() == firstPassing {
-		s.t.Errorf("%s never came to %s", f.daemon, f.point)
+		s.T.Errorf("%s never came to %s", f.daemon, f.point)
 	}
 	jobs := s.jobs()
 	r.resolve(jobs)
 	s.linearizable(r, first, value)
 	ran, reported := s.ranOnce(r, jobs)
 	s.cancelAll(waitingOf(jobs))
-	if s.t.Failed() {
-		s.t.Fatalf("%s at %s of %s", f.action, f.point, f.daemon)
+	if s.T.Failed() {
+		s.T.Fatalf("%s at %s of %s", f.action, f.point, f.daemon)
 	}
-	s.t.Logf("%s at %s of %s: hit %v, %d operations, %d answers lost; %d jobs ran, %d were reported; %v", f.action, f.point, f.daemon,
+	s.T.Logf("%s at %s of %s: hit %v, %d operations, %d answers lost; %d jobs ran, %d were reported; %v", f.action, f.point, f.daemon,
 		hit, len(r.history), r.lost, ran, reported, time.Since(begin).Round(time.Millisecond))
 }
 
@@ -187,7 +173,7 @@ func (s *scene) keep(name string) (keepers []*keeper) {
 func (s *scene) keepOne(daemon *daemons.Daemon) *keeper {
 	end := make(chan struct{})
 	k := &keeper{end: sync.OnceFunc(func() { close(end) }), hit: make(chan bool, 1)}
-	s.t.Cleanup(func() { k.end() })
+	s.T.Cleanup(func() { k.end() })
 	go func() {
 		hit := false
 		defer func() { k.hit <- hit }()
@@ -210,7 +196,7 @@ func (s *scene) keepOne(daemon *daemons.Daemon) *keeper {
 				return
 			}
 			if err != nil {
-				s.t.Error(err)
+				s.T.Error(err)
 				<-end
 				return
 			}
@@ -231,12 +217,12 @@ const pausePoll = 20 * time.Millisecond
 
 // awaitOther waits until another server leads.
 func (s *scene) awaitOther(than *daemons.Daemon) error {
-	return daemons.Await(s.ctx, "another server than "+than.Name+" leads", func() bool {
+	return daemons.Await(s.Ctx, "another server than "+than.Name+" leads", func() bool {
 		for _, server := range s.Servers {
 			if server == than {
 				continue
 			}
-			states, err := s.ServerStates(s.ctx, server.Socket)
+			states, err := s.ServerStates(s.Ctx, server.Socket)
 			for _, state := range states {
 				if err == nil && state.Leader && state.Name != than.Name {
 					return true
@@ -255,11 +241,11 @@ func (k *keeper) stop() bool {
 
 // awaitEnds waits until only jobs are left that wait.
 func (s *scene) awaitEnds() {
-	s.t.Helper()
+	s.T.Helper()
 	var left []*scorev1.Job
-	err := daemons.Await(s.ctx, "all jobs that run have ended", func() bool {
+	err := daemons.Await(s.Ctx, "all jobs that run have ended", func() bool {
 		left = nil
-		for job, err := range s.ListJobs(s.ctx, &scorev1.ListJobsRequest{}) {
+		for job, err := range s.ListJobs(s.Ctx, &scorev1.ListJobsRequest{}) {
 			if err != nil {
 				return false
 			}
@@ -268,16 +254,16 @@ func (s *scene) awaitEnds() {
 		return len(left) == len(waitingOf(left))+1 // and the holder
 	})
 	if err != nil {
-		s.t.Fatal(err, left)
+		s.T.Fatal(err, left)
 	}
 }
 
 // jobs are all that the cluster remembers.
 func (s *scene) jobs() []*scorev1.Job {
-	s.t.Helper()
+	s.T.Helper()
 	var all []*scorev1.Job
-	for job, err := range s.ListJobs(s.ctx, &scorev1.ListJobsRequest{All: true}) {
-		s.check(err)
+	for job, err := range s.ListJobs(s.Ctx, &scorev1.ListJobsRequest{All: true}) {
+		s.Check(err)
 		all = append(all, job)
 	}
 	return all
@@ -290,23 +276,23 @@ func (s *scene) nextJob() uint64 {
 }
 
 func (s *scene) fairShare() uint32 {
-	s.t.Helper()
-	reply, err := s.Cluster.Cluster.GetSettings(s.ctx, connect.NewRequest(&scorev1.GetSettingsRequest{}))
-	s.check(err)
+	s.T.Helper()
+	reply, err := s.Cluster.Cluster.GetSettings(s.Ctx, connect.NewRequest(&scorev1.GetSettingsRequest{}))
+	s.Check(err)
 	return reply.Msg.GetSettings().GetFairSharePoints()
 }
 
 func (s *scene) cancelAll(ids []uint64) {
-	s.t.Helper()
+	s.T.Helper()
 	for _, id := range ids {
-		_, err := s.Jobs.CancelJob(s.ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
-		s.check(err)
+		_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
+		s.Check(err)
 	}
 }
 
 // linearizable says that some order of the operations explains all answers.
 func (s *scene) linearizable(r *recorder, first uint64, value uint32) {
-	s.t.Helper()
+	s.T.Helper()
 	m := model(first, value)
 	result, info := porcupine.CheckOperationsVerbose(m, r.history, checkPatience)
 	if result == porcupine.Ok {
@@ -316,12 +302,12 @@ func (s *scene) linearizable(r *recorder, first uint64, value uint32) {
 	if err := porcupine.VisualizePath(m, info, picture); err != nil {
 		picture = err.Error()
 	}
-	s.t.Errorf("the history is not linearizable (%v); see %s", result, picture)
+	s.T.Errorf("the history is not linearizable (%v); see %s", result, picture)
 }
 
 // ranOnce says that every job that was acknowledged has run once, or its end says why not; and that no other ran.
 func (s *scene) ranOnce(r *recorder, jobs []*scorev1.Job) (ran, reported int) {
-	s.t.Helper()
+	s.T.Helper()
 	lines := make(map[string]int)
 	if file, err := os.Open(r.file); err == nil {
 		defer file.Close()
@@ -338,17 +324,17 @@ func (s *scene) ranOnce(r *recorder, jobs []*scorev1.Job) (ran, reported int) {
 		delete(lines, token)
 		switch good := verdict.GetReason() == scorev1.EndReason_END_REASON_EXITED && verdict.GetExitCode() == 0; {
 		case times > 1:
-			s.t.Errorf("job %d, %s, ran %d times: %v", id, token, times, verdict)
+			s.T.Errorf("job %d, %s, ran %d times: %v", id, token, times, verdict)
 		case good && times == 1:
 			ran++
 		case good || verdict.GetMessage() == "":
-			s.t.Errorf("job %d, %s, was acknowledged, ran %d times, and its end says %v", id, token, times, verdict)
+			s.T.Errorf("job %d, %s, was acknowledged, ran %d times, and its end says %v", id, token, times, verdict)
 		default:
 			reported++
 		}
 	}
 	for token, times := range lines {
-		s.t.Errorf("%s ran %d times and was never submitted", token, times)
+		s.T.Errorf("%s ran %d times and was never submitted", token, times)
 	}
 	return ran, reported
 }

@@ -17,8 +17,8 @@ var bin string
 
 func TestMain(m *testing.M) { os.Exit(daemonstest.Run(m, &bin)) }
 
-func startCluster(t *testing.T, o daemons.Options) *daemons.Cluster {
+func newCluster(t *testing.T, o daemons.Options) *daemonstest.Scene {
 	t.Helper()
 	o.Bin = bin
-	return daemonstest.Start(t, o)
+	return daemonstest.NewScene(t, o)
 }

@@ -27,36 +27,36 @@ func TestScrunOnce(t *testing.T) {
 		}
 	}
 	s.cancelAll([]uint64{s.holder})
-	s.check(s.AwaitForgotten(s.ctx))
-	s.check(s.AwaitClean(s.ctx, nil))
+	s.Check(s.AwaitForgotten(s.Ctx))
+	s.Check(s.AwaitClean(s.Ctx, nil))
 }
 
 func (s *scene) submitsOnce(point failpoint.Point, leads bool) {
-	s.t.Helper()
+	s.T.Helper()
 	token := fmt.Sprintf("%s-%v", point, leads)
 	code, errs, hit := 0, "", false
 	for early := true; early; early = strings.Contains(errs, "no daemon answers") { // an entry of before came to the point
-		s.check(s.AwaitUp(s.ctx))
+		s.Check(s.AwaitUp(s.Ctx))
 		asked := s.server(leads)
-		s.check(s.Fail(fmt.Sprintf("%s:%s=kill@1", servers, point)))
+		s.Check(s.Fail(fmt.Sprintf("%s:%s=kill@1", servers, point)))
 		keepers := s.keep(servers)
 		code, errs = s.scrun(asked.Socket, token)
-		s.check(s.disarm())
+		s.Check(s.disarm())
 		for _, k := range keepers {
 			hit = k.stop() || hit
 		}
 	}
 	if ran := s.ranTimes(token); code != 7 || ran != 1 || !hit {
-		s.t.Errorf("%s, asked by scrun %v: code %d, the job ran %d times, a server was killed: %v\n%s", point, leads, code, ran, hit, errs)
+		s.T.Errorf("%s, asked by scrun %v: code %d, the job ran %d times, a server was killed: %v\n%s", point, leads, code, ran, hit, errs)
 	}
 }
 
 // server finds one that leads, or does not.
 func (s *scene) server(leads bool) (found *daemons.Daemon) {
-	s.t.Helper()
-	s.await("a server leads", func() bool {
+	s.T.Helper()
+	s.Await("a server leads", func() bool {
 		for _, server := range s.Servers {
-			states, err := s.ServerStates(s.ctx, server.Socket)
+			states, err := s.ServerStates(s.Ctx, server.Socket)
 			for _, state := range states {
 				if err == nil && state.Name == server.Name && state.Leader == leads {
 					found = server
@@ -71,15 +71,15 @@ func (s *scene) server(leads bool) (found *daemons.Daemon) {
 
 // scrun runs a job that appends its token to a file.
 func (s *scene) scrun(socket, token string) (code int, errs string) {
-	s.t.Helper()
-	command := exec.CommandContext(s.ctx, filepath.Join(bin, "scrun"), "--cluster", socket, "-n", "1", "-w", free, "--mem", "8M",
+	s.T.Helper()
+	command := exec.CommandContext(s.Ctx, filepath.Join(bin, "scrun"), "--cluster", socket, "-n", "1", "-w", free, "--mem", "8M",
 		"sh", "-c", `echo "$0" >> "$1"; exit 7`, token, s.ran())
 	command.Env = append(os.Environ(), daemons.Mark+"="+s.Dir)
 	said := new(bytes.Buffer)
 	command.Stderr = said
 	err := command.Run()
 	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return command.ProcessState.ExitCode(), said.String()
 }
@@ -88,10 +88,10 @@ func (s *scene) ran() string { return filepath.Join(s.Dir, "ran") }
 
 // ranTimes counts the lines that a job has appended.
 func (s *scene) ranTimes(token string) (times int) {
-	s.t.Helper()
+	s.T.Helper()
 	data, err := os.ReadFile(s.ran())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	for line := range strings.Lines(string(data)) {
 		if strings.TrimSuffix(line, "\n") == token {

@@ -51,10 +51,11 @@ func beget() {
 
 // host is a program with a clock.
 type host struct {
-	t     *testing.T
-	clock *Clock
-	input io.Writer
-	lines *bufio.Scanner
+	t       *testing.T
+	clock   *Clock
+	command *exec.Cmd
+	input   io.WriteCloser
+	lines   *bufio.Scanner
 }
 
 func begin(t *testing.T, as string) *host {
@@ -66,29 +67,42 @@ func begin(t *testing.T, as string) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("/proc/self/exe")
-	command.Env = append(os.Environ(), role+"="+as)
-	command.Stderr = os.Stderr
-	input, err := command.StdinPipe()
+	h := startAs(t, clock, as)
+	t.Cleanup(func() {
+		if err := errors.Join(h.end(), clock.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// startAs starts this program in a role, with a clock.
+func startAs(t *testing.T, clock *Clock, as string) *host {
+	t.Helper()
+	h := &host{t: t, clock: clock, command: exec.Command("/proc/self/exe")}
+	h.command.Env = append(os.Environ(), role+"="+as)
+	h.command.Stderr = os.Stderr
+	var err error
+	if h.input, err = h.command.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	output, err := h.command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := clock.Start(command); errors.Is(err, ErrUnsupported) {
+	h.lines = bufio.NewScanner(output)
+	if err := clock.Start(h.command); errors.Is(err, ErrUnsupported) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		input.Close()
-		if err := errors.Join(command.Wait(), clock.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return &host{t: t, clock: clock, input: input, lines: bufio.NewScanner(output)}
+	return h
+}
+
+// end waits until the program, which has no more to read, has ended.
+func (h *host) end() error {
+	h.input.Close()
+	return h.command.Wait()
 }
 
 // ask gives the time of day, and for how long the program has run.
@@ -146,28 +160,14 @@ func TestLater(t *testing.T) {
 	if err := h.clock.Step(-time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("/proc/self/exe")
-	command.Env = append(os.Environ(), role+"="+parent)
-	input, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.clock.Start(command); err != nil {
-		t.Fatal(err)
-	}
-	later := &host{t: t, clock: h.clock, input: input, lines: bufio.NewScanner(output)}
+	later := startAs(t, h.clock, parent)
 	later.shows(-time.Hour)
 	if err := h.clock.Step(2 * time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	later.shows(time.Hour)
 	h.shows(time.Hour)
-	input.Close()
-	if err := command.Wait(); err != nil {
+	if err := later.end(); err != nil {
 		t.Error(err)
 	}
 	// What has ended is no trouble.

@@ -1,13 +1,11 @@
 package packaging
 
 import (
-	"bytes"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"score/tests/daemons"
+	"score/tests/journal"
 )
 
 // watchdogUsec is what the manager of these tests waits for a sign of life.
@@ -60,32 +59,14 @@ func (m *manager) await(t *testing.T, said string) string {
 type unit struct {
 	*manager
 	command *exec.Cmd
-	log     *journal
+	log     *journal.Journal
 	path    string // of its configuration
 	config  config.Config
 }
 
-// journal keeps what a daemon writes.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
 func startUnit(t *testing.T, kind, dir string, c config.Config) *unit {
 	t.Helper()
-	u := &unit{manager: newManager(t), log: new(journal), path: filepath.Join(dir, kind+".toml"), config: c}
+	u := &unit{manager: newManager(t), log: new(journal.Journal), path: filepath.Join(dir, kind+".toml"), config: c}
 	u.write(t)
 	u.command = exec.Command(filepath.Join(binaries, "scored"), kind, "--config", u.path)
 	u.command.Env = append(os.Environ(), "NOTIFY_SOCKET="+u.manager.path, "WATCHDOG_USEC="+watchdogUsec)

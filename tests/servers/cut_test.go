@@ -67,29 +67,29 @@ func TestCutServers(t *testing.T) {
 	t.Parallel()
 	s := withNetwork(t, "n1", "n2")
 	gang, err := s.Exchange("gang", "n1,n2", 2)
-	s.check(err)
+	s.Check(err)
 	s.goesOn(gang)
-	load := s.Load(s.ctx, len(servers), "n1")
-	s.check(load.AwaitAccepted(s.ctx, 3))
+	load := s.Load(s.Ctx, len(servers), "n1")
+	s.Check(load.AwaitAccepted(s.Ctx, 3))
 	for _, c := range cuts {
 		s.cut(c, gang, load)
 	}
-	id, err := gang.ID(s.ctx)
-	s.check(err)
-	summary, err := load.Stop(s.ctx, id)
+	id, err := gang.ID(s.Ctx)
+	s.Check(err)
+	summary, err := load.Stop(s.Ctx, id)
 	t.Log(summary)
-	s.check(err)
-	s.end(gang)
+	s.Check(err)
+	s.End(gang)
 }
 
 // cut lets one happen, and mends it.
 func (s *scene) cut(c cut, gang *daemons.Job, load *daemons.Load) {
-	s.t.Helper()
+	s.T.Helper()
 	victim := s.victim(c.leads)
 	others := s.OtherServers(victim)
 	load.Blocked()
 	began := time.Now()
-	s.check(c.make(s.Network, victim.Name))
+	s.Check(c.make(s.Network, victim.Name))
 	if c.leads {
 		s.leader(victim.Name, others...)
 	} else {
@@ -100,24 +100,24 @@ func (s *scene) cut(c cut, gang *daemons.Job, load *daemons.Load) {
 	if c.deaf {
 		refused = s.refuses(victim)
 	}
-	s.check(load.AwaitAccepted(s.ctx, 2))
+	s.Check(load.AwaitAccepted(s.Ctx, 2))
 	s.runs(others[0], "hello")
 	ran := time.Since(began)
 	s.goesOn(gang)
 	blocked := load.Blocked(others...)
 	refused()
-	s.check(s.Network.Mend())
+	s.Check(s.Network.Mend())
 	mended := time.Now()
 	s.leader("")
 	s.runs(victim, "again")
 	s.goesOn(gang)
-	s.t.Logf("%s: seen that another leads after %v, a gang has run after %v, submissions were blocked for %v; all is well %v after it was mended", c.name,
+	s.T.Logf("%s: seen that another leads after %v, a gang has run after %v, submissions were blocked for %v; all is well %v after it was mended", c.name,
 		elected.Round(time.Millisecond), ran.Round(time.Millisecond), blocked.Round(time.Millisecond), time.Since(mended).Round(time.Millisecond))
 }
 
 // victim is a server to which something may be done: the gang's scrun is not on its host.
 func (s *scene) victim(leads bool) *daemons.Daemon {
-	s.t.Helper()
+	s.T.Helper()
 	for {
 		leader := s.leader("")
 		follower := s.OtherServers(leader)[0]
@@ -129,7 +129,7 @@ func (s *scene) victim(leads bool) *daemons.Daemon {
 		case !leads:
 			return s.OtherServers(leader)[1]
 		}
-		s.check(s.StepDown(s.ctx))
+		s.Check(s.StepDown(s.Ctx))
 	}
 }
 
@@ -155,24 +155,24 @@ var nodes = []string{"n1", "n2", "n3"}
 const foundWithin = 30 * time.Second
 
 func (s *scene) cutAgent(c cut) {
-	s.t.Helper()
+	s.T.Helper()
 	follower := s.OtherServers(s.leader(""))[0]
 	again := s.scrun(follower, "again", "--requeue", "-s", "-n", "1", "-N", "1", "-J", "again", "sh", "-c", beat)
-	s.await("the rank lives", func() bool { return s.exists("alive") })
-	victim := s.Find(s.ctx, "again").GetPlaces()[0].GetNode()
+	s.Await("the rank lives", func() bool { return s.exists("alive") })
+	victim := s.Find(s.Ctx, "again").GetPlaces()[0].GetNode()
 	left := slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return name == victim })
 	elsewhere, err := s.Exchange("elsewhere", strings.Join(left, ","), len(left))
-	s.check(err)
+	s.Check(err)
 	s.goesOn(elsewhere)
 	dies := s.scrun(follower, "dies", "-s", "-n", "2", "-N", "2", "-w", left[0]+","+victim, "-J", "dies", "sh", "-c", "echo lives; exec sleep 1000")
-	s.await("both ranks live", func() bool { return strings.Count(dies.said(), "lives") == 2 })
+	s.Await("both ranks live", func() bool { return strings.Count(dies.said(), "lives") == 2 })
 
 	began := time.Now()
-	s.check(c.make(s.Network, victim))
-	s.await("the loss is found", func() bool { return s.Find(s.ctx, "dies").GetVerdict() != nil })
+	s.Check(c.make(s.Network, victim))
+	s.Await("the loss is found", func() bool { return s.Find(s.Ctx, "dies").GetVerdict() != nil })
 	lost := time.Since(began)
 	if lost > foundWithin {
-		s.t.Errorf("the node was lost after %v", lost)
+		s.T.Errorf("the node was lost after %v", lost)
 	}
 	dies.ends(125, "node "+victim+" was lost")
 	s.goesOn(elsewhere)
@@ -181,12 +181,12 @@ func (s *scene) cutAgent(c cut) {
 	anew := time.Since(began)
 	s.goesOn(elsewhere)
 
-	s.check(s.Network.Mend())
-	s.check(s.AwaitUp(s.ctx))
+	s.Check(s.Network.Mend())
+	s.Check(s.AwaitUp(s.Ctx))
 	s.scrun(follower, "back", "-n", "1", "-N", "1", "-w", victim, "echo", "back").ends(0, "back")
 	s.goesOn(elsewhere)
-	s.end(elsewhere)
-	s.t.Logf("%s: lost after %v, its job had begun anew and ended after %v", c.name, lost.Round(time.Millisecond), anew.Round(time.Millisecond))
+	s.End(elsewhere)
+	s.T.Logf("%s: lost after %v, its job had begun anew and ended after %v", c.name, lost.Round(time.Millisecond), anew.Round(time.Millisecond))
 }
 
 // beat is a rank that leaves a line for each instant at which it was alive, and runs until it is begun anew.
@@ -198,13 +198,13 @@ while :; do date +%s%N >>alive; sleep 0.02; done
 
 // neverTwice says that the first attempt was dead before the second lived.
 func (s *scene) neverTwice() {
-	s.t.Helper()
+	s.T.Helper()
 	alive, begun := s.lines("alive"), s.lines("begun")
 	if len(alive) == 0 || len(begun) != 1 {
-		s.t.Fatalf("the first attempt wrote %d lines, the second %q", len(alive), begun)
+		s.T.Fatalf("the first attempt wrote %d lines, the second %q", len(alive), begun)
 	}
 	// Numbers of as many digits; the last line may be cut off.
 	if last := alive[max(0, len(alive)-2)]; last >= begun[0] {
-		s.t.Errorf("the first attempt lived at %s, and the second began at %s", last, begun[0])
+		s.T.Errorf("the first attempt lived at %s, and the second began at %s", last, begun[0])
 	}
 }

@@ -25,18 +25,18 @@ func TestElections(t *testing.T) {
 	var ids []uint64
 	for _, name := range []string{"a", "b"} {
 		gang, err := s.ExchangeInTurn(name, "n1,n2", 2)
-		s.check(err)
+		s.Check(err)
 		s.goesOn(gang)
-		id, err := gang.ID(s.ctx)
-		s.check(err)
+		id, err := gang.ID(s.Ctx)
+		s.Check(err)
 		gangs, ids = append(gangs, gang), append(ids, id)
 	}
-	load := s.Load(s.ctx, len(servers), "n3") // where no gang's slices depend on it
-	s.check(load.AwaitAccepted(s.ctx, len(servers)))
+	load := s.Load(s.Ctx, len(servers), "n3") // where no gang's slices depend on it
+	s.Check(load.AwaitAccepted(s.Ctx, len(servers)))
 	for i := range 2 * elections {
 		stop := i%2 == 1
-		e, err := s.Elect(s.ctx, load, stop, gangs...)
-		s.check(err)
+		e, err := s.Elect(s.Ctx, load, stop, gangs...)
+		s.Check(err)
 		t.Log(e)
 		if e.Elected > electedWithin || e.Blocked > blockedFor {
 			t.Errorf("the election took too long: %v", e)
@@ -48,10 +48,10 @@ func TestElections(t *testing.T) {
 			s.goesOn(gang)
 		}
 	}
-	summary, err := load.Stop(s.ctx, ids...)
+	summary, err := load.Stop(s.Ctx, ids...)
 	t.Log(summary)
-	s.check(err)
-	s.end(gangs...)
+	s.Check(err)
+	s.End(gangs...)
 }
 
 // Servers are added, removed and replaced one by one, the leader among them, and the leader is killed again and again,
@@ -60,30 +60,30 @@ func TestReplaced(t *testing.T) {
 	needLong(t)
 	t.Parallel()
 	s := newScene(t, daemons.Options{Nodes: 1})
-	load := s.Load(s.ctx, len(servers), "n1")
-	goOn := func() { s.t.Helper(); s.check(load.AwaitAccepted(s.ctx, len(servers))) }
+	load := s.Load(s.Ctx, len(servers), "n1")
+	goOn := func() { s.T.Helper(); s.Check(load.AwaitAccepted(s.Ctx, len(servers))) }
 	goOn()
-	_, err := s.AddServer(s.ctx, "s4")
-	s.check(err)
+	_, err := s.AddServer(s.Ctx, "s4")
+	s.Check(err)
 	goOn()
-	s.check(s.RemoveServer(s.ctx, s.leader("")))
+	s.Check(s.RemoveServer(s.Ctx, s.leader("")))
 	goOn()
-	s.check(s.StepDown(s.ctx))
+	s.Check(s.StepDown(s.Ctx))
 	goOn()
 	for i, old := range s.OtherServers(nil) {
 		leader := s.leader("")
 		leader.Kill()
 		s.leader(leader.Name, s.OtherServers(leader)...)
-		s.check(leader.Start())
+		s.Check(leader.Start())
 		s.leader("")
 		goOn()
-		_, err := s.AddServer(s.ctx, []string{"s5", "s6", "s7"}[i])
-		s.check(err)
-		s.check(s.RemoveServer(s.ctx, old))
+		_, err := s.AddServer(s.Ctx, []string{"s5", "s6", "s7"}[i])
+		s.Check(err)
+		s.Check(s.RemoveServer(s.Ctx, old))
 		goOn()
 	}
-	summary, err := load.Stop(s.ctx)
+	summary, err := load.Stop(s.Ctx)
 	t.Log(summary)
-	s.check(err)
-	s.end()
+	s.Check(err)
+	s.End()
 }

@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"context"
 	"flag"
 	"os"
 	"os/exec"
@@ -42,57 +41,43 @@ const slice = 10 * time.Millisecond
 
 // scene is a cluster of three servers.
 type scene struct {
-	*daemons.Cluster
-	t   *testing.T
-	ctx context.Context
+	*daemonstest.Scene
 }
 
 func newScene(t *testing.T, o daemons.Options) *scene {
 	t.Helper()
 	o.Bin, o.Servers, o.Slice, o.Grace = bin, 3, slice, time.Minute
-	return &scene{Cluster: daemonstest.Start(t, o), t: t, ctx: t.Context()}
-}
-
-func (s *scene) check(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *scene) await(what string, is func() bool) {
-	s.t.Helper()
-	s.check(daemons.Await(s.ctx, what, is))
+	return &scene{daemonstest.NewScene(t, o)}
 }
 
 // leader waits until one leads for all of the servers; none: all there are.
 func (s *scene) leader(not string, among ...*daemons.Daemon) *daemons.Daemon {
-	s.t.Helper()
+	s.T.Helper()
 	if len(among) == 0 {
 		among = s.OtherServers(nil)
 	}
-	leader, err := s.AwaitLeader(s.ctx, not, among...)
-	s.check(err)
+	leader, err := s.AwaitLeader(s.Ctx, not, among...)
+	s.Check(err)
 	return leader
 }
 
 // scrun starts one by way of a server; what it says goes into the file.
 func (s *scene) scrun(server *daemons.Daemon, file string, arguments ...string) *program {
-	s.t.Helper()
+	s.T.Helper()
 	out, err := os.Create(filepath.Join(s.Dir, file))
-	s.check(err)
+	s.Check(err)
 	defer out.Close()
 	command := exec.Command(filepath.Join(s.Bin, "scrun"), arguments...)
 	command.Dir, command.Stdout, command.Stderr = s.Dir, out, out
 	command.Env = append(os.Environ(), "SCORE_SOCKET="+server.Socket, daemons.Mark+"="+s.Dir)
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	s.check(command.Start())
+	s.Check(command.Start())
 	p := &program{scene: s, command: command, file: out.Name(), ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
 		_ = command.Wait() // the state says how
 	}()
-	s.t.Cleanup(func() {
+	s.T.Cleanup(func() {
 		_ = command.Process.Kill()
 		<-p.ended
 	})
@@ -123,71 +108,56 @@ func (p *program) said() string {
 
 // ends waits for the end, with an exit code and texts that were said.
 func (p *program) ends(code int, texts ...string) {
-	p.scene.t.Helper()
-	p.scene.await("the end of "+p.command.String(), p.over)
+	p.scene.T.Helper()
+	p.scene.Await("the end of "+p.command.String(), p.over)
 	said := p.said()
 	if got := p.command.ProcessState.ExitCode(); got != code {
-		p.scene.t.Errorf("%s ended with exit code %d, want %d: %q", p.command, got, code, said)
+		p.scene.T.Errorf("%s ended with exit code %d, want %d: %q", p.command, got, code, said)
 	}
 	for _, text := range texts {
 		if !strings.Contains(said, text) {
-			p.scene.t.Errorf("%s said %q, want %q", p.command, said, text)
+			p.scene.T.Errorf("%s said %q, want %q", p.command, said, text)
 		}
 	}
 }
 
 // refuses submits a job to a server that is cut off; the result waits for its refusal.
 func (s *scene) refuses(server *daemons.Daemon) (refused func()) {
-	s.t.Helper()
+	s.T.Helper()
 	p := s.scrun(server, "refused", "--patience", "3s", "--detach", "-o", "/dev/null", "sh", "-c", "echo x >>never")
 	return func() {
-		s.t.Helper()
-		s.await("the refusal", p.over)
+		s.T.Helper()
+		s.Await("the refusal", p.over)
 		if p.command.ProcessState.ExitCode() == 0 {
-			s.t.Errorf("server %s, which is cut off, took a job: %q", server.Name, p.said())
+			s.T.Errorf("server %s, which is cut off, took a job: %q", server.Name, p.said())
 		}
 		if s.exists("never") {
-			s.t.Errorf("server %s had a job run that it refused", server.Name)
+			s.T.Errorf("server %s had a job run that it refused", server.Name)
 		}
 	}
 }
 
 // goesOn says that a gang's messages come.
 func (s *scene) goesOn(j *daemons.Job) {
-	s.t.Helper()
-	_, err := j.AwaitRounds(s.ctx, time.Now())
-	s.check(err)
+	s.T.Helper()
+	_, err := j.AwaitRounds(s.Ctx, time.Now())
+	s.Check(err)
 }
 
 // runs has a gang say something, by way of a server. One that a leader takes which is lost meanwhile may fail, and is
 // tried again.
 func (s *scene) runs(server *daemons.Daemon, word string) {
-	s.t.Helper()
-	s.await("a gang runs", func() bool {
+	s.T.Helper()
+	s.Await("a gang runs", func() bool {
 		p := s.scrun(server, word, "-n", "2", "-N", "2", "-s", "echo", word)
-		s.await("the end of "+p.command.String(), p.over)
+		s.Await("the end of "+p.command.String(), p.over)
 		said := p.said()
 		if p.command.ProcessState.ExitCode() == 0 && said == word+"\n"+word+"\n" {
 			return true
 		}
-		s.t.Logf("a gang failed: %q", said)
+		s.T.Logf("a gang failed: %q", said)
 		return false
 	})
-}
-
-// end says that gangs end right, and that nothing is left.
-func (s *scene) end(gangs ...*daemons.Job) {
-	s.t.Helper()
-	for _, gang := range gangs {
-		gang.Finish()
-		code, said, right, err := gang.Result(s.ctx)
-		s.check(err)
-		if code != 0 || !right {
-			s.t.Errorf("gang %s ended with exit code %d, right: %v, %q", gang.Name, code, right, said)
-		}
-	}
-	s.check(s.AwaitForgotten(s.ctx))
-	s.check(s.AwaitClean(s.ctx, nil))
 }
 
 func (s *scene) exists(file string) bool {
@@ -197,8 +167,8 @@ func (s *scene) exists(file string) bool {
 
 // lines are what ranks have written into a file.
 func (s *scene) lines(file string) []string {
-	s.t.Helper()
+	s.T.Helper()
 	text, err := os.ReadFile(filepath.Join(s.Dir, file))
-	s.check(err)
+	s.Check(err)
 	return strings.Fields(string(text))
 }

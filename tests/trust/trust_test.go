@@ -3,7 +3,6 @@
 package trust
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -17,7 +16,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +27,7 @@ import (
 	"score/scored/api/pki/pkitest"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"score/tests/journal"
 	"score/tests/ports"
 )
 
@@ -41,32 +40,8 @@ func TestMain(m *testing.M) { os.Exit(daemonstest.Run(m, &binaries)) }
 type site struct {
 	pkitest.Cluster
 	config config.Config
-	log    *journal // of the server
-	agent  *journal
-}
-
-// journal keeps what the daemons write.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) has(text string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Contains(j.text.String(), text)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
+	log    *journal.Journal // of the server
+	agent  *journal.Journal
 }
 
 func (s *site) scored(t *testing.T, arguments ...string) string {
@@ -80,7 +55,7 @@ func (s *site) scored(t *testing.T, arguments ...string) string {
 	return string(out)
 }
 
-func start(t *testing.T, log *journal, arguments ...string) {
+func start(t *testing.T, log *journal.Journal, arguments ...string) {
 	t.Helper()
 	command := exec.Command(filepath.Join(binaries, "scored"), arguments...)
 	command.Stderr = log
@@ -108,7 +83,7 @@ func freeAddress(t *testing.T) string {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	dir := t.TempDir()
-	s := &site{log: new(journal), agent: new(journal)}
+	s := &site{log: new(journal.Journal), agent: new(journal.Journal)}
 	path, certificates := filepath.Join(dir, "score.toml"), filepath.Join(dir, "certificates")
 	s.scored(t, "init", "--config", path, "--name", "trust", "--server", "s1", "--address", freeAddress(t),
 		"--certificates", certificates, "--key-file", filepath.Join(dir, "key"))
@@ -130,7 +105,7 @@ func newSite(t *testing.T) *site {
 	start(t, s.log, "server", "--config", path)
 	s.await(t, "the server answers", "node", "list")
 	start(t, s.agent, "agent", "--config", path, "--join", strings.TrimSpace(s.scored(t, "token", "create")))
-	if err := daemons.Await(t.Context(), "the agent runs", func() bool { return s.agent.has("connected to the leader") }); err != nil {
+	if err := daemons.Await(t.Context(), "the agent runs", func() bool { return s.agent.Has("connected to the leader") }); err != nil {
 		t.Fatalf("%v\n%s", err, s.agent)
 	}
 	return s
@@ -244,7 +219,7 @@ func TestCertificates(t *testing.T) {
 	}
 	for _, target := range []struct {
 		address, procedure string
-		log                *journal
+		log                *journal.Journal
 	}{{s.config.Server.AgentsListen, ofServers, s.log}, {s.config.Agent.Listen, ofAgents, s.agent}} {
 		for _, stranger := range strangers {
 			// Of many that come within a second the log tells some only.
@@ -252,7 +227,7 @@ func TestCertificates(t *testing.T) {
 				if status, err := call(t, stranger.shown, target.address, target.procedure); err == nil {
 					t.Errorf("%s, who shows %s, is answered %d", target.procedure, stranger.name, status)
 				}
-				return target.log.has(stranger.reason)
+				return target.log.Has(stranger.reason)
 			}); err != nil {
 				t.Errorf("%s, who shows %s: %v\n%s", target.procedure, stranger.name, err, target.log)
 			}
@@ -314,7 +289,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
-	if s.log.has(fmt.Sprintf("%x", used.Secret)) || s.log.has(string(used.Secret)) {
+	if s.log.Has(fmt.Sprintf("%x", used.Secret)) || s.log.Has(string(used.Secret)) {
 		t.Error("a token's secret is in the log")
 	}
 }

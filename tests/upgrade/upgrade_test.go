@@ -2,7 +2,6 @@
 package upgrade
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"score/tests/journal"
 )
 
 // bin has the programs of this tree.
@@ -49,24 +48,13 @@ func version(t *testing.T, name string, oldest, newest int) (dir string) {
 }
 
 // complaints are what daemons say on standard error.
-type complaints struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
+type complaints struct{ journal.Journal }
 
 func (c *complaints) Write(p []byte) (int, error) {
 	if testing.Verbose() {
 		os.Stderr.Write(p)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text.Write(p)
-}
-
-func (c *complaints) has(text string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return strings.Contains(c.text.String(), text)
+	return c.Journal.Write(p)
 }
 
 type scene struct {
@@ -78,9 +66,7 @@ type scene struct {
 func (s *scene) await(what string, is func() bool) {
 	s.t.Helper()
 	if err := daemons.Await(s.t.Context(), what, is); err != nil {
-		s.said.mu.Lock()
-		defer s.said.mu.Unlock()
-		s.t.Fatal(err, "\n", s.said.text.String())
+		s.t.Fatal(err, "\n", s.said.String())
 	}
 }
 
@@ -256,7 +242,7 @@ func (s *scene) goesNotBack(earlier string) {
 		s.t.Fatal("a server goes on with a log that it does not understand")
 	}
 	s.await("the server says why", func() bool {
-		return s.said.has("the cluster's log is written in protocol 2, and this program understands up to 1; start the version again that ran here last")
+		return s.said.Has("the cluster's log is written in protocol 2, and this program understands up to 1; start the version again that ran here last")
 	})
 	server.Bin = ""
 	if err := server.Start(); err != nil {
@@ -287,7 +273,7 @@ func refuseFar(t *testing.T, far string) {
 		t.Fatal("the agent goes on")
 	}
 	s.await("the agent says why", func() bool {
-		return said.has(want + "the agent, version far, at least protocol 98; upgrade the server")
+		return said.Has(want + "the agent, version far, at least protocol 98; upgrade the server")
 	})
 	s.Bin = far
 	_, err := s.Command(t.Context(), s.Server.Socket, "job", "list")

@@ -1,0 +1,31 @@
+// Package journal keeps what programs under test say, while they say it.
+package journal
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+)
+
+// Journal is an io.Writer of which can be read at any time. Its zero value is empty.
+type Journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (j *Journal) Write(text []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(text)
+}
+
+// String is all that was said so far.
+func (j *Journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// Has tells whether a text was said.
+func (j *Journal) Has(text string) bool { return strings.Contains(j.String(), text) }
