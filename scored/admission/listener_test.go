@@ -17,6 +17,7 @@ import (
 
 	"score/scored/api/join"
 	"score/scored/api/pki"
+	"score/scored/api/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 )
@@ -70,13 +71,14 @@ func newOffice(t *testing.T) (*Office, *memory) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority, err := pki.NewAuthority("lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := pkitest.New(t, "lab")
 	m := &memory{tokens: map[string][]byte{}}
-	own := credentials(t, authority, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s1"})
-	o := New(Options{Leader: m, Authority: authority, Credentials: own, ClusterKey: "the key", Addresses: func() []string { return []string{listener.Addr().String()} }, IsServer: func(name string) bool { return name == "s1" }, Logger: zap.NewNop()})
+	o := New(Options{
+		Leader: m, Authority: cluster.Authority, Credentials: cluster.Daemon(t, pki.Server, "s1"), ClusterKey: "the key",
+		Addresses: func() []string { return []string{listener.Addr().String()} },
+		IsServer:  func(name string) bool { return name == "s1" },
+		Logger:    zap.NewNop(),
+	})
 	l := o.Listen(listener, Way{Protocols: []string{"test"}, Roles: []pki.Role{pki.Agent}}, Way{Protocols: []string{"servers"}, Roles: []pki.Role{pki.Server}}).Of("test")
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -98,24 +100,10 @@ func newOffice(t *testing.T) (*Office, *memory) {
 	return o, m
 }
 
-const word = "welcome"
+// lab is the office's cluster.
+func lab(o *Office) pkitest.Cluster { return pkitest.Cluster{Authority: o.Authority, Name: "lab"} }
 
-func credentials(t *testing.T, a *pki.Authority, name pki.Name) *pki.Credentials {
-	t.Helper()
-	request, err := pki.NewRequest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := a.Sign(request.Bytes(), name, time.Now(), pki.DefaultLife)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := pki.NewCredentials(a.Certificate(), signed.Raw, request, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
+const word = "welcome"
 
 // visit comes with a configuration and gives what was said.
 func visit(t *testing.T, o *Office, config *tls.Config) (string, error) {
@@ -182,16 +170,13 @@ func TestJoin(t *testing.T) {
 // TestStrangers: none of them is passed on, and members get in beside them.
 func TestStrangers(t *testing.T) {
 	o, _ := newOffice(t)
-	ours := credentials(t, o.Authority, pki.Name{Cluster: "lab", Role: pki.Agent, Name: "n1"})
-	other, err := pki.NewAuthority("lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ours := lab(o).Daemon(t, pki.Agent, "n1")
+	other := pkitest.New(t, "lab")
 	for name, config := range map[string]*tls.Config{
 		"no certificate": {InsecureSkipVerify: true},
-		"server":         credentials(t, o.Authority, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s2"}).Client(pki.Server),
+		"server":         lab(o).Daemon(t, pki.Server, "s2").Client(pki.Server),
 		"old TLS":        {InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12},
-		"foreign":        blind(credentials(t, other, pki.Name{Cluster: "lab", Role: pki.Agent, Name: "n1"})),
+		"foreign":        blind(other.Daemon(t, pki.Agent, "n1")),
 	} {
 		if said, err := visit(t, o, config); said != "" || err == nil {
 			t.Errorf("%s: hears %q, %v", name, said, err)
@@ -231,7 +216,7 @@ func TestSilence(t *testing.T) {
 		}
 		defer conn.Close()
 	}
-	ours := credentials(t, o.Authority, pki.Name{Cluster: "lab", Role: pki.Agent, Name: "n1"})
+	ours := lab(o).Daemon(t, pki.Agent, "n1")
 	if said, err := visit(t, o, ours.Client(pki.Server)); said != word || err != nil {
 		t.Errorf("a member hears %q, %v", said, err)
 	}
@@ -331,18 +316,15 @@ func TestClocks(t *testing.T) {
 // TestRevoked: who is refused in the handshake since its certificate was revoked is told so when it asks.
 func TestRevoked(t *testing.T) {
 	o, _ := newOffice(t)
-	ours := credentials(t, o.Authority, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s2"})
+	ours := lab(o).Daemon(t, pki.Server, "s2")
 	for _, want := range []bool{false, true} {
 		if got, err := join.Revoked(t.Context(), o.Addresses()[0], ours); got != want || err != nil {
 			t.Errorf("revoked %v: %v, %v", want, got, err)
 		}
 		o.Credentials.Revoked.Replace([][]byte{{1}, ours.Serial()})
 	}
-	other, err := pki.NewAuthority("lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	foreign := credentials(t, other, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s2"})
+	other := pkitest.New(t, "lab")
+	foreign := other.Daemon(t, pki.Server, "s2")
 	if got, err := join.Revoked(t.Context(), o.Addresses()[0], foreign); got || pki.FaultOf(err) != pki.FaultForeign {
 		t.Errorf("a server of another cluster was believed: %v, %v", got, err)
 	}

@@ -11,27 +11,11 @@ import (
 
 	"score/scored/admission"
 	"score/scored/api/pki"
+	"score/scored/api/pki/pkitest"
 )
 
 // patience is for what must come on a busy machine.
 const patience = 20 * time.Second
-
-func credentials(t *testing.T, a *pki.Authority, role pki.Role, name string) *pki.Credentials {
-	t.Helper()
-	request, err := pki.NewRequest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := a.Sign(request.Bytes(), pki.Name{Cluster: "lab", Role: role, Name: name}, time.Now(), pki.DefaultLife)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := pki.NewCredentials(a.Certificate(), signed.Raw, request, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 // newMesh serves until the test's end.
 func newMesh(t *testing.T, c *pki.Credentials) *Mesh {
@@ -56,11 +40,8 @@ func newMesh(t *testing.T, c *pki.Credentials) *Mesh {
 
 // TestDial: a stream goes to the server that was meant and to no other, and ends with the mesh of either side.
 func TestDial(t *testing.T) {
-	authority, err := pki.NewAuthority("lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, b := newMesh(t, credentials(t, authority, pki.Server, "a")), newMesh(t, credentials(t, authority, pki.Server, "b"))
+	cluster := pkitest.New(t, "lab")
+	a, b := newMesh(t, cluster.Daemon(t, pki.Server, "a")), newMesh(t, cluster.Daemon(t, pki.Server, "b"))
 	conn, err := a.Dial("b", b.Addr().String(), patience)
 	if err != nil {
 		t.Fatal(err)
@@ -93,11 +74,8 @@ func TestDial(t *testing.T) {
 
 // TestRoles: an agent is no server, whatever it dials or is dialed as.
 func TestRoles(t *testing.T) {
-	authority, err := pki.NewAuthority("lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, agent := newMesh(t, credentials(t, authority, pki.Server, "a")), newMesh(t, credentials(t, authority, pki.Agent, "n1"))
+	cluster := pkitest.New(t, "lab")
+	server, agent := newMesh(t, cluster.Daemon(t, pki.Server, "a")), newMesh(t, cluster.Daemon(t, pki.Agent, "n1"))
 	if _, err := server.Dial("n1", agent.Addr().String(), patience); pki.FaultOf(err) != pki.FaultRole {
 		t.Errorf("an agent answers: %v", err)
 	}

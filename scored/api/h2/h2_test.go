@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"score/scored/api/h2"
 	"score/scored/api/pki"
+	"score/scored/api/pki/pkitest"
 )
 
 // serve answers with the protocol of the request, until the test ends.
@@ -46,23 +46,6 @@ func get(t *testing.T, client *http.Client, url string) (string, error) {
 	return string(body), err
 }
 
-func daemon(t *testing.T, a *pki.Authority, role pki.Role, name string) *pki.Credentials {
-	t.Helper()
-	request, err := pki.NewRequest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := a.Sign(request.Bytes(), pki.Name{Cluster: "c1", Role: role, Name: name}, time.Now(), pki.DefaultLife)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := pki.NewCredentials(a.Certificate(), signed.Raw, request, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func TestUnencrypted(t *testing.T) {
 	address := serve(t, nil)
 	if got, err := get(t, h2.NewClient(nil), "http://"+address); got != "HTTP/2.0" || err != nil {
@@ -74,11 +57,8 @@ func TestUnencrypted(t *testing.T) {
 }
 
 func TestEncrypted(t *testing.T) {
-	authority, err := pki.NewAuthority("c1", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, agent := daemon(t, authority, pki.Server, "s1"), daemon(t, authority, pki.Agent, "n1")
+	cluster := pkitest.New(t, "c1")
+	server, agent := cluster.Daemon(t, pki.Server, "s1"), cluster.Daemon(t, pki.Agent, "n1")
 	url := "https://" + serve(t, server.Server(pki.Agent))
 	if got, err := get(t, h2.NewClient(agent, pki.Server), url); got != "HTTP/2.0" || err != nil {
 		t.Errorf("an agent speaks %q, %v", got, err)
