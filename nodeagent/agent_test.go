@@ -14,6 +14,7 @@ import (
 	"score/nodeagent/leadertest"
 	"score/nodeagent/uplink"
 	"score/scored/api/scorev1"
+	"score/tests/processes"
 )
 
 // modes are the two ways in which a node stops its jobs.
@@ -103,22 +104,9 @@ func TestKillWithoutTheSteward(t *testing.T) {
 		if err := unix.Kill(steward, unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		pidfd, err := unix.PidfdOpen(rank, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer unix.Close(pidfd)
 		s.Send(killMessage(1))
-		ended := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
-		for {
-			ready, err := unix.Poll(ended, int(patience.Milliseconds()))
-			if errors.Is(err, unix.EINTR) {
-				continue
-			}
-			if err != nil || ready != 1 {
-				t.Errorf("the rank lives on: %v", err)
-			}
-			break
+		if err := processes.AwaitEnd(rank); err != nil {
+			t.Error(err)
 		}
 		if err := unix.Kill(steward, unix.SIGCONT); err != nil {
 			t.Fatal(err)
@@ -233,7 +221,7 @@ func TestLostStewardEndsItsJob(t *testing.T) {
 			t.Errorf("abort: %v", abort)
 		}
 		done(t, s, 1)
-		if left := processesOf(t, n.options.RunDir); len(left) > 0 {
+		if left := processesOf(n.options.RunDir); len(left) > 0 {
 			t.Errorf("processes are left: %v", left)
 		}
 		s.Send(forgetMessage(1))

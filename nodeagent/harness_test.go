@@ -1,6 +1,7 @@
 package nodeagent_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -8,7 +9,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,6 +27,7 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/tests/ports"
+	"score/tests/processes"
 )
 
 const (
@@ -188,7 +189,7 @@ func (n *node) nothingLeft() {
 	if left := n.jobFiles(); len(left) > 0 {
 		n.t.Errorf("files of jobs are left: %v", left)
 	}
-	if left := processesOf(n.t, n.options.RunDir); len(left) > 0 {
+	if left := processesOf(n.options.RunDir); len(left) > 0 {
 		n.t.Errorf("processes are left: %v", left)
 	}
 }
@@ -210,21 +211,10 @@ func (n *node) groups() []string {
 
 // processesOf finds processes by a variable in their environment, which the
 // test puts there: ranks and what they have started.
-func processesOf(t testing.TB, mark string) []int {
-	t.Helper()
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []int
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		if err == nil && strings.Contains(string(environ), "AGENT_TEST="+mark+"\x00") {
-			found = append(found, pid)
+func processesOf(mark string) (found []int) {
+	for p := range processes.All() {
+		if bytes.Contains(p.Environ, []byte("AGENT_TEST="+mark+"\x00")) {
+			found = append(found, p.PID)
 		}
 	}
 	return found

@@ -107,9 +107,9 @@ func TestUnknownJobsAreEnded(t *testing.T) {
 // gone waits until no process of the node's jobs is left.
 func (n *node) gone() {
 	n.t.Helper()
-	for limit := time.Now().Add(patience); len(processesOf(n.t, n.options.RunDir)) > 0; {
+	for limit := time.Now().Add(patience); len(processesOf(n.options.RunDir)) > 0; {
 		if time.Now().After(limit) {
-			n.t.Fatalf("processes are left: %v", processesOf(n.t, n.options.RunDir))
+			n.t.Fatalf("processes are left: %v", processesOf(n.options.RunDir))
 		}
 		time.Sleep(time.Millisecond)
 	}

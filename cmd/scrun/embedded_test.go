@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"score/tests/processes"
 
 	"golang.org/x/sys/unix"
 )
@@ -113,7 +114,9 @@ func TestKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = command.Wait()
-			waitGone(t, rank)
+			if err := processes.AwaitEnd(rank); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	// The next run removes what the killed cluster left.
@@ -141,25 +144,4 @@ func onlyChild(t *testing.T, parent int) int {
 	}
 	t.Fatal("scrun has no child")
 	return 0
-}
-
-// waitGone waits for the end of a process that is not our child.
-func waitGone(t *testing.T, pid int) {
-	t.Helper()
-	pidfd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(pidfd)
-	const patience = 60_000 // milliseconds
-	ended, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, patience)
-	for errors.Is(err, unix.EINTR) { // by the end of another process, for example
-		ended, err = unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, patience)
-	}
-	if err != nil || ended != 1 {
-		t.Errorf("process %d outlived its job (%v)", pid, err)
-	}
 }

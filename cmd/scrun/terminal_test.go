@@ -14,38 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/scored/api/scorev1"
+	"score/tests/terminal"
 )
 
 // pumpVariable makes this test binary play TestBackground's child.
 const pumpVariable = "SCORE_TEST_PUMP_IN_BACKGROUND"
 
-// openTerminal makes a pseudoterminal.
-func openTerminal(t *testing.T) (master, slave *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("no pseudoterminals here:", err)
-	}
-	t.Cleanup(func() { master.Close() })
-	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("no pseudoterminals here:", err)
-	}
-	t.Cleanup(func() { slave.Close() })
-	return master, slave
-}
-
 // A terminal is left alone while another process group is in its foreground,
 // and read once scrun is: it is neither stopped nor does it steal input.
 func TestBackground(t *testing.T) {
-	master, slave := openTerminal(t)
+	master, slave := terminal.Open(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +83,7 @@ func pumpInBackground() int {
 
 // A terminal that is not scrun's own has no foreground to wait for.
 func TestOtherTerminal(t *testing.T) {
-	master, slave := openTerminal(t)
+	master, slave := terminal.Open(t)
 	got := make(chan string, 1)
 	pump, err := startPump(slave, func(input *scorev1.Stdin) error {
 		got <- string(input.GetData())

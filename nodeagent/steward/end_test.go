@@ -14,6 +14,7 @@ import (
 
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"score/tests/processes"
 )
 
 // bothWays runs a test with a control group and with signals only.
@@ -203,7 +204,9 @@ func TestStewardKilled(t *testing.T) {
 	pids := a.launched().GetPids()
 	a.process.Kill()
 	for _, pid := range pids {
-		awaitDeath(t, int(pid))
+		if err := processes.AwaitEnd(int(pid)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

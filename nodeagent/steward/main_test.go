@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/cgroup"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/steward"
@@ -439,26 +437,6 @@ func alive(pid int) bool {
 	}
 	state := stat[strings.LastIndexByte(string(stat), ')')+2]
 	return state != 'Z' && state != 'X'
-}
-
-// awaitDeath waits until a process has ended, as the kernel tells by its pidfd.
-func awaitDeath(t testing.TB, pid int) {
-	t.Helper()
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return // gone
-	}
-	defer unix.Close(fd)
-	polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	for deadline := time.Now().Add(patience); ; {
-		n, err := unix.Poll(polled, int(time.Until(deadline).Milliseconds()))
-		if n > 0 {
-			return
-		}
-		if err != unix.EINTR {
-			t.Fatalf("process %d lives on (%v)", pid, err)
-		}
-	}
 }
 
 // buildC compiles a C program with the given compiler, or skips.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"score/tests/processes"
 )
 
 // Mark is in the environment of a cluster's scruns and ranks, with its directory.
@@ -37,25 +39,9 @@ type Process struct {
 // Processes finds the living processes that belong to the cluster by their environment
 // or command line.
 func (c *Cluster) Processes() (found []Process) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		command, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		if err != nil || len(command) == 0 {
-			continue // it is dead
-		}
-		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		if err != nil {
-			continue
-		}
-		if p, ours := c.identify(command, environ); ours {
-			p.PID = pid
+	for running := range processes.All() {
+		if p, ours := c.identify(running.Command, running.Environ); ours {
+			p.PID = running.PID
 			found = append(found, p)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -16,23 +15,13 @@ import (
 // nothingHeld waits until no process of the script holds what belongs to a job's channels:
 // contexts, place maps, and sockets other than the agents' directories.
 func nothingHeld(ts *testscript.TestScript, neg bool, args []string) {
-	deadline := time.Now().Add(untilTimeout)
-	for {
-		held := heldByOurs(ts.Getenv("WORK"))
-		if len(held) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("held still:\n  %s", strings.Join(held, "\n  "))
-		}
-		time.Sleep(pollInterval)
-	}
+	ts.Check(awaitNone(func() []string { return heldByOurs(ts.Getenv("WORK")) }))
 }
 
 func heldByOurs(work string) (held []string) {
 	udp := udpSockets()
 	for _, p := range ours(work) {
-		dir := filepath.Join("/proc", strconv.Itoa(p.pid), "fd")
+		dir := filepath.Join("/proc", strconv.Itoa(p.PID), "fd")
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			continue // it has just ended
@@ -47,7 +36,7 @@ func heldByOurs(work string) (held []string) {
 				directories++
 			}
 			if strings.HasPrefix(link, "/memfd:score") || directories > 1 {
-				held = append(held, fmt.Sprintf("%s by process %d", link, p.pid))
+				held = append(held, fmt.Sprintf("%s by process %d", link, p.PID))
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/tests/devcluster"
+	"score/tests/processes"
 )
 
 const (
@@ -84,9 +85,9 @@ func crash(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	killed := 0
 	for _, p := range ours(ts.Getenv("WORK")) {
-		if bytes.Contains(p.command, []byte("\x00"+args[0]+"\x00")) {
+		if bytes.Contains(p.Command, []byte("\x00"+args[0]+"\x00")) {
 			// One may go by itself because another was killed.
-			if err := syscall.Kill(p.pid, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {
+			if err := syscall.Kill(p.PID, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {
 				ts.Check(err)
 			}
 			killed++
@@ -97,33 +98,12 @@ func crash(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-type process struct {
-	pid     int
-	command []byte
-}
-
 // ours finds the processes that belong to a script: its working directory is
 // in their environment or command line.
-func ours(work string) (found []process) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		command, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		if err != nil || len(command) == 0 {
-			continue
-		}
-		environment, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		if err != nil {
-			continue
-		}
-		if bytes.Contains(command, []byte(work)) || bytes.Contains(environment, []byte(work)) {
-			found = append(found, process{pid, command})
+func ours(work string) (found []processes.Process) {
+	for p := range processes.All() {
+		if bytes.Contains(p.Command, []byte(work)) || bytes.Contains(p.Environ, []byte(work)) {
+			found = append(found, p)
 		}
 	}
 	return found
@@ -152,7 +132,7 @@ func awaitNone(list func() []string) error {
 
 func leftovers(work string) (left []string) {
 	for _, p := range ours(work) {
-		left = append(left, fmt.Sprintf("process %d: %s", p.pid, bytes.ReplaceAll(p.command, []byte{0}, []byte{' '})))
+		left = append(left, fmt.Sprintf("process %d: %s", p.PID, bytes.ReplaceAll(p.Command, []byte{0}, []byte{' '})))
 	}
 	for _, path := range jobFiles(work) {
 		left = append(left, "files of a job: "+path)

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/scored/api/scorev1"
+	"score/tests/terminal"
 )
 
 // topTestPatience ends a test that hangs.
@@ -30,23 +30,7 @@ type console struct {
 
 func newConsole(t *testing.T) *console {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("no pseudoterminals here:", err)
-	}
-	t.Cleanup(func() { master.Close() })
-	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("no pseudoterminals here:", err)
-	}
-	t.Cleanup(func() { slave.Close() })
+	master, slave := terminal.Open(t)
 	c := &console{master: master, slave: slave, more: make(chan struct{}, 1)}
 	c.before = c.state(t)
 	c.resize(t, 130, 30)

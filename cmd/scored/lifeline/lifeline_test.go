@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"score/cmd/scored/lifeline"
+	"score/tests/processes"
 )
 
 // roleVariable makes this test binary play the child.
@@ -125,26 +124,7 @@ func TestKilledParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-parent.Exited()
-	waitGone(t, grandchild)
-}
-
-// waitGone waits for a process that is not our child.
-func waitGone(t *testing.T, pid int) {
-	t.Helper()
-	pidfd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(pidfd)
-	const patience = 60_000 // milliseconds
-	ended, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, patience)
-	for errors.Is(err, unix.EINTR) { // by the end of another process, for example
-		ended, err = unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, patience)
-	}
-	if err != nil || ended != 1 {
-		t.Errorf("process %d outlived its parent (%v)", pid, err)
+	if err := processes.AwaitEnd(grandchild); err != nil {
+		t.Error(err)
 	}
 }
