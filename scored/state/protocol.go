@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"score/scored/api/protocol"
-	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
 )
 
@@ -60,26 +59,4 @@ func (s *State) raise(c *statepb.Raise, now int64) error {
 	}
 	s.protocol = c.GetProtocol()
 	return nil
-}
-
-// FinishedOf is how many finished jobs are remembered with these settings.
-func FinishedOf(settings *scorev1.Settings) int {
-	if n := settings.GetHistory(); n != 0 {
-		return int(n)
-	}
-	return DefaultFinished
-}
-
-// forgetFinished drops the oldest finished jobs when they are too many.
-func (s *State) forgetFinished() {
-	over := len(s.finished) - FinishedOf(s.settings)
-	if over <= 0 {
-		return
-	}
-	before := s.finished
-	s.undo = append(s.undo, func() { s.finished = before })
-	for _, id := range s.finished[:over] {
-		put(s, s.jobs, id, nil)
-	}
-	s.finished = before[over:]
 }

@@ -1,0 +1,165 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+
+	"score/scored/state/statepb"
+)
+
+func (s *State) submit(c *statepb.Submit, now int64) error {
+	switch {
+	case c.GetJobId() != s.nextJob:
+		return fmt.Errorf("%w: %d, not %d", ErrJobID, c.GetJobId(), s.nextJob)
+	case c.GetSpec().GetTasks() == 0 || c.GetUser() == nil:
+		return fmt.Errorf("%w: a job needs tasks and a user", ErrCommand)
+	case s.Unfinished() >= MaxUnfinished:
+		return fmt.Errorf("%w: %d unfinished jobs", ErrTooMany, MaxUnfinished)
+	}
+	if err := s.noteKey(c, now); err != nil {
+		return err
+	}
+	job := &Job{
+		ID: c.GetJobId(), Spec: c.GetSpec(), User: c.GetUser(), Parent: c.GetParentJob(),
+		Preput: pairsFromProto(c.GetPreput()), MemoryPerNode: c.GetMemoryPerNodeBytes(),
+		Phase: Queued, Submitted: now, Row: -1,
+	}
+	s.shareEnvironment(job)
+	put(s, s.jobs, job.ID, job)
+	s.nextJob++
+	s.undo = append(s.undo, func() { s.nextJob-- })
+	return nil
+}
+
+// jobIn finds the job if it is in one of the phases.
+func (s *State) jobIn(id JobID, phases ...Phase) (*Job, error) {
+	job := s.jobs[id]
+	if job == nil {
+		return nil, fmt.Errorf("%w: %d", ErrUnknownJob, id)
+	}
+	if !slices.Contains(phases, job.Phase) {
+		return nil, fmt.Errorf("%w: job %d is in %v", ErrPhase, id, job.Phase)
+	}
+	return job, nil
+}
+
+func (s *State) moveRow(c *statepb.MoveRow) error {
+	job, err := s.jobIn(c.GetJobId(), Allocated, Running)
+	if err != nil {
+		return err
+	}
+	if c.GetRow() < 0 {
+		return fmt.Errorf("%w: row %d", ErrCommand, c.GetRow())
+	}
+	next := *job
+	next.Row = c.GetRow()
+	put(s, s.jobs, job.ID, &next)
+	return nil
+}
+
+// requeue charges what the attempt has used; the next one is charged beyond it.
+func (s *State) requeue(c *statepb.Requeue, now int64) error {
+	job, err := s.jobIn(c.GetJobId(), Allocated, Running)
+	if err != nil {
+		return err
+	}
+	if job.Phase == Running && !c.GetRestart() {
+		return fmt.Errorf("%w: job %d has run", ErrPhase, job.ID)
+	}
+	next := *job
+	next.Usage = atLeast(c.GetUsage(), job.Usage)
+	s.book(job, next.Usage, 0, now)
+	next.Earlier = next.Usage
+	next.Phase, next.Started = Queued, 0
+	next.Row, next.Places, next.Gang, next.HeldCPUs, next.Allocated = -1, nil, 0, 0, 0
+	if c.GetRestart() {
+		next.Restarts++
+	}
+	next.Because, next.Ordered, next.Ending = c.GetBecause(), "", nil
+	s.unpublishAll(&next)
+	put(s, s.jobs, job.ID, &next)
+	return nil
+}
+
+func (s *State) orderRequeue(c *statepb.OrderRequeue) error {
+	job, err := s.jobIn(c.GetJobId(), Allocated, Running)
+	if err != nil {
+		return err
+	}
+	if c.GetBecause() == "" {
+		return fmt.Errorf("%w: no reason", ErrCommand)
+	}
+	next := *job
+	next.Ordered, next.Ending = c.GetBecause(), nil
+	put(s, s.jobs, job.ID, &next)
+	return nil
+}
+
+func (s *State) orderEnd(c *statepb.OrderEnd) error {
+	job, err := s.jobIn(c.GetJobId(), Allocated, Running)
+	if err != nil {
+		return err
+	}
+	if c.GetVerdict() == nil {
+		return fmt.Errorf("%w: no verdict", ErrCommand)
+	}
+	next := *job
+	next.Ordered, next.Ending = "", c.GetVerdict()
+	put(s, s.jobs, job.ID, &next)
+	return nil
+}
+
+func (s *State) markRunning(c *statepb.MarkRunning) error {
+	job, err := s.jobIn(c.GetJobId(), Allocated)
+	if err != nil {
+		return err
+	}
+	next := *job
+	next.Phase, next.Started = Running, c.GetStartedNanos()
+	put(s, s.jobs, job.ID, &next)
+	return nil
+}
+
+func (s *State) end(c *statepb.End, now int64) error {
+	job, err := s.jobIn(c.GetJobId(), Queued, Allocated, Running)
+	if err != nil {
+		return err
+	}
+	if c.GetVerdict() == nil {
+		return fmt.Errorf("%w: no verdict", ErrCommand)
+	}
+	next := *job
+	next.Phase, next.Row, next.Ended = Done, -1, now
+	next.Verdict, next.Usage, next.Start = c.GetVerdict(), atLeast(c.GetUsage(), job.Usage), c.GetStart()
+	s.book(job, next.Usage, 1, now)
+	next.Spec = withoutEnvironment(job.Spec)
+	next.Preput, next.Ordered, next.Ending = nil, "", nil
+	s.unpublishAll(&next)
+	put(s, s.jobs, job.ID, &next)
+	s.keepFinished(job.ID)
+	s.keepKey(job.ID)
+	return nil
+}
+
+// keepFinished remembers one more finished job and forgets the oldest when
+// they are too many.
+func (s *State) keepFinished(id JobID) {
+	before := s.finished
+	s.undo = append(s.undo, func() { s.finished = before })
+	s.finished = append(s.finished, id)
+	s.forgetFinished()
+}
+
+// forgetFinished drops the oldest finished jobs when they are too many.
+func (s *State) forgetFinished() {
+	over := len(s.finished) - FinishedOf(s.settings)
+	if over <= 0 {
+		return
+	}
+	before := s.finished
+	s.undo = append(s.undo, func() { s.finished = before })
+	for _, id := range s.finished[:over] {
+		put(s, s.jobs, id, nil)
+	}
+	s.finished = before[over:]
+}
