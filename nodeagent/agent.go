@@ -124,6 +124,10 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	var orphans []*stewards.Orphan
+	var kept []int
+	if a.options.KeepToCPUs {
+		kept = a.options.CPUs
+	}
 	a.pool, orphans, err = stewards.Open(stewards.Options{
 		Exe:     a.options.StewardExe,
 		RunDir:  a.options.RunDir,
@@ -132,6 +136,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		Root:    root,
 		Warm:    a.options.WarmStewards,
 		Grace:   a.options.Grace,
+		CPUs:    kept,
 		Stderr:  os.Stderr,
 		Logger:  a.log,
 	})

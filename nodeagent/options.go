@@ -84,6 +84,8 @@ type Options struct {
 	Channels int
 	// SharesCPUs says that another node of this machine has the same CPUs.
 	SharesCPUs bool
+	// KeepToCPUs keeps the stewards on the node's CPUs, beside their ranks: where several nodes divide a machine.
+	KeepToCPUs bool
 
 	// StewardExe is the program that runs as steward when its first argument
 	// is "steward".

@@ -111,7 +111,7 @@ func tagOf(e *unix.EpollEvent) tag { return tag{kind: kind(e.Fd), index: e.Pad} 
 // wait returns what has happened, nothing at the deadline; the zero deadline
 // never comes. The slice is valid until the next call.
 func (l *loop) wait(deadline time.Time) ([]unix.EpollEvent, error) {
-	if l.poll(uintptr(l.epoll)) || l.linger(deadline) {
+	if l.glance(deadline) {
 		return l.events[:l.ready], l.err
 	}
 	if !deadline.Equal(l.deadline) {
@@ -155,10 +155,11 @@ func (l *loop) lookFor(fd, millis int) bool {
 // fence's time here on a busy machine. It is not done after a longer rest, since it keeps Go's scheduler looking.
 const lingerMillis = 1
 
-// linger waits for a moment where another event is to be expected, and is false when nothing has happened.
-func (l *loop) linger(deadline time.Time) bool {
+// glance looks at what has happened. Where another event is to be expected it waits a moment for it, since to look first would be
+// one more system call, mostly for nothing.
+func (l *loop) glance(deadline time.Time) bool {
 	if l.rested || !deadline.IsZero() && time.Until(deadline) < lingerMillis*time.Millisecond {
-		return false
+		return l.poll(uintptr(l.epoll))
 	}
 	return l.lookFor(l.epoll, lingerMillis)
 }

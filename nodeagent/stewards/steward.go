@@ -65,6 +65,7 @@ func start(ctx context.Context, o *Options, number int, unused func()) (s *Stewa
 		Node:    o.Node,
 		Cgroups: s.group != nil,
 		Grace:   o.Grace,
+		CPUs:    o.CPUs,
 		Stderr:  o.Stderr,
 	})
 	if err != nil {

@@ -42,6 +42,7 @@ type Agent struct {
 	Memory        string   `toml:"memory" comment:"Memory that may be promised to jobs, with K, M, G or T. Empty: the machine's."`
 	Channels      int      `toml:"channels" comment:"How many channels of PM programs may be on the network at once, 1 to 1024. Jobs that\nneed more take turns; a job that needs more by itself is refused."`
 	SharesCPUs    bool     `toml:"shares_cpus" comment:"Whether another node of the same machine uses these CPUs too."`
+	KeepToCPUs    bool     `toml:"keep_to_cpus" comment:"Whether the stewards of jobs keep to these CPUs, too: where several nodes divide a machine."`
 	Cgroups       string   `toml:"cgroups" comment:"\"auto\" uses control groups where they can be used, \"off\" stops jobs by signals\nto their processes."`
 	Realtime      bool     `toml:"realtime" comment:"Whether the switching thread may ask for real-time priority, so that jobs\nthat spin cannot delay it."`
 	StageDir      string   `toml:"stage_dir" comment:"Directory for the files that users send along with jobs (scrun --stage); the node's\nname is appended. Programs must be executable there. Empty: beside run_dir."`

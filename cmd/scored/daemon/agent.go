@@ -188,6 +188,7 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 		MemoryBytes:    memory,
 		Channels:       a.Channels,
 		SharesCPUs:     a.SharesCPUs,
+		KeepToCPUs:     a.KeepToCPUs,
 		StewardExe:     client.Self,
 		StageDir:       stage,
 		StageLimit:     int64(min(limit, math.MaxInt64)),

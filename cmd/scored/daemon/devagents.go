@@ -137,6 +137,7 @@ func (c *devCluster) startAgent(ctx context.Context, self string, node devNode) 
 	settings.Agent.Name = node.name
 	settings.Agent.CPUs = node.cpus
 	settings.Agent.SharesCPUs = node.shares
+	settings.Agent.KeepToCPUs = len(c.plan) > 1
 	settings.Agent.Memory = fmt.Sprintf("%dK", node.memory>>10)
 	path := filepath.Join(c.dir.Path(), node.name+".toml")
 	if err := config.Write(path, settings); err != nil {

@@ -33,6 +33,8 @@ type Slot struct {
 	Cgroups bool
 	// Grace is how long a job goes on without an agent; 0: it ends at once.
 	Grace time.Duration
+	// CPUs are those that it keeps to, as the kernel numbers them; none: all that this process may use.
+	CPUs []int
 	// Stderr takes the steward's own complaints, which are rare; nil: dropped.
 	Stderr *os.File
 }
@@ -96,7 +98,7 @@ func Start(slot Slot) (*Process, error) {
 	// A session of its own: ^C on the terminal of an embedded agent is the
 	// agent's to handle.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := p.cmd.Start(); err != nil {
+	if err := startOn(slot.CPUs, p.cmd); err != nil {
 		_ = os.Remove(p.Socket)
 		return nil, fmt.Errorf("starting a steward: %w", err)
 	}
