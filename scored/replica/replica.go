@@ -3,7 +3,6 @@ package replica
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,26 +21,9 @@ const (
 	// enqueueTimeout bounds how long an entry may wait for the Raft loop, which
 	// is otherwise busy only while the disk is.
 	enqueueTimeout = 10 * time.Second
-	// snapshotThreshold is after how many entries the log is cut: at most this
-	// many are applied again when a server starts, which takes some 100 ms.
-	snapshotThreshold = 8192
-	// snapshotInterval is how often the threshold is looked at.
-	snapshotInterval = time.Minute
-	// trailingLogs stay in the log after a snapshot, for replicas that are a
-	// little behind.
-	trailingLogs = 1024
-	// electionTimeout is after how long without a word of the leader, up to twice of it, a replica stands for
-	// election: another leads within two seconds, even when the first vote is split, and a machine
-	// under load is not taken for dead. A single replica does not wait for it, see elect.
-	electionTimeout = 500 * time.Millisecond
-	// leaseTimeout is after how long without contact to a majority a leader steps down: before the others have elected one.
-	leaseTimeout = 400 * time.Millisecond
 	// loneName names a replica without a network in the log's configuration.
 	loneName = "server"
 )
-
-// LeaseTimeout is for how long a majority's word that a replica leads can be relied on: no other is elected sooner.
-const LeaseTimeout = leaseTimeout
 
 // ErrStale says that the entry was decided in another term than it was
 // committed in: it has changed nothing, and the decider must look again.
@@ -99,12 +81,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Leadership tells that this replica leads since the term began, or no more.
-type Leadership struct {
-	Leader bool
-	Term   uint64
-}
-
 // Replica is one copy of the state. Its methods may be called at once.
 type Replica struct {
 	name       string
@@ -160,127 +136,6 @@ func Open(options Options) (*Replica, error) {
 	}
 	return r, nil
 }
-
-func (r *Replica) start(stores *stores, options Options) error {
-	changes := make(chan bool, 8)
-	config := raftConfig(options.Name, r.logger, changes)
-	r.transport = newTransport(options, config)
-	us := raft.Server{ID: config.LocalID, Address: r.transport.LocalAddr()}
-	if !stores.existing && options.Start == StartNever {
-		return fmt.Errorf("%w %q is empty, and this server had a state. If the cluster has others: run 'scored server remove %s' there, remove the certificates here, and join it with a new token. If it has none and shall begin anew: 'scored server --begin'", ErrDirectory, options.Dir, options.Name)
-	}
-	if !stores.existing && options.Start == StartCluster {
-		first := raft.Configuration{Servers: []raft.Server{us}}
-		if err := raft.BootstrapCluster(config, stores.logs, stores.first, stores.snapshots, r.transport, first); err != nil {
-			return fmt.Errorf("cannot begin a new log: %w", err)
-		}
-	}
-	if err := r.settleName(options, config, stores, us); err != nil {
-		return err
-	}
-	node, err := stores.newRaft(config, (*machine)(r), r.transport)
-	if err != nil {
-		return fmt.Errorf("cannot read the log: %w", err)
-	}
-	r.raft = node
-	r.transport.begin()
-	r.stopped.Go(func() { r.watch(changes) })
-	r.hear()
-	r.hasten()
-	return nil
-}
-
-// settleName has the directory and its log know whose they are, before others do.
-func (r *Replica) settleName(options Options, config *raft.Config, stores *stores, us raft.Server) error {
-	if !stores.nameless || options.Network == nil {
-		return nil
-	}
-	if stores.existing {
-		if err := rename(config, stores, r.transport, us); err != nil {
-			return err
-		}
-	}
-	return keepName(options.Dir, options.Name)
-}
-
-// rename gives the only replica of a cluster that had no network a name and an address in the log.
-func rename(config *raft.Config, stores *stores, transport raft.Transport, us raft.Server) error {
-	next := raft.Configuration{Servers: []raft.Server{us}}
-	if err := raft.RecoverCluster(config, scratch(), stores.logs, stores.stable, stores.snapshots, transport, next); err != nil {
-		return fmt.Errorf("cannot name this server in the log: %w", err)
-	}
-	return nil
-}
-
-func raftConfig(name string, logger *zap.Logger, changes chan<- bool) *raft.Config {
-	config := raft.DefaultConfig()
-	config.LocalID = raft.ServerID(name)
-	config.HeartbeatTimeout = electionTimeout
-	config.ElectionTimeout = electionTimeout
-	config.LeaderLeaseTimeout = leaseTimeout
-	config.SnapshotThreshold = snapshotThreshold
-	config.SnapshotInterval = snapshotInterval
-	config.TrailingLogs = trailingLogs
-	config.NotifyCh = changes
-	config.ShutdownOnRemove = false // it is told so, and then ends in order
-	config.NoLegacyTelemetry = true
-	config.Logger = newRaftLogger(logger)
-	return config
-}
-
-// hasten asks a replica that is the only voter to stand for election now (the TimeoutNow
-// request of Raft's leadership transfer): there is nobody else whose heartbeat
-// it could wait for.
-func (r *Replica) hasten() {
-	list, err := r.Servers()
-	if err != nil {
-		return
-	}
-	voters := slices.DeleteFunc(list, func(s Server) bool { return !s.Voter })
-	if len(voters) == 1 && voters[0].Name == r.name {
-		r.transport.elect()
-	}
-}
-
-// watch turns Raft's changes of leadership into ours, each with its term and
-// with every entry of earlier terms applied.
-func (r *Replica) watch(changes <-chan bool) {
-	for {
-		select {
-		case <-r.stop:
-			return
-		case leader := <-changes:
-			next := Leadership{Leader: leader}
-			if leader {
-				if err := r.raft.Barrier(enqueueTimeout).Error(); err != nil {
-					r.logger.Debug("leadership lost at once", zap.Error(err))
-					continue
-				}
-				next.Term = r.raft.CurrentTerm()
-				r.moveOwn()
-			}
-			select {
-			case r.leadership <- next:
-			case <-r.stop:
-				return
-			}
-		}
-	}
-}
-
-// moveOwn notes in the log that this replica, which leads, is to be reached elsewhere than before.
-func (r *Replica) moveOwn() {
-	list, err := r.Servers()
-	if err != nil {
-		return
-	}
-	if us, ok := find(list, r.name); ok && us.Address != r.address {
-		r.raft.AddVoter(raft.ServerID(r.name), raft.ServerAddress(r.address), 0, configTimeout)
-	}
-}
-
-// Leadership tells every change, first that this replica has become leader.
-func (r *Replica) Leadership() <-chan Leadership { return r.leadership }
 
 // Commit puts the entry into the log and returns once it is on disk and
 // applied. An error means that the caller's picture of the state may be wrong:
