@@ -138,6 +138,13 @@ func TestNameAndSpawnChecks(t *testing.T) {
 		"no processes": e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{Command: "a"}}}),
 		"zero byte":    e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{Command: "a", MaxProcs: 1, Args: []string{"b\x00c"}}}}),
 		"no name":      e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{MaxProcs: 1}}}),
+		"odd service":  e.Name(0, 1, NamePublish, []byte("s\xff"), nil),
+		"odd port":     e.Name(0, 1, NamePublish, []byte("s"), []byte("p\xff")),
+		"odd name":     e.AskName(0, 1, NameOp{Kind: NamePublish, Service: "s\xff"}),
+		"odd command":  e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{Command: "a\xff", MaxProcs: 1}}}),
+		"odd argument": e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{Command: "a", MaxProcs: 1, Args: []string{"b\xff"}}}}),
+		"odd given value": e.Spawn(0, 1, &SpawnRequest{
+			Apps: []SpawnApp{{Command: "a", MaxProcs: 1}}, Preput: map[string]string{"k": "v\xff"}}),
 	} {
 		if !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: got %v, want %v", name, err, ErrMalformed)

@@ -96,6 +96,8 @@ func TestViolations(t *testing.T) {
 		"too long":     `head -c 100000 /dev/zero | tr '\0' x >&3`,
 		"binary":       `head -c 3000 /dev/urandom >&3; echo >&3`,
 		"lying id":     `echo "cmd=initack pmiid=1" >&3`,
+		"odd name": `printf 'cmd=init pmi_version=1 pmi_subversion=1\n' >&3; read -r a <&3
+			printf 'cmd=publish_name service=s\377 port=p\n' >&3`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := start(t)

@@ -103,7 +103,8 @@ func (c *conn) log(s *Server, tag uint32, r *bfrops.Reader) error {
 		case key != message.KeyStdout && key != message.KeyStderr:
 			code = message.ErrUnsupported
 		case text != "":
-			s.effect(Effect{Kind: Print, Rank: c.rank, Text: text[:min(len(text), maxPrint)], Stderr: key == message.KeyStderr})
+			text = strings.ToValidUTF8(text[:min(len(text), maxPrint)], "?")
+			s.effect(Effect{Kind: Print, Rank: c.rank, Text: text, Stderr: key == message.KeyStderr})
 		}
 	}
 	s.status(c, tag, code)

@@ -327,6 +327,13 @@ func TestAbortAndControl(t *testing.T) {
 	if e := h.task(Signal); e.Code != 10 || e.Rank != NoRank {
 		t.Errorf("%+v", e)
 	}
+	for said, want := range map[string]string{"g\xfcnstig": "g?nstig", strings.Repeat("x", maxPrint-1) + "\u00fc": strings.Repeat("x", maxPrint-1) + "?"} {
+		a.send(message.Log, (&message.LogRequest{Data: bfrops.Infos{text(message.KeyStderr, said)}}).Write)
+		a.status(message.Success)
+		if e := h.task(Print); e.Text != want || !e.Stderr {
+			t.Errorf("%.20q: %.20q of %d bytes", said, e.Text, len(e.Text))
+		}
+	}
 	a.send(message.Abort, (&message.AbortRequest{Code: 0x107, Text: "why\nnot"}).Write)
 	if e := h.task(Abort); e.Code != 7 || e.Rank != 0 || e.Text != "why" {
 		t.Errorf("%+v", e)
