@@ -110,7 +110,7 @@ func again(next connect.UnaryFunc) connect.UnaryFunc {
 // are not there.
 func mayRepeat(err error, request connect.AnyRequest, patient bool) bool {
 	failure, ok := errors.AsType[*connect.Error](err)
-	if !ok {
+	if !ok || isUnsendable(err) {
 		return false
 	}
 	// What a server says it says for good; what became of the connection may be told in many ways.

@@ -102,6 +102,17 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 	}
 }
 
+// What cannot even be written will not be later, however long the user would wait.
+func TestTextThatIsNotUTF8(t *testing.T) {
+	c := client.New(clienttest.Serve(t, clienttest.Daemon{}))
+	defer c.Close()
+	ctx := client.WithPatience(t.Context(), client.Patience{Gone: -1, Undecided: -1})
+	_, err := c.Submit(ctx, &scorev1.JobSpec{Name: "g\xfcnstig"})
+	if got, want := client.Sentence(err), "a name or text that was given is not UTF-8, and the cluster takes no other"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A wait has a bound of its own where no server can decide, begins anew with every answer, and is told once.
 func TestWait(t *testing.T) {
 	undecided, gone := clienttest.Undecided(), errors.New("gone")

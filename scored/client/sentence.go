@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 )
 
 // ErrLost says that the connection to the daemon broke.
@@ -33,9 +34,18 @@ func Sentence(err error) string {
 		return "the cluster's daemon does not know this request: it is of another version than this program"
 	case connect.CodeDeadlineExceeded:
 		return "the cluster's daemon did not answer in time"
-	default:
-		return oneLine(failure.Message())
+	case connect.CodeInternal:
+		if isUnsendable(err) {
+			return "a name or text that was given is not UTF-8, and the cluster takes no other"
+		}
 	}
+	return oneLine(failure.Message())
+}
+
+// isUnsendable tells whether a request could not be written at all, which is so of texts that are not UTF-8 alone: it is
+// no failure of a daemon, and will not end by itself.
+func isUnsendable(err error) bool {
+	return errors.Is(err, proto.Error) && connect.CodeOf(err) == connect.CodeInternal && !connect.IsWireError(err)
 }
 
 // cutOff is what a failure says when the connection broke between its status and its sentence.

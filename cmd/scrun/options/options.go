@@ -147,6 +147,9 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		Respawn:            o.Respawn,
 		NodeList:           o.Hosts,
 	}
+	if err := checkTexts(spec); err != nil {
+		return nil, err
+	}
 	o.setInput(spec, dir)
 	if o.Detach {
 		o.setDetached(spec, dir)
