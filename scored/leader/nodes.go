@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -141,9 +142,10 @@ func (b *brain) refuse(h *scorev1.Hello) string {
 	return fmt.Sprintf("a node named %s is connected already (its agent listens at %s); give this one another name", n.name, n.address)
 }
 
+// clip shortens a text to what is kept. No letter is cut in two: the log takes whole ones only.
 func clip(text string) string {
 	if len(text) > maxText {
-		return text[:maxText] + "..."
+		return strings.ToValidUTF8(text[:maxText], "") + "..."
 	}
 	return text
 }

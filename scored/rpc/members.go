@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -12,6 +13,8 @@ import (
 	"score/scored/admission"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
+	"score/scored/leader"
+	"score/scored/replica"
 )
 
 // CreateToken implements ClusterServiceHandler.
@@ -58,11 +61,33 @@ func (u users) ListCertificates(ctx context.Context, _ *connect.Request[scorev1.
 
 // RevokeCertificates implements ClusterServiceHandler.
 func (u users) RevokeCertificates(ctx context.Context, r *connect.Request[scorev1.RevokeCertificatesRequest]) (*connect.Response[scorev1.RevokeCertificatesResponse], error) {
+	if err := u.mayRevoke(r.Msg.GetRole(), r.Msg.GetName()); err != nil {
+		return nil, err
+	}
 	count, err := u.Leader.RevokeCertificates(ctx, r.Msg.GetRole(), r.Msg.GetName())
 	if err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&scorev1.RevokeCertificatesResponse{Revoked: uint32(count)}), nil
+}
+
+// mayRevoke refuses to cut off a server that counts for a majority: the others would wait for it, perhaps for ever.
+func (u users) mayRevoke(role, name string) error {
+	parsed, err := pki.ParseRole(clip(role))
+	if err != nil {
+		return invalid("%v", err)
+	}
+	if parsed != pki.Server || u.Servers == nil {
+		return nil
+	}
+	servers, err := u.Servers.Servers()
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(servers, func(s replica.Server) bool { return s.Name == name }) {
+		return fmt.Errorf("%w: server %s is one of the cluster's; 'scored server remove %s' takes it out, and its certificates back", leader.ErrState, name, name)
+	}
+	return nil
 }
 
 // RenewCertificate implements AgentServiceHandler.

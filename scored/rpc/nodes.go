@@ -10,6 +10,9 @@ import (
 
 // DrainNode implements ClusterServiceHandler.
 func (u users) DrainNode(ctx context.Context, r *connect.Request[scorev1.DrainNodeRequest]) (*connect.Response[scorev1.DrainNodeResponse], error) {
+	if err := checkText("the reason", r.Msg.GetReason(), maxReason); err != nil {
+		return nil, err
+	}
 	identity, err := identityOf(ctx)
 	if err != nil {
 		return nil, err

@@ -178,7 +178,7 @@ func (u users) CancelJob(ctx context.Context, r *connect.Request[scorev1.CancelJ
 	return connect.NewResponse(&scorev1.CancelJobResponse{}), nil
 }
 
-// maxReason bounds the reason that a user gives for a requeue: a line of a terminal or two.
+// maxReason bounds the reason that is given for a requeue or a drain: a line of a terminal or two.
 const maxReason = 200
 
 // RequeueJob implements JobServiceHandler.

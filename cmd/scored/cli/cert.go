@@ -70,7 +70,8 @@ func certRevokeCommand(c *caller) *cobra.Command {
 		Use:   "revoke ROLE NAME",
 		Short: "take back all certificates of a daemon, and cut it off",
 		Long: `Takes back all certificates of a daemon. No daemon of the cluster talks to it any
-more; to come back it must join with a new token.`,
+more; to come back it must join with a new token. One of the cluster's servers is taken
+out with 'scored server remove', which takes its certificates back, too.`,
 		Example: "  scored cert revoke agent node7",
 		Args:    cobra.ExactArgs(2),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {

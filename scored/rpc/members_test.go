@@ -1,0 +1,60 @@
+package rpc
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+	"score/scored/leader"
+	"score/scored/replica"
+)
+
+// three are the servers of a cluster.
+type three struct{ unasked }
+
+func (three) Servers() ([]replica.Server, error) {
+	return []replica.Server{{Name: "s1", Leader: true}, {Name: "s2"}, {Name: "s3"}}, nil
+}
+
+// TestMayRevoke: who counts for a majority is removed, and not cut off under the others.
+func TestMayRevoke(t *testing.T) {
+	u := users{UserOptions: UserOptions{Servers: three{}}}
+	for name, test := range map[string]struct {
+		role, name string
+		want       error
+		says       string
+	}{
+		"leader":   {"server", "s1", leader.ErrState, "'scored server remove s1'"},
+		"follower": {"server", "s2", leader.ErrState, "'scored server remove s2'"},
+		"removed":  {"server", "s4", nil, ""},
+		"agent":    {"agent", "s1", nil, ""},
+		"no role":  {"foo", "s1", leader.ErrInvalid, `"foo" is no role; it is server or agent`},
+	} {
+		err := u.mayRevoke(test.role, test.name)
+		if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (users{}).mayRevoke("server", "s1"); err != nil {
+		t.Errorf("a server that can have no others: %v", err)
+	}
+}
+
+// TestReasons: what is shown to everybody garbles no terminal.
+func TestReasons(t *testing.T) {
+	c := newCluster(t)
+	for reason, says := range map[string]string{
+		"a\x1b[31m": "control characters", "two\nlines": "control characters", strings.Repeat("x", maxReason+1): "longer than 200 bytes",
+	} {
+		_, drain := c.service.DrainNode(t.Context(), connect.NewRequest(&scorev1.DrainNodeRequest{Node: "n1", Reason: reason}))
+		_, requeue := c.jobs.RequeueJob(t.Context(), connect.NewRequest(&scorev1.RequeueJobRequest{JobId: 1, Reason: reason}))
+		for what, err := range map[string]error{"drain": drain, "requeue": requeue} {
+			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s with %.10q: %v", what, reason, err)
+			}
+		}
+	}
+}
