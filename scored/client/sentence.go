@@ -23,6 +23,9 @@ func Sentence(err error) string {
 	if isLost(err) {
 		return ErrLost.Error()
 	}
+	if isUnsendable(err) {
+		return "a name or text that was given is not UTF-8, and the cluster takes no other"
+	}
 	failure, ok := errors.AsType[*connect.Error](err)
 	if !ok {
 		return oneLine(err.Error())
@@ -34,12 +37,9 @@ func Sentence(err error) string {
 		return "the cluster's daemon does not know this request: it is of another version than this program"
 	case connect.CodeDeadlineExceeded:
 		return "the cluster's daemon did not answer in time"
-	case connect.CodeInternal:
-		if isUnsendable(err) {
-			return "a name or text that was given is not UTF-8, and the cluster takes no other"
-		}
+	default:
+		return oneLine(failure.Message())
 	}
-	return oneLine(failure.Message())
 }
 
 // isUnsendable tells whether a request could not be written at all, which is so of texts that are not UTF-8 alone: it is
