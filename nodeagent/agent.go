@@ -95,6 +95,7 @@ func New(options Options) (*Agent, error) {
 		Learnt:        a.keepServers,
 		Client:        options.Client,
 		ClientOptions: a.key.clientOptions(),
+		Revoked:       a.revokedBy(),
 		Hello:         a.hello,
 		Handler:       leaderOrders{a},
 		Clock:         leaseKeeper{a.clock, a},
@@ -108,7 +109,7 @@ func New(options Options) (*Agent, error) {
 // nil once no process, control group or socket of them is left; or it lets them
 // go on, if the cause is ErrLeave. It returns an
 // error, one sentence, when the node cannot be served: the address is taken,
-// the leader refuses the node, the cluster key is wrong.
+// the leader refuses the node, the cluster key is wrong. It wraps ErrRemoved when the node was removed from the cluster.
 func (a *Agent) Run(ctx context.Context) error {
 	unlock, err := takeRunDir(a.options.RunDir)
 	if err != nil {

@@ -4,19 +4,30 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
+	"net/url"
 	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
+	"score/nodeagent/uplink"
+	"score/scored/api/join"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 )
 
-// renewTimeout bounds asking one server.
-const renewTimeout = 30 * time.Second
+const (
+	// renewTimeout bounds asking one server.
+	renewTimeout = 30 * time.Second
+	// revokedTimeout bounds asking one server whether the certificate was revoked: some round trips.
+	revokedTimeout = 3 * time.Second
+)
+
+// ErrRemoved is wrapped by the error of Run when a server has said that this node is none of the cluster's any more.
+var ErrRemoved = uplink.ErrRemoved
 
 // encrypted lets only servers and agents in that show a certificate, where there are certificates.
 func (a *Agent) encrypted(listener net.Listener) net.Listener {
@@ -66,6 +77,33 @@ func (a *Agent) askCertificate(ctx context.Context, server string, request []byt
 		return nil, err
 	}
 	return response.Msg.GetCertificate(), nil
+}
+
+// revokedBy asks a server whether the certificate was revoked; nil where there are none. A server that does not show a certificate of the
+// cluster's, is away, or is of a version that does not tell, says nothing.
+func (a *Agent) revokedBy() func(ctx context.Context, server string) bool {
+	own := a.options.Credentials
+	if own == nil {
+		return nil
+	}
+	return func(ctx context.Context, server string) bool {
+		at, err := url.Parse(server)
+		if err != nil {
+			return false
+		}
+		ctx, cancel := context.WithTimeout(ctx, revokedTimeout)
+		defer cancel()
+		revoked, err := join.Revoked(ctx, at.Host, own)
+		return err == nil && revoked
+	}
+}
+
+// removed says what to do when the link has ended for good.
+func (a *Agent) removed(err error) error {
+	if !errors.Is(err, ErrRemoved) {
+		return err
+	}
+	return fmt.Errorf("%w; to make it a node again, remove its certificates (%s) and join it with a new token", err, a.options.CertificateDir)
 }
 
 // takeRevoked has the node's doors refuse certificates.

@@ -62,7 +62,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	}
 	parts.Go(func() {
 		if err := a.link.Run(ctx); err != nil {
-			cancel(err)
+			cancel(a.removed(err))
 		}
 	})
 	a.log.Info("agent runs", zap.String("address", a.address), zap.Int("cpus", len(a.cpuIDs)), zap.Strings("notes", a.notes))

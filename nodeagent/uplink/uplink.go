@@ -70,6 +70,9 @@ type Options struct {
 	Client *http.Client
 	// ClientOptions are added to the connection's, such as credentials.
 	ClientOptions []connect.ClientOption
+	// Revoked, if not nil, asks a server, by its base URL, whether the node's certificate was revoked; only what a server of the cluster says for
+	// certain is true. It is asked when a server has turned the node away: in the handshake no reason is told.
+	Revoked func(ctx context.Context, server string) bool
 	// Hello introduces the node anew for every stream.
 	Hello   func() *scorev1.Hello
 	Handler Handler
@@ -110,12 +113,18 @@ func (l *Link) Send(message *scorev1.AgentMessage) {
 }
 
 // Run keeps the stream until ctx ends, which is no error. It returns an error
-// that wraps ErrRefused when the leader will not have the node.
+// that wraps ErrRefused when the leader will not have the node, and ErrRemoved when a server says that it was removed.
 func (l *Link) Run(ctx context.Context) error {
 	var pause backoff
 	for {
 		server, sent := l.servers.next()
 		welcome, err := l.session(ctx, server)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if turnedAway(welcome, err) && l.revoked(ctx, server) {
+			return ErrRemoved
+		}
 		if ctx.Err() != nil {
 			return nil
 		}

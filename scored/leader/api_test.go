@@ -422,7 +422,7 @@ func TestRefusals(t *testing.T) {
 		for _, test := range tests {
 			h := hello("n2", 2)
 			test.change(h)
-			refusal, err := l.Connect(t.Context(), h, newChanLink())
+			refusal, err := l.Connect(t.Context(), h, nil, newChanLink())
 			if err != nil || !strings.Contains(refusal, test.want) {
 				t.Errorf("%s: %q, %v", test.name, refusal, err)
 			}

@@ -174,7 +174,7 @@ func benchIn(t *testing.T, log func() *state.State, f func(t *testing.T, l *Lead
 func join(t *testing.T, l *Leader, name string) *chanLink {
 	t.Helper()
 	link := newChanLink()
-	refusal, err := l.Connect(t.Context(), hello(name, 2), link)
+	refusal, err := l.Connect(t.Context(), hello(name, 2), nil, link)
 	if err != nil || refusal != "" {
 		t.Fatalf("Connect: %q, %v", refusal, err)
 	}
@@ -302,7 +302,7 @@ func TestStoppingAnswersEverybody(t *testing.T) {
 		go func() { over <- l.Run(ctx) }()
 		<-l.Leading()
 		link := newChanLink()
-		if _, err := l.Connect(ctx, hello("n1", 2), link); err != nil {
+		if _, err := l.Connect(ctx, hello("n1", 2), nil, link); err != nil {
 			t.Fatal(err)
 		}
 		failed := make(chan error, 1)
@@ -372,7 +372,7 @@ func TestCallersDoNotWaitForEver(t *testing.T) {
 func TestStaleEntryWaitsForTheNextTerm(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		r.failNext(replica.ErrStale)
-		if _, err := l.Connect(t.Context(), hello("n1", 2), newChanLink()); err != nil {
+		if _, err := l.Connect(t.Context(), hello("n1", 2), nil, newChanLink()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)

@@ -50,6 +50,15 @@ func (m *members) revoked() (serials [][]byte) {
 	return serials
 }
 
+// isRevoked tells it of one certificate. A door may have let its owner in before its server had heard of it.
+func (m *members) isRevoked(serial []byte) bool {
+	c := m.certificates[string(serial)]
+	return c != nil && c.Revoked
+}
+
+// nodeRevoked is what an agent is told whose certificate was revoked.
+const nodeRevoked = "the certificate of this node was revoked; join it again with a new token"
+
 // addToken lets a daemon join with a token.
 func (b *brain) addToken(t *pki.Token, by string, answer func(struct{}, error)) {
 	b.members.forget(b.now)
@@ -120,7 +129,7 @@ func (b *brain) revokeCertificates(role, name string, answer func(int, error)) {
 	b.propose(&statepb.Command{Command: &statepb.Command_RevokeCertificates{RevokeCertificates: &statepb.RevokeCertificates{Role: role, Name: name}}})
 	b.tellRevoked()
 	if n := b.nodes[name]; n != nil && role == string(pki.Agent) {
-		b.closeLink(n.link, "the certificate of this node was revoked; join it again with a new token")
+		b.closeLink(n.link, nodeRevoked)
 	}
 	b.call(func(err error) { answer(count, err) })
 }

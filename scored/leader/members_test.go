@@ -94,3 +94,41 @@ func TestMembers(t *testing.T) {
 		t.Errorf("the next leader knows %s, the doors %x", got, doors)
 	}
 }
+
+// A node whose certificate was revoked is refused, though a server's door has let it in before it had heard of that; joined anew it is taken.
+func TestRevokedNodeIsRefused(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, _ *fakeReplica) {
+		admit := func(serial byte) {
+			t.Helper()
+			now, _ := l.Now()
+			token, err := pki.NewToken("lab", pki.Agent, pki.Digest{}, []string{"h:1"}, time.Unix(0, now), time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			certificate := &state.Certificate{Serial: []byte{serial}, Role: "agent", Name: "n1", Expires: now + int64(time.Hour)}
+			if err := errors.Join(l.AddToken(t.Context(), token, "root"), l.Admit(t.Context(), token.ID, token.Secret, certificate)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		connect := func(serial byte, want string) {
+			t.Helper()
+			link := newChanLink()
+			if refusal, err := l.Connect(t.Context(), hello("n1", 2), []byte{serial}, link); refusal != want || err != nil {
+				t.Errorf("with certificate %d: %q, %v", serial, refusal, err)
+			}
+			l.Disconnect("n1", link)
+		}
+		admit(1)
+		connect(1, "")
+		if _, err := l.RemoveNode(t.Context(), "n1"); err != nil {
+			t.Fatal(err)
+		}
+		connect(1, nodeRevoked)
+		if _, err := l.RemoveNode(t.Context(), "n1"); err == nil {
+			t.Error("the node is there again")
+		}
+		admit(2)
+		connect(1, nodeRevoked)
+		connect(2, "")
+	})
+}

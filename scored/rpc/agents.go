@@ -120,7 +120,7 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 	if a.elsewhere(ctx, link) {
 		return nil
 	}
-	refusal, err := a.Leader.Connect(ctx, hello, link)
+	refusal, err := a.Leader.Connect(ctx, hello, serialOf(ctx), link)
 	if err != nil {
 		a.Leader.Disconnect(hello.GetNode(), link) // it may yet be heard
 		return err

@@ -109,14 +109,18 @@ func (a agents) RenewCertificate(ctx context.Context, r *connect.Request[scorev1
 	return connect.NewResponse(&scorev1.RenewCertificateResponse{Certificate: signed}), nil
 }
 
-type daemonKey struct{}
+type (
+	daemonKey struct{}
+	serialKey struct{}
+)
 
 // withDaemon puts who is at the other end of a TLS connection into the context of its requests.
 func withDaemon(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS != nil {
 			if name, err := pki.PeerOf(r.TLS); err == nil {
-				r = r.WithContext(context.WithValue(r.Context(), daemonKey{}, name))
+				ctx := context.WithValue(r.Context(), daemonKey{}, name)
+				r = r.WithContext(context.WithValue(ctx, serialKey{}, r.TLS.PeerCertificates[0].SerialNumber.Bytes()))
 			}
 		}
 		next.ServeHTTP(w, r)
@@ -130,6 +134,12 @@ func daemonOf(ctx context.Context) (pki.Name, error) {
 		return pki.Name{}, admission.ErrNoAuthority
 	}
 	return name, nil
+}
+
+// serialOf is the number of the certificate of who is at the other end of the connection; nil: it has shown none.
+func serialOf(ctx context.Context) []byte {
+	serial, _ := ctx.Value(serialKey{}).([]byte)
+	return serial
 }
 
 // checkNode refuses an agent that gives itself for another. Without certificates all that know the key are believed.

@@ -36,6 +36,9 @@ messages and exit codes is lost. At SIGHUP it reads its configuration again, of
 which log.level is used at once. It needs the cluster's key file. Root's agents run
 jobs of all users, others' only their own.
 
+One whose node was removed from the cluster, or whose certificate was revoked, ends the
+jobs of the node, says so and ends with exit code 78: starting it again is of no use.
+
 In a cluster with certificates it serves the users of this host where no server does: at
 agent.socket it takes what scrun and scored ask, and passes it on to the servers, to
 another one when a server is lost. They hear from it the number of the user, as the
@@ -61,7 +64,7 @@ operators and administrators are refused, and jobs of root run on this host alon
 			if !tied {
 				life := service.Begin(command.Context(), nodeagent.ErrLeave)
 				defer life.End()
-				return serveAgent(life, path, settings)
+				return coded(serveAgent(life, path, settings))
 			}
 			ctx, stop := untilStopped(command.Context())
 			defer stop()

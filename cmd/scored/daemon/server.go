@@ -13,6 +13,7 @@ import (
 	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/cmd/scored/service"
+	"score/nodeagent"
 	"score/scored/api"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
@@ -108,7 +109,7 @@ const (
 	// exitDisk is the exit code of a server whose disk fails (EX_IOERR of sysexits.h): it
 	// can be started again, and goes on if the disk does.
 	exitDisk = 74
-	// exitForGood is that of a server which is of no use until somebody has done something (EX_CONFIG of sysexits.h): it
+	// exitForGood is that of a daemon which is of no use until somebody has done something (EX_CONFIG of sysexits.h): it
 	// should not be started again as it is.
 	exitForGood = 78
 	// diskEnd is how long a server whose disk has failed may take to end in order.
@@ -140,7 +141,7 @@ func coded(err error) error {
 	switch {
 	case errors.Is(err, replica.ErrDisk):
 		return &cli.ExitError{Code: exitDisk, Err: err}
-	case errors.Is(err, server.ErrRemoved), errors.Is(err, state.ErrProtocol):
+	case errors.Is(err, server.ErrRemoved), errors.Is(err, nodeagent.ErrRemoved), errors.Is(err, state.ErrProtocol):
 		return &cli.ExitError{Code: exitForGood, Err: err}
 	}
 	return err

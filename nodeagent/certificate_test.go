@@ -1,0 +1,102 @@
+package nodeagent
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"score/scored/api/join"
+	"score/scored/api/pki"
+	"score/scored/api/pki/pkitest"
+	"score/scored/api/scorev1"
+)
+
+// teller answers, over TLS, one who asks whether a certificate was revoked.
+type teller struct {
+	own    *pki.Credentials
+	answer func(net.Conn, *scorev1.JoinRequest)
+}
+
+// listen serves until the test ends, and returns the URL.
+func (s teller) listen(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := s.own.Door()
+	config.NextProtos = []string{join.Protocol}
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			work.Go(func() {
+				defer conn.Close()
+				encrypted, request := tls.Server(conn, config), new(scorev1.JoinRequest)
+				if join.Read(encrypted, request) == nil {
+					s.answer(encrypted, request)
+				}
+			})
+		}
+	})
+	t.Cleanup(func() { listener.Close(); work.Wait() })
+	return "https://" + listener.Addr().String()
+}
+
+// What ends an agent is the yes of a server that shows a certificate of its cluster, and nothing else.
+func TestRevokedBy(t *testing.T) {
+	cluster, foreign := pkitest.New(t, "lab"), pkitest.New(t, "lab")
+	own, server := cluster.Daemon(t, pki.Agent, "n1"), cluster.Daemon(t, pki.Server, "s1")
+	serial := own.Serial()
+	told := func(revoked bool) func(net.Conn, *scorev1.JoinRequest) {
+		return func(conn net.Conn, request *scorev1.JoinRequest) {
+			if !slices.Equal(request.GetSerial(), serial) || len(request.GetSecret()) > 0 {
+				t.Errorf("asked %v", request)
+			}
+			_ = join.Write(conn, &scorev1.JoinResponse{Revoked: revoked})
+		}
+	}
+	rubbish := func(conn net.Conn, _ *scorev1.JoinRequest) { _, _ = conn.Write([]byte("\xff\xff\xff\xffyes")) }
+	refusal := func(conn net.Conn, _ *scorev1.JoinRequest) {
+		_ = join.Write(conn, &scorev1.JoinResponse{Refused: "no", Revoked: true})
+	}
+	tests := []struct {
+		name string
+		teller
+		want bool
+	}{
+		{"a server says yes", teller{server, told(true)}, true},
+		{"a server says no, or has not heard of it yet", teller{server, told(false)}, false},
+		{"a server of another authority says yes", teller{foreign.Daemon(t, pki.Server, "s1"), told(true)}, false},
+		{"an agent of the cluster says yes", teller{cluster.Daemon(t, pki.Agent, "n2"), told(true)}, false},
+		{"a server whose certificate has expired says yes", teller{cluster.Signed(t, pki.Server, "s2", time.Now().Add(-2*time.Hour), time.Hour), told(true)}, false},
+		{"a server refuses the question", teller{server, refusal}, false},
+		{"a server speaks rubbish", teller{server, rubbish}, false},
+		{"a server says nothing", teller{server, func(net.Conn, *scorev1.JoinRequest) {}}, false},
+	}
+	ask := (&Agent{options: Options{Credentials: own}}).revokedBy()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := ask(t.Context(), test.listen(t)); got != test.want {
+				t.Errorf("revoked is %v", got)
+			}
+		})
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, url := range []string{"https://127.0.0.1:1", "::rubbish", ""} {
+		if ask(ended, url) {
+			t.Errorf("%q says yes", url)
+		}
+	}
+	if (&Agent{}).revokedBy() != nil {
+		t.Error("an agent without a certificate asks about it")
+	}
+}
