@@ -15,11 +15,14 @@ mount -t proc none "$root/proc"
 mount --rbind /dev "$root/dev"
 mount -t tmpfs none "$root/run"
 mount --bind "$files" "$root/tmp"
+# What clusters of this machine have is not there; that it is hidden counts for nothing that was left.
+rm -rf "$root/etc/score" "$root/var/lib/score" "$root/var/cache/score"
+(cd "$base/upper" && find . ! -type d | sort) >"$base/hidden"
 ip link set lo up
 chroot "$root" /bin/sh "/tmp/$script"
 echo "left:"
 cd "$base/upper"
-find . ! -type d | sort
+find . ! -type d | sort | comm -23 - "$base/hidden"
 # Directories of the machine are copied before something is changed in them.
 find . -type d | sort | while read -r d; do
 	[ -d "/$d" ] || echo "$d"
