@@ -4,31 +4,16 @@ import (
 	"errors"
 	"net"
 	"os"
-	"sync"
 	"testing"
 
 	"score/channels"
 	"score/channels/abi"
 )
 
-// serve runs a server and returns the client's end.
+// serve runs a server of images and returns the client's end.
 func serve(t *testing.T, source Source) *net.UnixConn {
 	t.Helper()
-	server, file, err := Pair()
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := Conn(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var done sync.WaitGroup
-	done.Go(func() { Serve(server, source) })
-	t.Cleanup(func() {
-		conn.Close()
-		done.Wait()
-	})
-	return conn
+	return serveAll(t, Server{Image: source})
 }
 
 func image(t *testing.T, rank, channel uint32) *channels.Image {

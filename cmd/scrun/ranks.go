@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"score/scored/api/scorev1"
+	"score/scored/client"
 )
 
 // describeJob tells where a job stands, in a few words and then per state of
@@ -66,7 +67,7 @@ type rankGroup struct {
 func groupRanks(ranks []*scorev1.RankState) []*rankGroup {
 	groups := make(map[[2]string]*rankGroup)
 	for _, rank := range ranks {
-		key := [2]string{rank.GetNode(), rankWords(rank)}
+		key := [2]string{rank.GetNode(), client.RankWords(rank)}
 		if groups[key] == nil {
 			groups[key] = &rankGroup{node: key[0], state: key[1]}
 		}
@@ -79,17 +80,6 @@ func groupRanks(ranks []*scorev1.RankState) []*rankGroup {
 	}
 	slices.SortFunc(ordered, func(a, b *rankGroup) int { return cmp.Compare(a.ranks[0], b.ranks[0]) })
 	return ordered
-}
-
-func rankWords(rank *scorev1.RankState) string {
-	switch {
-	case rank.GetSignal() != 0:
-		return fmt.Sprintf("killed by signal %d", rank.GetSignal())
-	case rank.GetState() == "exited":
-		return fmt.Sprintf("exited with code %d", rank.GetExitCode())
-	default:
-		return rank.GetState()
-	}
 }
 
 // rankList shortens ascending numbers: "0-3,7".

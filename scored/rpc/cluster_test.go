@@ -94,14 +94,19 @@ func (c *cluster) serveUsers() {
 	}
 	server := &http.Server{Handler: users, Protocols: h2c(), ConnContext: ConnContext}
 	go server.Serve(listener)
-	client := &http.Client{Transport: h2cTransport(c.dial)}
-	c.jobs = scorev1connect.NewJobServiceClient(client, "http://users")
-	c.service = scorev1connect.NewClusterServiceClient(client, "http://users")
 	c.t.Cleanup(func() {
-		client.CloseIdleConnections()
 		server.Close()
 		transport.CloseIdleConnections()
 	})
+	c.connect()
+}
+
+// connect makes clients of the users' socket.
+func (c *cluster) connect() {
+	client := &http.Client{Transport: h2cTransport(c.dial)}
+	c.t.Cleanup(client.CloseIdleConnections)
+	c.jobs = scorev1connect.NewJobServiceClient(client, "http://users")
+	c.service = scorev1connect.NewClusterServiceClient(client, "http://users")
 }
 
 func (c *cluster) dial(ctx context.Context, _, _ string) (net.Conn, error) {

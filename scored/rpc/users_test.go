@@ -226,16 +226,13 @@ func TestAsNobody(t *testing.T) {
 		return // it has a part only in its parent's process
 	}
 	c := &cluster{t: t, socket: socket}
-	client := &http.Client{Transport: h2cTransport(c.dial)}
-	defer client.CloseIdleConnections()
-	jobs := scorev1connect.NewJobServiceClient(client, "http://users")
-	service := scorev1connect.NewClusterServiceClient(client, "http://users")
+	c.connect()
 
-	got, err := jobs.GetJob(t.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: 1}))
+	got, err := c.jobs.GetJob(t.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: 1}))
 	if err != nil || got.Msg.GetRanks() != nil {
 		t.Errorf("another's job %v, %v", got, err)
 	}
-	listed, listErr := jobs.ListJobs(t.Context(), connect.NewRequest(&scorev1.ListJobsRequest{All: true}))
+	listed, listErr := c.jobs.ListJobs(t.Context(), connect.NewRequest(&scorev1.ListJobsRequest{All: true}))
 	if listErr != nil || len(listed.Msg.GetJobs()) != 1 {
 		t.Fatalf("list %v, %v", listed, listErr)
 	}
@@ -248,26 +245,26 @@ func TestAsNobody(t *testing.T) {
 			t.Errorf("another's job does not show %v", job)
 		}
 	}
-	history, err := jobs.GetHistory(t.Context(), connect.NewRequest(&scorev1.GetHistoryRequest{}))
+	history, err := c.jobs.GetHistory(t.Context(), connect.NewRequest(&scorev1.GetHistoryRequest{}))
 	if err != nil || len(history.Msg.GetJobs()) != 0 {
 		t.Errorf("history %v, %v", history, err)
 	}
-	channels, err := jobs.ListChannels(t.Context(), connect.NewRequest(&scorev1.ListChannelsRequest{}))
+	channels, err := c.jobs.ListChannels(t.Context(), connect.NewRequest(&scorev1.ListChannelsRequest{}))
 	if err != nil || len(channels.Msg.GetChannels()) != 0 || len(channels.Msg.GetSilent()) != 0 {
 		t.Errorf("channels %v, %v", channels, err)
 	}
-	_, channelErr := jobs.ListChannels(t.Context(), connect.NewRequest(&scorev1.ListChannelsRequest{JobId: 1}))
-	users, err := service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{}))
+	_, channelErr := c.jobs.ListChannels(t.Context(), connect.NewRequest(&scorev1.ListChannelsRequest{JobId: 1}))
+	users, err := c.service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{}))
 	if err != nil || len(users.Msg.GetUsers()) != 1 || users.Msg.GetUsers()[0].GetUid() != uint32(os.Getuid()) {
 		t.Errorf("users %v, %v", users, err)
 	}
-	_, userErr := service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{User: "0"}))
-	_, roleErr := service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{
+	_, userErr := c.service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{User: "0"}))
+	_, roleErr := c.service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{
 		User: "65534", Values: &scorev1.User{Role: scorev1.Role_ROLE_ADMIN}, Fields: []string{"role"}}))
-	_, cancelErr := jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1}))
-	_, signalErr := jobs.SignalJob(t.Context(), connect.NewRequest(&scorev1.SignalJobRequest{JobId: 1, Signal: 9}))
-	_, setErr := service.SetSettings(t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{}))
-	stream := jobs.Attach(t.Context())
+	_, cancelErr := c.jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1}))
+	_, signalErr := c.jobs.SignalJob(t.Context(), connect.NewRequest(&scorev1.SignalJobRequest{JobId: 1, Signal: 9}))
+	_, setErr := c.service.SetSettings(t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{}))
+	stream := c.jobs.Attach(t.Context())
 	_ = stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: &scorev1.AttachRequest_Open{JobId: 1}}})
 	_, attachErr := stream.Receive()
 	for what, err := range map[string]error{"cancel": cancelErr, "signal": signalErr, "set": setErr, "attach": attachErr, "channels": channelErr, "other users": userErr, "own role": roleErr} {
@@ -277,11 +274,11 @@ func TestAsNobody(t *testing.T) {
 	}
 	spec := goodSpec()
 	spec.Tasks, spec.Detached = 1, true
-	own, err := jobs.Submit(t.Context(), connect.NewRequest(&scorev1.SubmitRequest{Spec: spec}))
+	own, err := c.jobs.Submit(t.Context(), connect.NewRequest(&scorev1.SubmitRequest{Spec: spec}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1 + own.Msg.GetJobId()})); connect.CodeOf(err) != connect.CodeNotFound {
+	if _, err := c.jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1 + own.Msg.GetJobId()})); connect.CodeOf(err) != connect.CodeNotFound {
 		t.Errorf("cancel of an unknown job: %v", err)
 	}
 }
@@ -328,28 +325,25 @@ func TestAsOperator(t *testing.T) {
 		return // it has a part only in its parent's process
 	}
 	c := &cluster{t: t, socket: socket}
-	client := &http.Client{Transport: h2cTransport(c.dial)}
-	defer client.CloseIdleConnections()
-	jobs := scorev1connect.NewJobServiceClient(client, "http://users")
-	service := scorev1connect.NewClusterServiceClient(client, "http://users")
-	got, err := jobs.ListJobs(t.Context(), connect.NewRequest(&scorev1.ListJobsRequest{}))
+	c.connect()
+	got, err := c.jobs.ListJobs(t.Context(), connect.NewRequest(&scorev1.ListJobsRequest{}))
 	if err != nil || len(got.Msg.GetJobs()) != 1 || got.Msg.GetJobs()[0].GetSpec().GetArgv() == nil {
 		t.Errorf("jobs %v, %v", got, err)
 	}
-	if _, err := jobs.SignalJob(t.Context(), connect.NewRequest(&scorev1.SignalJobRequest{JobId: 1, Signal: 10})); err != nil {
+	if _, err := c.jobs.SignalJob(t.Context(), connect.NewRequest(&scorev1.SignalJobRequest{JobId: 1, Signal: 10})); err != nil {
 		t.Errorf("signal: %v", err)
 	}
-	if users, err := service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{User: "0"})); err != nil || len(users.Msg.GetUsers()) != 1 || users.Msg.GetUsers()[0].GetRole() != scorev1.Role_ROLE_ADMIN {
+	if users, err := c.service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{User: "0"})); err != nil || len(users.Msg.GetUsers()) != 1 || users.Msg.GetUsers()[0].GetRole() != scorev1.Role_ROLE_ADMIN {
 		t.Errorf("users %v, %v", users, err)
 	}
-	_, setErr := service.SetSettings(t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{}))
-	_, roleErr := service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{User: "65534", Values: &scorev1.User{Role: scorev1.Role_ROLE_ADMIN}, Fields: []string{"role"}}))
+	_, setErr := c.service.SetSettings(t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{}))
+	_, roleErr := c.service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{User: "65534", Values: &scorev1.User{Role: scorev1.Role_ROLE_ADMIN}, Fields: []string{"role"}}))
 	for what, err := range map[string]error{"settings": setErr, "role": roleErr} {
 		if connect.CodeOf(err) != connect.CodePermissionDenied {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1})); err != nil {
+	if _, err := c.jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1})); err != nil {
 		t.Errorf("cancel: %v", err)
 	}
 }

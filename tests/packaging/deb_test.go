@@ -40,6 +40,20 @@ func needAside(t *testing.T) {
 	}
 }
 
+// copyScripts puts scripts to where a copy of the file system shows them.
+func copyScripts(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // managers is what package managers keep for themselves.
 var managers = regexp.MustCompile(`^\./var/(lib/dpkg|cache/(man|debconf)|log/(dpkg|alternatives)\.log|lib/man-db/auto-update)`)
 
@@ -52,15 +66,7 @@ func TestDebianPackage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"aside.sh", "deb.sh"} {
-		text, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyScripts(t, dir, "aside.sh", "deb.sh")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
 	// What runs in it ends with it, and so do its mounts.

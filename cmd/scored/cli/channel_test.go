@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"score/channels/abi"
@@ -46,23 +44,8 @@ func exampleChannels(r *scorev1.ListChannelsRequest) (*scorev1.ListChannelsRespo
 
 func TestChannelOutput(t *testing.T) {
 	socket := clienttest.Serve(t, clienttest.Daemon{Channels: exampleChannels, Nodes: exampleNodes})
-	var got strings.Builder
-	for _, line := range []string{
+	pinned.File(t, "testdata/channels.txt", transcript(t, socket,
 		"channel list", "channel list --job 3 --json", "channel list --node n3", "channel list --node n9",
 		"channel show 3 0", "channel show 3 0 1 --json", "channel show 3 1", "channel show 3 0 7", "channel show 3", "channel show 3 x",
-	} {
-		code, out, errs := scored(socket, strings.Fields(line)...)
-		fmt.Fprintf(&got, "$ scored %s\n%s", line, out)
-		if errs != "" {
-			fmt.Fprintf(&got, "[stderr] %s", errs)
-		}
-		if code != 0 {
-			fmt.Fprintf(&got, "[exit code %d]\n", code)
-		}
-		if strings.HasSuffix(line, "--json") {
-			checkJSON(t, line, out)
-		}
-		got.WriteByte('\n')
-	}
-	pinned.File(t, "testdata/channels.txt", got.String())
+	))
 }

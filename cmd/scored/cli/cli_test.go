@@ -244,8 +244,7 @@ func scored(socket string, arguments ...string) (code int, out, errs string) {
 // TestOutput pins what people and programs see; see testdata.
 func TestOutput(t *testing.T) {
 	socket := clienttest.Serve(t, example(t))
-	var got strings.Builder
-	for _, line := range []string{
+	pinned.File(t, "testdata/output.txt", transcript(t, socket,
 		"job list", "job list --all", "job list --user bob", "job list --all --json",
 		"job show 3", "job show 4", "job show 2", "job show 3 --json",
 		"job explain 4", "job explain 4 --json", "job attach -l 3",
@@ -257,7 +256,14 @@ func TestOutput(t *testing.T) {
 		"user list", "user list --json", "user show ann", "user show bob --json",
 		"history", "history --user ann -n 3 --since 2026-09-21", "history --json", "history --state cancelled", "job list --state done", "job list --json -n 2",
 		"version", "version --json",
-	} {
+	))
+}
+
+// transcript is what people see who type these lines.
+func transcript(t *testing.T, socket string, lines ...string) string {
+	t.Helper()
+	var got strings.Builder
+	for _, line := range lines {
 		code, out, errs := scored(socket, strings.Fields(line)...)
 		fmt.Fprintf(&got, "$ scored %s\n%s", line, out)
 		if errs != "" {
@@ -271,7 +277,7 @@ func TestOutput(t *testing.T) {
 		}
 		got.WriteByte('\n')
 	}
-	pinned.File(t, "testdata/output.txt", got.String())
+	return got.String()
 }
 
 // checkJSON demands one object with the schema's number.

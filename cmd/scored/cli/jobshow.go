@@ -85,20 +85,9 @@ func printJob(out io.Writer, reply *scorev1.GetJobResponse) error {
 	t = newTable(out, "RANK", "NODE", "PID", "STATE", "CPU TIME")
 	for _, rank := range reply.GetRanks() {
 		t.row(strconv.Itoa(int(rank.GetRank())), rank.GetNode(), strconv.Itoa(int(rank.GetPid())),
-			rankState(rank), shortTime(time.Duration(rank.GetCpuNanos())))
+			client.RankWords(rank), shortTime(time.Duration(rank.GetCpuNanos())))
 	}
 	return t.flush()
-}
-
-func rankState(rank *scorev1.RankState) string {
-	switch {
-	case rank.GetSignal() != 0:
-		return fmt.Sprintf("killed by signal %d", rank.GetSignal())
-	case rank.GetState() == "exited":
-		return fmt.Sprintf("exited with code %d", rank.GetExitCode())
-	default:
-		return rank.GetState()
-	}
 }
 
 // jobLines are the properties of a job that are worth a line.
