@@ -82,6 +82,14 @@ func (f *Front) Lost(node int, reason string) []Effect {
 	return f.effects
 }
 
+// Neighbours are the nodes that messages come from.
+func (f *Front) Neighbours() []int {
+	if f.failed != nil {
+		return nil
+	}
+	return f.way.Neighbours()
+}
+
 // carryOut passes on what the algorithm wants, and takes its results.
 func (f *Front) carryOut(effects []Effect) {
 	for _, e := range effects {

@@ -2,6 +2,7 @@ package steward_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -52,8 +53,11 @@ func mailed(node int) change {
 	}
 }
 
-func withKey(p *stewardpb.PrepareJob) {
-	p.DirectKey = direct.JobKey("secret", "lab", p.Job.JobId, 1)
+func withKey(p *stewardpb.PrepareJob) { p.DirectKey = testKey(p.Job.JobId) }
+
+// testKey is of this run of the tests: another one on this host is another cluster.
+func testKey(job uint64) []byte {
+	return direct.JobKey("secret", fmt.Sprintf("lab-%d", os.Getpid()), job, 1)
 }
 
 // look carries what the stewards have given to their agents since the last look.

@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -36,11 +37,17 @@ func newRoad(j *job) *road {
 	if !ok {
 		return nil
 	}
-	r, err := direct.New(j.order.GetDirectKey(), order.GetNodeIndex())
+	key, places := j.order.GetDirectKey(), order.GetPlaces()
+	r, err := direct.New(key, order.GetNodeIndex(), func(node uint32) uint16 {
+		if int64(node) >= int64(len(places)) {
+			return 0
+		}
+		return direct.PortOf(key, node, places[node].GetAddress())
+	})
 	if err != nil {
 		return nil
 	}
-	return &road{Road: r, places: order.GetPlaces(), own: own, socket: -1, to: make(map[uint32]unix.Sockaddr)}
+	return &road{Road: r, places: places, own: own, socket: -1, to: make(map[uint32]unix.Sockaddr)}
 }
 
 // hostOf is the host of a node's agent, if it is known by number: to ask for a name could take long.
@@ -66,7 +73,11 @@ func (r *road) open() (err error) {
 	if r.socket, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 		return fmt.Errorf("making the socket for other nodes: %w", err)
 	}
-	if err = unix.Bind(r.socket, sockaddr(r.own, 0)); err != nil {
+	err = unix.Bind(r.socket, sockaddr(r.own, r.Own()))
+	if errors.Is(err, unix.EADDRINUSE) { // then the agents tell the others which it is
+		err = unix.Bind(r.socket, sockaddr(r.own, 0))
+	}
+	if err != nil {
 		return fmt.Errorf("making the socket for other nodes: %w", err)
 	}
 	name, err := unix.Getsockname(r.socket)
@@ -182,6 +193,16 @@ func (s *steward) foundRoad(node, port uint32, hears uint64) {
 	}
 	if r.Found(node, uint16(port), hears) {
 		s.probe(node)
+	}
+}
+
+// greet shows the way to those whose pieces of fences come here, so that the first fence needs no agent. It is for jobs that will have one.
+func (s *steward) greet() {
+	if s.letters == nil || s.letters.fences.front == nil || !s.openRoad() {
+		return
+	}
+	for _, node := range s.letters.fences.front.Neighbours() {
+		s.probe(uint32(node))
 	}
 }
 

@@ -82,6 +82,9 @@ func (s *steward) startEnded() {
 	if s.endpoint() != nil && s.job.pmi == nil {
 		s.makeSession() // now they do not wait for it
 	}
+	if s.job.silent || s.job.pmix != nil && s.job.pmi == nil { // it looks like MPI, or can speak nothing else
+		s.greet()
+	}
 	s.job.closeInputs(0) // of ranks that were never forked
 	if s.job.spec.GetRespawn() > 0 {
 		s.relay.post(s.relay.input.begin) // complete comes when no process will any more

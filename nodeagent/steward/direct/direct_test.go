@@ -12,7 +12,7 @@ import (
 
 func road(t testing.TB, key []byte, self uint32) *Road {
 	t.Helper()
-	r, err := New(key, self)
+	r, err := New(key, self, func(node uint32) uint16 { return PortOf(key, node, "") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestNothingIsSealedAlike(t *testing.T) {
 }
 
 func TestKeySize(t *testing.T) {
-	if _, err := New(make([]byte, KeySize-1), 0); err == nil {
+	if _, err := New(make([]byte, KeySize-1), 0, nil); err == nil {
 		t.Error("a short key")
 	}
 }
@@ -191,5 +191,26 @@ func TestRoad(t *testing.T) {
 	}
 	if a.Found(1, 0, 100); a.Reaches(1) {
 		t.Fatal("who has no port cannot be reached")
+	}
+}
+
+// All nodes of a job know where each of them is looked for, and that differs by node and by job.
+func TestPortOf(t *testing.T) {
+	seen := map[uint16]int{}
+	for job := range uint64(20) {
+		for node := range uint32(20) {
+			port := PortOf(testKey(job, 1), node, "10.0.0.1:7421")
+			if port < firstPort || port != PortOf(testKey(job, 1), node, "10.0.0.1:7421") {
+				t.Fatalf("node %d of job %d is at port %d", node, job, port)
+			}
+			seen[port]++
+		}
+	}
+	if len(seen) < 300 {
+		t.Errorf("400 stewards share %d ports", len(seen))
+	}
+	a := road(t, testKey(7, 1), 0)
+	if a.Port(1) != PortOf(testKey(7, 1), 1, "") || a.Own() != PortOf(testKey(7, 1), 0, "") {
+		t.Error("a node is looked for elsewhere before it is found")
 	}
 }

@@ -5,7 +5,7 @@
 // cluster's key. Whatever else comes, from other jobs too, is dropped. What a datagram brings must not be counted on: it may be lost, and a
 // repetition of it may come. Package post makes up for both, and the agents carry what does not arrive.
 //
-//	road, err := direct.New(key, node)
+//	road, err := direct.New(key, node, func(peer uint32) uint16 { return direct.PortOf(key, peer, agentOf(peer)) })
 //	road.Found(peer, port)                  // an agent has brought that
 //	if road.Reaches(peer) { send(road.Seal(nil, peer, packet)) } else { by the agents, and a copy beside }
 //	packet, from, err := road.Open(datagram)

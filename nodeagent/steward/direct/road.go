@@ -4,35 +4,38 @@ import "fmt"
 
 // Road is one steward's way to the others of its job.
 //
-//	unknown --port--> known --the peer says that it hears us--> reached
+//	known --the peer says that it hears us--> reached --something was not acknowledged--> known
 //	known: what is sent goes by the agents, and by a datagram beside
-//	reached --something was not acknowledged--> known
+//
+// A peer's port is PortOf, unless it was found to have another.
 type Road struct {
 	self   uint32
+	portOf func(node uint32) uint16
 	sealer *sealer
 	peers  map[uint32]*peer
 }
 
 // peer is another steward.
 type peer struct {
-	port uint16 // 0: not known
+	port  uint16 // 0: it has none
+	found bool   // an agent has brought it
 	// heard counts its datagrams that came here, told is what it has said of ours, missed what that was when something did not arrive.
 	heard, told, missed uint64
 }
 
-// New returns the road of the steward of node self. The key is JobKey's.
-func New(key []byte, self uint32) (*Road, error) {
+// New returns the road of the steward of node self. The key is JobKey's; portOf is where the others are looked for, see PortOf.
+func New(key []byte, self uint32, portOf func(node uint32) uint16) (*Road, error) {
 	sealer, err := newSealer(key, self)
 	if err != nil {
 		return nil, fmt.Errorf("speaking to other nodes: %w", err)
 	}
-	return &Road{self: self, sealer: sealer, peers: make(map[uint32]*peer)}, nil
+	return &Road{self: self, portOf: portOf, sealer: sealer, peers: make(map[uint32]*peer)}, nil
 }
 
 func (r *Road) peer(node uint32) *peer {
 	p := r.peers[node]
 	if p == nil {
-		p = new(peer)
+		p = &peer{port: r.portOf(node)}
 		r.peers[node] = p
 	}
 	return p
@@ -42,8 +45,8 @@ func (r *Road) peer(node uint32) *peer {
 // It tells whether a probe is to be sent.
 func (r *Road) Found(node uint32, port uint16, hears uint64) (probe bool) {
 	p := r.peer(node)
-	probe = port != 0 && p.port != port
-	p.port, p.told = port, max(p.told, hears)
+	probe = port != 0 && (!p.found || p.port != port)
+	p.port, p.found, p.told = port, true, max(p.told, hears)
 	return probe && !p.reached()
 }
 
@@ -70,7 +73,10 @@ func (p *peer) reached() bool { return p.port != 0 && p.told > p.missed }
 // Hears is how many of a node's datagrams have arrived here.
 func (r *Road) Hears(node uint32) uint64 { return r.peer(node).heard }
 
-// Port is that of a node, 0 if it is not known.
+// Own is the port at which the others look for this steward.
+func (r *Road) Own() uint16 { return r.portOf(r.self) }
+
+// Port is that of a node, 0 if it has none.
 func (r *Road) Port(node uint32) uint16 { return r.peer(node).port }
 
 // Seal appends the datagram of a packet to a node; its data must have at most MaxData bytes.
