@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 
@@ -73,7 +74,12 @@ func certRevokeCommand(c *caller) *cobra.Command {
 more; to come back it must join with a new token. One of the cluster's servers is taken
 out with 'scored server remove', which takes its certificates back, too.`,
 		Example: "  scored cert revoke agent node7",
-		Args:    cobra.ExactArgs(2),
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if len(arguments) != 2 {
+				return errors.New("name the role and the name of a daemon, as in: scored cert revoke agent node7")
+			}
+			return nil
+		},
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			reply, err := daemon.Cluster.RevokeCertificates(command.Context(), connect.NewRequest(&scorev1.RevokeCertificatesRequest{Role: arguments[0], Name: arguments[1]}))
 			if err != nil {

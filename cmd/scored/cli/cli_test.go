@@ -358,6 +358,10 @@ func TestActions(t *testing.T) {
 		"config set fair_share x":       {1, "scored: fair_share \"x\": write a number, 0 to 100000, or default\n"},
 		"config set usage_half_life 9":  {1, "scored: usage_half_life \"9\": write a time with its unit, 1m to 8784h, or default\n"},
 		"job list --nosuch":             {1, "scored: unknown flag: --nosuch\n"},
+		"job list --json=x":             {1, "scored: --json \"x\": it is true or false\n"},
+		"history -n -1":                 {1, "scored: --limit \"-1\": write a whole number from 0 on\n"},
+		"token remove":                  {1, "scored: name one token\n"},
+		"cert revoke agent":             {1, "scored: name the role and the name of a daemon, as in: scored cert revoke agent node7\n"},
 		"nosuch":                        {1, "scored: unknown command \"nosuch\" for \"scored\"\n"},
 	} {
 		code, out, errs := scored(socket, strings.Fields(line)...)

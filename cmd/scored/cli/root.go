@@ -50,6 +50,7 @@ time, and tells about its jobs and nodes. Programs are run with scrun.`,
 		SilenceErrors: true,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.PersistentFlags().StringVar(&c.socket, "cluster", "", "the cluster's `socket` (default: $SCORE_SOCKET, else this host's, else that of scored dev)")
 	root.AddGroup(
 		&cobra.Group{ID: GroupUse, Title: "Jobs and nodes:"},

@@ -85,7 +85,7 @@ func serverRemoveCommand(c *caller) *cobra.Command {
 		Long: `Takes a server out of the cluster and takes back its certificates. The server ends,
 if it runs. If it leads, another server leads first. It is refused where those that
 would be left could decide nothing.`,
-		Args:              cobra.ExactArgs(1),
+		Args:              needs(1, "one server"),
 		ValidArgsFunction: c.completeServers,
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			_, err := daemon.Cluster.RemoveServer(command.Context(), connect.NewRequest(&scorev1.RemoveServerRequest{Name: arguments[0]}))

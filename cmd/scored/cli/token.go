@@ -107,7 +107,7 @@ func tokenRemoveCommand(c *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove ID",
 		Short: "make a token useless",
-		Args:  cobra.ExactArgs(1),
+		Args:  needs(1, "one token"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			_, err := daemon.Cluster.RemoveToken(command.Context(), connect.NewRequest(&scorev1.RemoveTokenRequest{Id: arguments[0]}))
 			return err
