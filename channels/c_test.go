@@ -70,7 +70,7 @@ func echoed(t *testing.T, in *Inbox, out *Sender, want []byte) {
 			}
 			return
 		}
-		Yield()
+		Nap()
 		if time.Now().After(end) {
 			t.Fatal("no answer")
 		}

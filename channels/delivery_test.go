@@ -205,7 +205,7 @@ func TestDeliveryWakes(t *testing.T) {
 		t.Error("never woken")
 	}()
 	for !img.Sleeping() {
-		Yield()
+		Nap()
 	}
 	if err := deliver(t, img).Whole(1, nil); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package channels
 
 import (
-	"runtime"
 	"sync/atomic"
 
 	"score/channels/abi"
@@ -25,9 +24,9 @@ const (
 	// lockSpins is how often a writer looks before it lets others run: several
 	// times what the holder needs for its dozen stores.
 	lockSpins = 200
-	// lockYields bounds the whole attempt. After it the writer looks whether the
+	// lockNaps bounds the whole attempt. After them the writer looks whether the
 	// holder lives, and says ErrFull if it does: the holder is stopped.
-	lockYields = 20
+	lockNaps = 20
 )
 
 // sharedWriter is one sender's way into the shared ring.
@@ -75,18 +74,17 @@ func (w *sharedWriter) publishAt(pos, word uint64, progress uint32) {
 // lock enters the rank into the tail and returns the position.
 func (w *sharedWriter) lock() (pos uint64, ok bool) {
 	mine := uint64(w.rank) + 1
-	for yields := 0; ; yields++ {
+	for naps := 0; ; naps++ {
 		for range lockSpins {
 			word := atomic.LoadUint64(w.tail)
 			if word&rankMask == 0 && atomic.CompareAndSwapUint64(w.tail, word, word|mine) {
 				return word >> tailShift, true
 			}
 		}
-		if yields == lockYields {
+		if naps == lockNaps {
 			return w.takeOver()
 		}
-		runtime.Gosched()
-		Yield()
+		Nap()
 	}
 }
 

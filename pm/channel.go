@@ -19,7 +19,6 @@ type Channel struct {
 	senders []*channels.Sender // by place in local; nil before the first message
 	images  []*channels.Image  // of those ranks
 	spin    time.Duration      // how long to spin while waiting
-	yield   time.Duration      // how long to yield after that
 	most    int
 
 	net *network // the way to ranks on other nodes; nil: there are none
@@ -46,7 +45,7 @@ func newChannel(p *Process, number uint32) (*Channel, error) {
 	c := &Channel{process: p, img: img, local: img.Local(), most: int(img.Geometry().MaxMessage)}
 	c.senders = make([]*channels.Sender, len(c.local))
 	c.images = make([]*channels.Image, len(c.local))
-	c.spin, c.yield = p.settings.spin(len(c.local)), p.settings.yield()
+	c.spin = p.settings.spin(len(c.local))
 	if err := c.start(); err != nil {
 		_ = img.Close()
 		return nil, openError(err)

@@ -5,7 +5,7 @@
 //
 // Inside a node a message is one write into the receiver's memory and one look by
 // the receiver, without system call or daemon. A receiver polls; one that waits
-// spins, then yields, then sleeps until a message wakes it. A program may have
+// spins, then sleeps until a message wakes it. A program may have
 // several channels, 1 to MaxChannel, which do not hold each other up; messages go from
 // a channel to the same channel of another rank. One goroutine uses a channel at a time.
 //

@@ -92,6 +92,7 @@ func (n *network) enter() bool {
 		return true
 	}
 	for start := time.Now(); time.Since(start) < lockMost; {
+		channels.Nap()
 		if n.spinIn() {
 			return true
 		}
@@ -104,7 +105,6 @@ func (n *network) spinIn() bool {
 		if n.driver.Enter() {
 			return true
 		}
-		yield()
 	}
 	return false
 }

@@ -21,11 +21,9 @@ const (
 	// EnvOverlap: 0 keeps Receive from returning a message whose tail is still
 	// being written.
 	EnvOverlap = "PM_RECEIVE_OVERLAP"
-	// EnvSpin: how long Wait looks for a message before it lets others run, as
-	// Go writes durations ("20us").
+	// EnvSpin: how long Wait looks for a message before it sleeps, as Go writes
+	// durations ("20us").
 	EnvSpin = "PM_SPIN"
-	// EnvYield: how long Wait then lets others run between looks, before it sleeps.
-	EnvYield = "PM_YIELD"
 )
 
 // Settings of a process.
@@ -33,19 +31,15 @@ type Settings struct {
 	Immediate bool          // long messages become visible while they are written; default true
 	Overlap   bool          // long messages are received while they are written; default true
 	Spin      time.Duration // how long Wait spins; negative: DefaultSpin, or not at all with more ranks than CPUs
-	Yield     time.Duration // how long Wait yields before it sleeps; negative: DefaultYield
 	Faults    link.Faults   // what the way to other nodes does to datagrams; default nothing
 }
 
-// DefaultSpin is how long a waiting rank keeps its processor to itself: some
-// tens of one-way times inside a node, and less than a sleep and a wake-up cost.
-const DefaultSpin = 20 * time.Microsecond
-
-// DefaultYield is about what falling asleep and being woken costs both sides.
-const DefaultYield = 50 * time.Microsecond
+// DefaultSpin is how long a waiting rank keeps its processor to itself: what falling asleep and being woken costs both
+// sides, which is two round trips between nodes.
+const DefaultSpin = 50 * time.Microsecond
 
 // DefaultSettings are those of a process without environment.
-func DefaultSettings() Settings { return Settings{Immediate: true, Overlap: true, Spin: -1, Yield: -1} }
+func DefaultSettings() Settings { return Settings{Immediate: true, Overlap: true, Spin: -1} }
 
 // SettingsFromEnvironment reads the PM_ variables. The error wraps
 // ErrEnvironment and names the variable.
@@ -58,9 +52,6 @@ func SettingsFromEnvironment() (Settings, error) {
 		return s, err
 	}
 	if err := readDuration(EnvSpin, &s.Spin); err != nil {
-		return s, err
-	}
-	if err := readDuration(EnvYield, &s.Yield); err != nil {
 		return s, err
 	}
 	var err error
@@ -94,14 +85,6 @@ func readSwitch(name string, value *bool) error {
 	}
 	*value = on
 	return nil
-}
-
-// yield is the time to yield.
-func (s Settings) yield() time.Duration {
-	if s.Yield >= 0 {
-		return s.Yield
-	}
-	return DefaultYield
 }
 
 // spin is the time to spin with so many ranks of the job on this node.

@@ -17,15 +17,13 @@ func TestSettings(t *testing.T) {
 		ok          bool
 	}{
 		{pm.EnvImmediate, "", pm.DefaultSettings(), true},
-		{pm.EnvImmediate, "0", pm.Settings{Overlap: true, Spin: -1, Yield: -1}, true},
-		{pm.EnvOverlap, "0", pm.Settings{Immediate: true, Spin: -1, Yield: -1}, true},
+		{pm.EnvImmediate, "0", pm.Settings{Overlap: true, Spin: -1}, true},
+		{pm.EnvOverlap, "0", pm.Settings{Immediate: true, Spin: -1}, true},
 		{pm.EnvOverlap, "1", pm.DefaultSettings(), true},
-		{pm.EnvSpin, "3us", pm.Settings{Immediate: true, Overlap: true, Spin: 3 * time.Microsecond, Yield: -1}, true},
-		{pm.EnvSpin, "0", pm.Settings{Immediate: true, Overlap: true, Yield: -1}, true},
-		{pm.EnvYield, "1ms", pm.Settings{Immediate: true, Overlap: true, Spin: -1, Yield: time.Millisecond}, true},
+		{pm.EnvSpin, "3us", pm.Settings{Immediate: true, Overlap: true, Spin: 3 * time.Microsecond}, true},
+		{pm.EnvSpin, "0", pm.Settings{Immediate: true, Overlap: true}, true},
 		{pm.EnvImmediate, "maybe", pm.Settings{}, false},
 		{pm.EnvSpin, "-1s", pm.Settings{}, false},
-		{pm.EnvYield, "soon", pm.Settings{}, false},
 		{pm.EnvSpin, "3", pm.Settings{}, false},
 	} {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {

@@ -2,7 +2,6 @@ package pm
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	"score/channels"
@@ -18,7 +17,7 @@ const (
 )
 
 // Wait waits until Receive has something to return: a message, or the news of a
-// death. It spins, then yields, then sleeps. The error is the context's, or ErrClosed.
+// death. It spins, then sleeps. The error is the context's, or ErrClosed.
 func (c *Channel) Wait(ctx context.Context) error {
 	if c.closed {
 		return ErrClosed
@@ -83,11 +82,8 @@ func (c *Channel) waitSleeping(ctx context.Context, how uint32, look func() bool
 				return nil
 			}
 		}
-		if waited := time.Since(start); waited >= c.spin {
-			if waited >= c.spin+c.yield {
-				break
-			}
-			yield()
+		if time.Since(start) >= c.spin {
+			break
 		}
 	}
 	return c.sleepUntil(ctx, how, look, announce)
@@ -131,12 +127,6 @@ func (c *Channel) rouseAtEnd(ctx context.Context) (undo func()) {
 	}
 }
 
-// yield lets other goroutines and other processes run.
-func yield() {
-	runtime.Gosched()
-	channels.Yield()
-}
-
 // pauser is what a rank does between looks for something that comes soon.
 type pauser struct {
 	spin  time.Duration
@@ -152,6 +142,6 @@ func (p *pauser) pause() {
 		p.since = time.Now()
 	}
 	if time.Since(p.since) >= p.spin {
-		yield()
+		channels.Nap()
 	}
 }
