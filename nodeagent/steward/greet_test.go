@@ -39,8 +39,8 @@ func TestStewardsGreet(t *testing.T) {
 			a := start(t)
 			order := a.order(1, sh("sleep 1000"), mailed(0), withKey, withSpec(func(s *scorev1.JobSpec) { s.Mpi = scorev1.MpiMode_MPI_MODE_PMIX }))
 			neighbour := listenAt(t, portOf(order, 1))
-			if taken {
-				listenAt(t, portOf(order, 0))
+			if own := listenAt(t, portOf(order, 0)); !taken { // it is nobody else's
+				own.Close()
 			}
 			a.ready(order)
 			a.do(a.conn.Launch())
