@@ -332,6 +332,8 @@ func TestTrust(t *testing.T) {
 		{name: "an agent for another", role: pki.Agent, daemon: []string{agent.URI()}, code: 403},
 		{name: "nobody for a user", user: []string{root}, code: 403},
 		{name: "a revoked server", role: pki.Server, user: []string{root}, revoked: true, code: 403},
+		{name: "a revoked server for itself", role: pki.Server, revoked: true, code: 403},
+		{name: "a revoked agent for itself", role: pki.Agent, revoked: true, code: 403},
 		{name: "two users", role: pki.Server, user: []string{root, root}, code: 403},
 		{name: "a user and a daemon", role: pki.Server, user: []string{root}, daemon: []string{agent.URI()}, code: 403},
 		{name: "rubbish", role: pki.Server, user: []string{"\xff"}, code: 403},
