@@ -78,9 +78,10 @@ func perform(o *options.Options) int {
 	if o.Detach {
 		return detach(submitting, speak, cluster, spec)
 	}
-	s, err := newSession(o, speak, cluster, signals)
+	// A pipe is open only when somebody is at its other end.
+	s, err := unlessLeft(ctx, func(context.Context) (*session, error) { return newSession(o, speak, cluster, signals) })
 	if err != nil {
-		return speak.fail(err.Error())
+		return speak.giveUp(err, "left before the job was submitted")
 	}
 	s.patience = patience
 	if s.jobID, err = submit(submitting, cluster, spec); err != nil {
