@@ -1,7 +1,6 @@
 package clocks
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,16 +19,6 @@ import (
 
 // bin is the directory of the freshly built programs.
 var bin string
-
-// long has all tests run: a busy machine takes minutes for them, and three servers on one may hold elections without end.
-var long = flag.Bool("clocks.long", false, "run the tests that take minutes on a busy machine")
-
-func needLong(t *testing.T) {
-	t.Helper()
-	if !*long {
-		t.Skip("it takes minutes on a busy machine; run with -clocks.long")
-	}
-}
 
 func TestMain(m *testing.M) {
 	hostclock.Main()

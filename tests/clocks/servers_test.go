@@ -1,3 +1,5 @@
+//go:build soak
+
 package clocks
 
 import (
@@ -10,7 +12,6 @@ import (
 // Clocks of three servers' hosts and of agents' are stepped while gangs take turns and jobs are submitted, and the leader
 // dies under clocks that differ by hours: what was acknowledged runs once, no node is lost, and gangs go on taking turns.
 func TestSteppedServers(t *testing.T) {
-	needLong(t)
 	s := newScene(t, 3, 3)
 	var ids []uint64
 	for _, gang := range s.gangs {

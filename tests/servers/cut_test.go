@@ -1,3 +1,5 @@
+//go:build soak
+
 package servers
 
 import (
@@ -63,7 +65,6 @@ func otherServers(than string) []string {
 // Whatever is cut between servers and agents: the others go on, who is cut off decides nothing, what was acknowledged
 // runs once, a gang goes on with its scrun, and all is well when the cable is back.
 func TestCutServers(t *testing.T) {
-	needLong(t)
 	t.Parallel()
 	s := withNetwork(t, "n1", "n2")
 	gang, err := s.Exchange("gang", "n1,n2", 2)
@@ -136,7 +137,6 @@ func (s *scene) victim(leads bool) *daemons.Daemon {
 // A node is cut off, or is not heard: it is lost, its gangs are told so or begin anew when the ranks that nobody can reach
 // are dead, and never before; a gang on other nodes goes on. Then it is of use again.
 func TestCutAgent(t *testing.T) {
-	needLong(t)
 	for _, c := range []cut{
 		{name: "from everybody", make: func(n *daemons.Network, victim string) error { return n.CutOff(victim, n.Others(victim)...) }},
 		{name: "what it sends", make: func(n *daemons.Network, victim string) error { return n.Cut([]string{victim}, n.Others(victim)) }},

@@ -1,3 +1,5 @@
+//go:build soak
+
 package servers
 
 import (
@@ -18,7 +20,6 @@ const (
 // The leader dies, or is stopped: another leads, jobs are taken and run, and the gangs go on taking turns meanwhile, by
 // themselves.
 func TestElections(t *testing.T) {
-	needLong(t)
 	t.Parallel()
 	s := newScene(t, daemons.Options{Nodes: 3})
 	var gangs []*daemons.Job
@@ -57,7 +58,6 @@ func TestElections(t *testing.T) {
 // Servers are added, removed and replaced one by one, the leader among them, and the leader is killed again and again,
 // while jobs are submitted: what was acknowledged runs once.
 func TestReplaced(t *testing.T) {
-	needLong(t)
 	t.Parallel()
 	s := newScene(t, daemons.Options{Nodes: 1})
 	load := s.Load(s.Ctx, len(servers), "n1")

@@ -1,7 +1,8 @@
+//go:build soak
+
 package servers
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,24 +18,7 @@ import (
 // bin is the directory of the freshly built programs.
 var bin string
 
-// long has the tests run. Servers that do not get a processor within a lease hold elections without end: on a machine that is
-// that busy these tests do not come to an end.
-var long = flag.Bool("servers.long", false, "run the tests, which take minutes on a busy machine")
-
-func needLong(t *testing.T) {
-	t.Helper()
-	if !*long {
-		t.Skip("it takes minutes on a busy machine; run with -servers.long")
-	}
-}
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if !*long {
-		os.Exit(m.Run()) // every test skips
-	}
-	os.Exit(daemonstest.Run(m, &bin))
-}
+func TestMain(m *testing.M) { os.Exit(daemonstest.Run(m, &bin)) }
 
 // slice of the rotation.
 const slice = 10 * time.Millisecond

@@ -1,0 +1,37 @@
+//go:build soak
+
+package upgrade
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
+)
+
+// TestFarVersions: an agent and a user's program whose protocols do not meet the server's are told which is too old.
+func TestFarVersions(t *testing.T) {
+	far := version(t, "far", 98, 99)
+	said := new(complaints)
+	s := &scene{t: t, said: said, Cluster: daemonstest.Start(t, daemons.Options{Bin: bin, Nodes: 1, Errors: said})}
+	want := "the server is too old: its version dev understands protocols 1 to 2, and "
+	s.replace(s.Agents[0], far)
+	select {
+	case <-s.Agents[0].Ended():
+	case <-time.After(daemons.Patience):
+		t.Fatal("the agent goes on")
+	}
+	s.await("the agent says why", func() bool {
+		return said.Has(want + "the agent, version far, at least protocol 98; upgrade the server")
+	})
+	s.Bin = far
+	_, err := s.Command(t.Context(), s.Server.Socket, "job", "list")
+	if err == nil || !strings.Contains(err.Error(), want+"this program, version far, at least protocol 98; upgrade the server") {
+		t.Errorf("a user's program: %v", err)
+	}
+	if text, err := s.Command(t.Context(), s.Server.Socket, "version"); err != nil || !strings.Contains(text, "scored far, protocols 98 to 99") {
+		t.Errorf("%s, %v", text, err)
+	}
+}
