@@ -310,10 +310,24 @@ func TestOperators(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, u, err)
 		}
 	}
-	for user, code := range map[string]connect.Code{"": connect.CodeInvalidArgument, "no such user here": connect.CodeNotFound, "0": connect.CodeInvalidArgument} {
+	for user, code := range map[string]connect.Code{"": connect.CodeInvalidArgument, "no such user here": connect.CodeNotFound, "0": connect.CodeInvalidArgument, "4294967295": connect.CodeInvalidArgument} {
 		_, err := c.service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{User: user, Values: &scorev1.User{Role: scorev1.Role_ROLE_USER}, Fields: []string{"role"}}))
 		if connect.CodeOf(err) != code {
 			t.Errorf("user %q: %v", user, err)
+		}
+	}
+}
+
+// A list of the jobs of nobody is empty for a number, and a mistake for a name.
+func TestListsKnowTheirUser(t *testing.T) {
+	c := newCluster(t)
+	for user, code := range map[string]connect.Code{"": 0, "0": 0, "nobody": 0, "4000000000": 0, "no such user here": connect.CodeNotFound, "4294967295": connect.CodeInvalidArgument} {
+		_, listErr := c.jobs.ListJobs(t.Context(), connect.NewRequest(&scorev1.ListJobsRequest{User: user}))
+		_, historyErr := c.jobs.GetHistory(t.Context(), connect.NewRequest(&scorev1.GetHistoryRequest{User: user}))
+		for what, err := range map[string]error{"list": listErr, "history": historyErr} {
+			if err == nil && code != 0 || err != nil && connect.CodeOf(err) != code {
+				t.Errorf("%s of %q: %v", what, user, err)
+			}
 		}
 	}
 }

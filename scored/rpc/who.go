@@ -3,12 +3,15 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"math"
 	"os/user"
+	"slices"
 	"strconv"
 
 	"connectrpc.com/connect"
 
 	"score/scored/api/scorev1"
+	"score/scored/leader"
 )
 
 // maxUserName bounds the names that are looked up; Linux has 32.
@@ -20,6 +23,9 @@ func uidOf(text string) (uint32, string, error) {
 		return 0, "", invalid("name a user")
 	}
 	if uid, err := strconv.ParseUint(text, 10, 32); err == nil {
+		if uid == math.MaxUint32 {
+			return 0, "", invalid("%s is nobody's number: the system means no user by it", text) // (uid_t)-1
+		}
 		return uint32(uid), userName(uint32(uid)), nil
 	}
 	known, err := user.Lookup(text)
@@ -90,5 +96,30 @@ func (u users) GetHistory(ctx context.Context, r *connect.Request[scorev1.GetHis
 	if err != nil {
 		return nil, err
 	}
+	if len(list.GetJobs()) == 0 && r.Msg.GetPage() == nil {
+		if err := u.checkUser(ctx, r.Msg.GetUser()); err != nil {
+			return nil, err
+		}
+	}
 	return connect.NewResponse(list), nil
+}
+
+// checkUser refuses a name that neither the host nor the cluster knows: an empty list of jobs would hide that it is
+// misspelt. A number may be anybody's, and "" is everybody.
+func (u users) checkUser(ctx context.Context, text string) error {
+	if text == "" {
+		return nil
+	}
+	_, _, unknown := uidOf(text)
+	if connect.CodeOf(unknown) != connect.CodeNotFound {
+		return unknown
+	}
+	all, err := u.Leader.Users(ctx, leader.Caller{Role: scorev1.Role_ROLE_OPERATOR}, "") // whose names are no secret
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(known *scorev1.User) bool { return known.GetName() == text }) {
+		return nil
+	}
+	return unknown
 }

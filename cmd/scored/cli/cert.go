@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 )
@@ -31,7 +32,7 @@ func certListCommand(c *caller) *cobra.Command {
 			return printCertificates(command.OutOrStdout(), reply.Msg.GetCertificates(), asJSON)
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 
@@ -66,8 +67,18 @@ func printCertificates(out io.Writer, certificates []*scorev1.DaemonCertificate,
 	return t.flush()
 }
 
+// PrintCertificate prints a daemon's own certificate for programs.
+func PrintCertificate(out io.Writer, own *pki.Credentials) error {
+	name := own.Name()
+	return printJSON(out, struct {
+		Schema      int             `json:"schema"`
+		Certificate certificateData `json:"certificate"`
+	}{schema, certificateData{hex.EncodeToString(own.Serial()), string(name.Role), name.Name, own.Expires().UnixNano(), false}})
+}
+
 func certRevokeCommand(c *caller) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	command := &cobra.Command{
 		Use:   "revoke ROLE NAME",
 		Short: "take back all certificates of a daemon, and cut it off",
 		Long: `Takes back all certificates of a daemon. No daemon of the cluster talks to it any
@@ -85,8 +96,18 @@ out with 'scored server remove', which takes its certificates back, too.`,
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				return printJSON(command.OutOrStdout(), struct {
+					Schema  int    `json:"schema"`
+					Role    string `json:"role"`
+					Name    string `json:"name"`
+					Revoked uint32 `json:"certificates_revoked"`
+				}{schema, arguments[0], arguments[1], reply.Msg.GetRevoked()})
+			}
 			_, err = fmt.Fprintf(command.OutOrStdout(), "revoked: %d\n", reply.Msg.GetRevoked())
 			return err
 		}),
 	}
+	AddJSON(command, &asJSON)
+	return command
 }

@@ -55,7 +55,7 @@ func channelListCommand(c *caller) *cobra.Command {
 	_ = command.RegisterFlagCompletionFunc("job", c.completeJobs(0, 0, false)) // it was defined just now
 	command.Flags().StringVar(&request.Node, "node", "", "channels on this `node` only")
 	_ = command.RegisterFlagCompletionFunc("node", c.completeNodes) // likewise
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 

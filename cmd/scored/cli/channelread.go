@@ -53,7 +53,7 @@ is needed.`,
 		},
 	}
 	command.Flags().BoolVarP(&all, "all", "a", false, "list each message")
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 

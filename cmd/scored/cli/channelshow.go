@@ -50,7 +50,7 @@ line for each rank on another node with which there was an exchange.
 			return nil
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 

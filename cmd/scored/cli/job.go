@@ -74,7 +74,8 @@ func jobListCommand(c *caller) *cobra.Command {
 	return command
 }
 
-func addJSON(command *cobra.Command, asJSON *bool) {
+// AddJSON declares --json.
+func AddJSON(command *cobra.Command, asJSON *bool) {
 	command.Flags().BoolVar(asJSON, "json", false, "print one JSON object for programs")
 }
 
@@ -162,7 +163,7 @@ func jobExplainCommand(c *caller) *cobra.Command {
 			return nil
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 

@@ -46,7 +46,7 @@ Of the start of the job it shows when each phase was over on each node.
 			return printJob(command.OutOrStdout(), reply.Msg)
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 

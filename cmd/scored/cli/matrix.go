@@ -35,7 +35,7 @@ run at the same instants on all their nodes. A * marks the row that is on now, a
 			return printMatrix(command.OutOrStdout(), reply.Msg)
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 

@@ -30,7 +30,7 @@ func metricsCommand(c *caller) *cobra.Command {
 			return overview.print(command.OutOrStdout())
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	command.AddCommand(metricsSwitchCommand(c))
 	return command
 }
@@ -123,7 +123,7 @@ func metricsSwitchCommand(c *caller) *cobra.Command {
 	}
 	command.Flags().Uint64Var(&request.JobId, "job", 0, "switches of this `job` only")
 	command.Flags().StringVar(&request.Node, "node", "", "switches of this `node` only")
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 

@@ -55,7 +55,7 @@ func nodeListCommand(c *caller) *cobra.Command {
 			return printNodes(command.OutOrStdout(), list.GetNodes())
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 
@@ -83,6 +83,6 @@ func nodeShowCommand(c *caller) *cobra.Command {
 			}
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }

@@ -19,7 +19,7 @@ const drainLook = 250 * time.Millisecond
 
 func nodeDrainCommand(c *caller) *cobra.Command {
 	var reason string
-	var requeue, wait bool
+	var requeue, wait, asJSON bool
 	var timeout time.Duration
 	command := &cobra.Command{
 		Use:   "drain NODE...",
@@ -45,7 +45,11 @@ which jobs are left, and 'scored node resume' lets the nodes have new jobs again
 				ctx, cancel = context.WithTimeout(ctx, timeout)
 			}
 			defer cancel()
-			return awaitEmpty(ctx, command, daemon, arguments)
+			list, err := awaitEmpty(ctx, command, daemon, arguments)
+			if !asJSON || list == nil {
+				return err
+			}
+			return errors.Join(printNodesJSON(command.OutOrStdout(), nodesIn(list, arguments)), err)
 		}),
 	}
 	command.Flags().StringVar(&reason, "reason", "", "`text` that says why, shown by 'scored node list' and 'scored job explain'")
@@ -53,21 +57,22 @@ which jobs are left, and 'scored node resume' lets the nodes have new jobs again
 	command.Flags().BoolVar(&wait, "wait", false, "let the jobs go on to their ends (the default)")
 	command.Flags().DurationVar(&timeout, "timeout", 0, "the longest `time` to wait for the jobs; not given: as long as they take")
 	command.MarkFlagsMutuallyExclusive("requeue", "wait")
+	AddJSON(command, &asJSON)
 	return command
 }
 
 // awaitEmpty returns when the nodes have no jobs, or with a sentence that names
-// the jobs that are left when ctx ends.
-func awaitEmpty(ctx context.Context, command *cobra.Command, daemon *client.Client, names []string) error {
+// the jobs that are left when ctx ends; the list is the last that was seen.
+func awaitEmpty(ctx context.Context, command *cobra.Command, daemon *client.Client, names []string) (*scorev1.ListNodesResponse, error) {
 	told := ""
 	for {
 		list, err := listNodes(command, daemon)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		left := jobsLeft(list, names)
 		if left == "" {
-			return nil
+			return list, nil
 		}
 		if told == "" {
 			fmt.Fprintf(command.ErrOrStderr(), "scored: waiting for jobs: %s\n", left)
@@ -79,11 +84,21 @@ func awaitEmpty(ctx context.Context, command *cobra.Command, daemon *client.Clie
 		case <-ctx.Done():
 			timer.Stop()
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("the nodes are drained, and still have jobs: %s", left)
+				return list, fmt.Errorf("the nodes are drained, and still have jobs: %s", left)
 			}
-			return ctx.Err()
+			return list, ctx.Err()
 		}
 	}
+}
+
+// nodesIn are the nodes of these names that are in a list.
+func nodesIn(list *scorev1.ListNodesResponse, names []string) (found []*scorev1.Node) {
+	for _, name := range names {
+		if node := nodeIn(list, name); node != nil {
+			found = append(found, node)
+		}
+	}
+	return found
 }
 
 // jobsLeft says which jobs the nodes have: "n1: 3 4, n2: 4". A node that is gone has none.
@@ -101,22 +116,40 @@ func jobsLeft(list *scorev1.ListNodesResponse, names []string) string {
 }
 
 func nodeResumeCommand(c *caller) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	command := &cobra.Command{
 		Use:               "resume NODE...",
 		Short:             "let drained nodes have new jobs again",
 		Args:              needs(0, "the nodes to resume"),
 		ValidArgsFunction: c.completeNodeNames(0),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			return eachNode(arguments, func(name string) error {
-				_, err := daemon.Cluster.ResumeNode(command.Context(), connect.NewRequest(&scorev1.ResumeNodeRequest{Node: name}))
+			var resumed []*scorev1.Node
+			err := eachNode(arguments, func(name string) error {
+				reply, err := daemon.Cluster.ResumeNode(command.Context(), connect.NewRequest(&scorev1.ResumeNodeRequest{Node: name}))
+				if err == nil {
+					resumed = append(resumed, reply.Msg.GetNode())
+				}
 				return err
 			})
+			if !asJSON {
+				return err
+			}
+			return errors.Join(printNodesJSON(command.OutOrStdout(), resumed), err)
 		}),
 	}
+	AddJSON(command, &asJSON)
+	return command
+}
+
+// removedNode is a node that was removed, as --json prints it.
+type removedNode struct {
+	Name    string `json:"name"`
+	Revoked uint32 `json:"certificates_revoked"`
 }
 
 func nodeRemoveCommand(c *caller) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	command := &cobra.Command{
 		Use:   "remove NODE...",
 		Short: "take nodes without jobs out of the cluster, and revoke their certificates",
 		Long: `Takes nodes out of the cluster for good. A node must have no jobs: drain it first, or
@@ -125,15 +158,29 @@ back it must join with a new token.`,
 		Args:              needs(0, "the nodes to remove"),
 		ValidArgsFunction: c.completeNodeNames(0),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			return eachNode(arguments, func(name string) error {
+			removed := []removedNode{}
+			err := eachNode(arguments, func(name string) error {
 				reply, err := daemon.Cluster.RemoveNode(command.Context(), connect.NewRequest(&scorev1.RemoveNodeRequest{Node: name}))
-				if err == nil {
+				if err != nil {
+					return err
+				}
+				removed = append(removed, removedNode{name, reply.Msg.GetRevoked()})
+				if !asJSON {
 					tellRemoved(command.ErrOrStderr(), name, reply.Msg.GetRevoked())
 				}
-				return err
+				return nil
 			})
+			if !asJSON {
+				return err
+			}
+			return errors.Join(printJSON(command.OutOrStdout(), struct {
+				Schema  int           `json:"schema"`
+				Removed []removedNode `json:"removed"`
+			}{schema, removed}), err)
 		}),
 	}
+	AddJSON(command, &asJSON)
+	return command
 }
 
 func tellRemoved(out io.Writer, name string, revoked uint32) {

@@ -56,7 +56,7 @@ func serverListCommand(c *caller) *cobra.Command {
 			return t.flush()
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 
@@ -79,7 +79,8 @@ func serverRole(s *scorev1.Server) string {
 }
 
 func serverRemoveCommand(c *caller) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	command := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "take a server out of the cluster for good",
 		Long: `Takes a server out of the cluster and takes back its certificates. The server ends,
@@ -89,9 +90,17 @@ would be left could decide nothing.`,
 		ValidArgsFunction: c.completeServers,
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			_, err := daemon.Cluster.RemoveServer(command.Context(), connect.NewRequest(&scorev1.RemoveServerRequest{Name: arguments[0]}))
-			return err
+			if err != nil || !asJSON {
+				return err
+			}
+			return printJSON(command.OutOrStdout(), struct {
+				Schema  int    `json:"schema"`
+				Removed string `json:"removed"`
+			}{schema, arguments[0]})
 		}),
 	}
+	AddJSON(command, &asJSON)
+	return command
 }
 
 func serverStepDownCommand(c *caller) *cobra.Command {
@@ -119,6 +128,6 @@ func serverStepDownCommand(c *caller) *cobra.Command {
 			return err
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }

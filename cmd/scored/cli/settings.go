@@ -56,7 +56,7 @@ func configListCommand(c *caller) *cobra.Command {
 			return showSettings(command, daemon, settings, asJSON)
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 
@@ -82,7 +82,7 @@ func configGetCommand(c *caller) *cobra.Command {
 			})(command, arguments)
 		},
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 
@@ -167,6 +167,6 @@ func configSetCommand(c *caller) *cobra.Command {
 			})(command, arguments)
 		},
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -21,7 +22,7 @@ func snapshotCommand(c *caller) *cobra.Command {
 }
 
 func snapshotSaveCommand(c *caller) *cobra.Command {
-	var replace bool
+	var replace, asJSON bool
 	command := &cobra.Command{
 		Use:   "save FILE",
 		Short: "write the cluster's whole state to a file",
@@ -41,17 +42,21 @@ are not; keep copies of the certificates' directory and of the key file, too.`,
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				return printJSON(command.OutOrStdout(), saved.data(path))
+			}
 			_, err = fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", path, saved.sentence())
 			return err
 		}),
 	}
 	command.Flags().BoolVar(&replace, "replace", false, "replace the file if it is there, once the new one is complete")
+	AddJSON(command, &asJSON)
 	return command
 }
 
 // saveSnapshot writes what the daemon sends beside the file, reads it back, and gives it
 // its name.
-func saveSnapshot(command *cobra.Command, daemon *client.Client, path string) (saved savedFile, err error) {
+func saveSnapshot(command *cobra.Command, daemon *client.Client, path string) (saved Saved, err error) {
 	stream, err := daemon.Cluster.SaveSnapshot(command.Context(), connect.NewRequest(&scorev1.SaveSnapshotRequest{}))
 	if err != nil {
 		return saved, err
@@ -74,26 +79,21 @@ func saveSnapshot(command *cobra.Command, daemon *client.Client, path string) (s
 	if err = errors.Join(err, file.Close()); err != nil {
 		return saved, err
 	}
-	if saved, err = readSaved(file.Name()); err != nil {
+	if saved, err = ReadSaved(file.Name()); err != nil {
 		return saved, fmt.Errorf("what the daemon sent is not whole, nothing was saved: %w", err)
 	}
 	return saved, os.Rename(file.Name(), path)
 }
 
-// savedFile is what is in a file.
-type savedFile struct {
+// Saved is what is in a file of a snapshot.
+type Saved struct {
 	backup.Head
-	state *state.State
+	State *state.State
 	bytes int
 }
 
 // ReadSaved reads a saved snapshot, all of which is checked.
-func ReadSaved(path string) (backup.Head, *state.State, error) {
-	saved, err := readSaved(path)
-	return saved.Head, saved.state, err
-}
-
-func readSaved(path string) (saved savedFile, err error) {
+func ReadSaved(path string) (saved Saved, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return saved, err
@@ -107,17 +107,18 @@ func readSaved(path string) (saved savedFile, err error) {
 	if err != nil {
 		return saved, fmt.Errorf("%s: %s", path, err.Error()) // as text: that it ends early is no lost connection
 	}
-	return savedFile{head, restored, len(data)}, nil
+	return Saved{head, restored, len(data)}, nil
 }
 
-func (s savedFile) sentence() string {
+func (s Saved) sentence() string {
 	return fmt.Sprintf("cluster %s at %s: %d users, %d nodes, %d jobs that have not ended, %d that have; %d bytes",
-		printable(s.Cluster), time.Unix(0, s.SavedNanos).Format(time.DateTime), len(s.state.Users()), len(s.state.Nodes()), s.state.Unfinished(), len(s.state.Finished()), s.bytes)
+		printable(s.Cluster), time.Unix(0, s.SavedNanos).Format(time.DateTime), len(s.State.Users()), len(s.State.Nodes()), s.State.Unfinished(), len(s.State.Finished()), s.bytes)
 }
 
 // snapshotData is a saved snapshot as --json shows it.
 type snapshotData struct {
 	Schema     int    `json:"schema"`
+	Path       string `json:"path"`
 	Cluster    string `json:"cluster"`
 	Version    string `json:"version"`
 	SavedNanos int64  `json:"saved_nanos"`
@@ -128,6 +129,23 @@ type snapshotData struct {
 	Unfinished int    `json:"jobs_unfinished"`
 	Finished   int    `json:"jobs_finished"`
 	NextJob    uint64 `json:"next_job"`
+	// DataDir is the directory that was filled with it.
+	DataDir string `json:"data_dir,omitempty"`
+}
+
+func (s Saved) data(path string) snapshotData {
+	return snapshotData{
+		Schema: schema, Path: path, Cluster: s.Cluster, Version: s.Version, SavedNanos: s.SavedNanos, Term: s.Term, Bytes: s.bytes,
+		Users: len(s.State.Users()), Nodes: len(s.State.Nodes()),
+		Unfinished: s.State.Unfinished(), Finished: len(s.State.Finished()), NextJob: s.State.NextJob(),
+	}
+}
+
+// PrintRestored prints, for programs, what of the file at path fills a data directory.
+func (s Saved) PrintRestored(out io.Writer, path, dataDir string) error {
+	data := s.data(path)
+	data.DataDir = dataDir
+	return printJSON(out, data)
 }
 
 func snapshotShowCommand() *cobra.Command {
@@ -137,7 +155,7 @@ func snapshotShowCommand() *cobra.Command {
 		Short: "check a saved snapshot, and tell what is in it",
 		Args:  needs(1, "the file"),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			saved, err := readSaved(arguments[0])
+			saved, err := ReadSaved(arguments[0])
 			if err != nil {
 				return err
 			}
@@ -145,12 +163,9 @@ func snapshotShowCommand() *cobra.Command {
 				_, err = fmt.Fprintln(command.OutOrStdout(), saved.sentence())
 				return err
 			}
-			return printJSON(command.OutOrStdout(), snapshotData{
-				schema, saved.Cluster, saved.Version, saved.SavedNanos, saved.Term, saved.bytes,
-				len(saved.state.Users()), len(saved.state.Nodes()), saved.state.Unfinished(), len(saved.state.Finished()), saved.state.NextJob(),
-			})
+			return printJSON(command.OutOrStdout(), saved.data(arguments[0]))
 		},
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }

@@ -49,7 +49,7 @@ go first (agent.stage_limit).`,
 	}
 	command.Flags().StringVar(&node, "node", "", "only of this `node`")
 	command.Flags().BoolVarP(&all, "all", "a", false, "of all users; operators may")
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 

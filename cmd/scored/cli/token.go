@@ -51,7 +51,7 @@ Whoever has the token can join: treat it as a password.`,
 	}
 	command.Flags().StringVar(&role, "role", string(pki.Agent), "`role` of the daemon that joins")
 	command.Flags().DurationVar(&life, "for", pki.DefaultTokenLife, "`time` for which the token can be used")
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 
@@ -81,7 +81,7 @@ func tokenListCommand(c *caller) *cobra.Command {
 			return printTokens(command.OutOrStdout(), reply.Msg.GetTokens(), asJSON)
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -197,7 +198,7 @@ have used little of their share. Operators see everybody, others themselves.`,
 			return printUsers(command.OutOrStdout(), users)
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 
@@ -234,7 +235,7 @@ func userShowCommand(c *caller) *cobra.Command {
 			return printUser(command.OutOrStdout(), users[0])
 		}),
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 
@@ -255,7 +256,8 @@ func printUser(out io.Writer, u *scorev1.User) error {
 }
 
 func userSetCommand(c *caller) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	command := &cobra.Command{
 		Use:               "set USER NAME=VALUE...",
 		Short:             "set what a user may do and have",
 		Long:              "Sets one or more of a user's properties at once; " + none + " takes a limit away:\n\n" + userFieldsHelp(),
@@ -273,15 +275,23 @@ func userSetCommand(c *caller) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if slices.Contains(request.GetFields(), key) {
+					return fmt.Errorf("%s is given twice", key)
+				}
 				if err := field.read(request.GetValues(), value); err != nil {
 					return fmt.Errorf("%s %q: %w", key, value, err)
 				}
 				request.Fields = append(request.Fields, key)
 			}
 			return c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
-				_, err := daemon.Cluster.SetUser(command.Context(), connect.NewRequest(request))
-				return err
+				reply, err := daemon.Cluster.SetUser(command.Context(), connect.NewRequest(request))
+				if err != nil || !asJSON {
+					return err
+				}
+				return printUsersJSON(command.OutOrStdout(), []*scorev1.User{reply.Msg.GetUser()})
 			})(command, arguments)
 		},
 	}
+	AddJSON(command, &asJSON)
+	return command
 }

@@ -47,7 +47,7 @@ func versionCommand(c *caller) *cobra.Command {
 			return nil
 		},
 	}
-	addJSON(command, &asJSON)
+	AddJSON(command, &asJSON)
 	return command
 }
 

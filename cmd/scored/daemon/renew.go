@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/scored/api/h2"
 	"score/scored/api/pki"
@@ -22,6 +23,7 @@ const renewTimeout = 30 * time.Second
 // RenewCommand renews a daemon's certificate from outside; it belongs below cert.
 func RenewCommand() *cobra.Command {
 	var path, role, name string
+	var asJSON bool
 	command := &cobra.Command{
 		Use:   "renew",
 		Short: "renew the certificate of a daemon of this host now",
@@ -48,6 +50,9 @@ a minute.`,
 			if err := own.RenewNow(command.Context(), dir, ask); err != nil {
 				return err
 			}
+			if asJSON {
+				return cli.PrintCertificate(command.OutOrStdout(), own)
+			}
 			_, err = fmt.Fprintf(command.OutOrStdout(), "%s: valid until %s\n", own.Name(), own.Expires().Local().Format(time.DateTime))
 			return err
 		},
@@ -55,6 +60,7 @@ a minute.`,
 	addConfig(command, &path)
 	command.Flags().StringVar(&role, "role", string(pki.Agent), "`role` of the daemon, agent or server")
 	command.Flags().StringVar(&name, "name", "", "`name` of the node or server (default: the configured one)")
+	cli.AddJSON(command, &asJSON)
 	return command
 }
 

@@ -16,6 +16,7 @@ import (
 // RestoreCommand begins a cluster from a saved snapshot; it belongs below snapshot.
 func RestoreCommand() *cobra.Command {
 	var path string
+	var asJSON bool
 	command := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "begin again from a saved snapshot, in an empty data directory, on this host",
@@ -39,29 +40,33 @@ server may run that has the old state.`,
 			if err != nil {
 				return err
 			}
-			return restore(command.OutOrStdout(), c, arguments[0])
+			return restore(command.OutOrStdout(), c, arguments[0], asJSON)
 		},
 	}
 	addConfig(command, &path)
+	cli.AddJSON(command, &asJSON)
 	return command
 }
 
-func restore(out io.Writer, c config.Config, file string) error {
-	head, saved, err := cli.ReadSaved(file)
+func restore(out io.Writer, c config.Config, file string, asJSON bool) error {
+	saved, err := cli.ReadSaved(file)
 	if err != nil {
 		return err
 	}
-	if head.Cluster != c.Cluster.Name {
-		return fmt.Errorf("%s is of the cluster %.63q, and this host is of %q; set cluster.name, or choose another file", file, head.Cluster, c.Cluster.Name)
+	if saved.Cluster != c.Cluster.Name {
+		return fmt.Errorf("%s is of the cluster %.63q, and this host is of %q; set cluster.name, or choose another file", file, saved.Cluster, c.Cluster.Name)
 	}
 	place, err := placeOf(c)
 	if err != nil {
 		return err
 	}
-	if err := replica.Plant(place, saved, head.Term); err != nil {
+	if err := replica.Plant(place, saved.State, saved.Term); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s holds the state of %s. Start the server; then\n", place.Dir, time.Unix(0, head.SavedNanos).Format(time.DateTime))
+	if asJSON {
+		return saved.PrintRestored(out, file, place.Dir)
+	}
+	fmt.Fprintf(out, "%s holds the state of %s. Start the server; then\n", place.Dir, time.Unix(0, saved.SavedNanos).Format(time.DateTime))
 	fmt.Fprintf(out, "  - revoke again what was revoked since ('scored cert list', 'scored cert revoke')\n")
 	fmt.Fprintf(out, "  - have other servers join anew, with empty data directories\n")
 	return nil

@@ -34,7 +34,13 @@ func (n nodes) ResumeNode(ctx context.Context, r *connect.Request[scorev1.Resume
 	if n.daemon.ResumeNode == nil {
 		return n.UnimplementedClusterServiceHandler.ResumeNode(ctx, r)
 	}
-	return reply(&scorev1.ResumeNodeResponse{}, n.daemon.ResumeNode(r.Msg.GetNode()))
+	answer := &scorev1.ResumeNodeResponse{}
+	for _, node := range n.daemon.Nodes() {
+		if node.GetName() == r.Msg.GetNode() {
+			answer.Node = node
+		}
+	}
+	return reply(answer, n.daemon.ResumeNode(r.Msg.GetNode()))
 }
 
 func (n nodes) RemoveNode(ctx context.Context, r *connect.Request[scorev1.RemoveNodeRequest]) (*connect.Response[scorev1.RemoveNodeResponse], error) {
@@ -57,7 +63,14 @@ func (n nodes) SetUser(ctx context.Context, r *connect.Request[scorev1.SetUserRe
 	if n.daemon.SetUser == nil {
 		return n.UnimplementedClusterServiceHandler.SetUser(ctx, r)
 	}
-	return reply(&scorev1.SetUserResponse{}, n.daemon.SetUser(r.Msg))
+	if err := n.daemon.SetUser(r.Msg); err != nil {
+		return nil, err
+	}
+	set, err := n.daemon.Users(r.Msg.GetUser())
+	if err != nil {
+		return nil, err
+	}
+	return reply(&scorev1.SetUserResponse{User: set[0]}, nil)
 }
 
 func (n nodes) GetSettings(ctx context.Context, r *connect.Request[scorev1.GetSettingsRequest]) (*connect.Response[scorev1.GetSettingsResponse], error) {
