@@ -149,7 +149,7 @@ func (g *Group) Kill(deadline time.Time) error {
 	if err := g.sendKill(); err != nil {
 		return err
 	}
-	ok, err := populated.waitFor('0', deadline)
+	ok, err := g.allEnd(populated, deadline)
 	if err != nil {
 		return fmt.Errorf("%s: %w", g.dir, err)
 	}
@@ -158,6 +158,17 @@ func (g *Group) Kill(deadline time.Time) error {
 	}
 	pids, _ := g.Pids(nil)
 	return fmt.Errorf("%s: %w: %v", g.dir, ErrNotEmpty, pids)
+}
+
+// allEnd waits for the end of all processes, which have been killed.
+func (g *Group) allEnd(populated *watch, deadline time.Time) (bool, error) {
+	if soon := time.Now().Add(hurryAfter); soon.Before(deadline) {
+		if ok, err := populated.waitFor('0', soon); ok || err != nil {
+			return ok, err
+		}
+		g.hurry()
+	}
+	return populated.waitFor('0', deadline)
 }
 
 // Killed tells whether Kill has found processes. Such a group must not be used
