@@ -83,10 +83,9 @@ func (c *Channel) waitSleeping(ctx context.Context, how uint32, look func() bool
 			}
 		}
 		if time.Since(start) >= c.spin {
-			break
+			return c.sleepUntil(ctx, how, look, announce)
 		}
 	}
-	return c.sleepUntil(ctx, how, look, announce)
 }
 
 func (c *Channel) sleepUntil(ctx context.Context, how uint32, look func() bool, announce func()) error {

@@ -205,19 +205,22 @@ func (g *Group) Pids(pids []int) ([]int, error) {
 	return append(pids, found...), err
 }
 
-func processesIn(dir string) (pids []int, err error) {
-	text, err := readFile(dir, "cgroup.procs")
+func processesIn(dir string) ([]int, error) { return numbersIn(dir, "cgroup.procs") }
+
+// numbersIn reads a file with a number in each line.
+func numbersIn(dir, name string) (numbers []int, err error) {
+	text, err := readFile(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	for line := range strings.Lines(text) {
-		pid, err := strconv.Atoi(strings.TrimSuffix(line, "\n"))
+		n, err := strconv.Atoi(strings.TrimSuffix(line, "\n"))
 		if err != nil {
-			return pids, fmt.Errorf("%s/cgroup.procs: %w", dir, err)
+			return numbers, fmt.Errorf("%s/%s: %w", dir, name, err)
 		}
-		pids = append(pids, pid)
+		numbers = append(numbers, n)
 	}
-	return pids, nil
+	return numbers, nil
 }
 
 // CPUTime reads usage_usec of cpu.stat: user and system time of all processes

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"score/nodeagent/realtime"
 )
 
 // Threads that stand still here have been hurried: they come before those of ordinary programs.
@@ -24,7 +26,7 @@ func TestHurry(t *testing.T) {
 	}
 	for _, pid := range pids {
 		attr, err := unix.SchedGetAttr(pid, 0)
-		if err != nil || attr.Policy != unix.SCHED_FIFO || attr.Priority != 1 {
+		if err != nil || attr.Policy != unix.SCHED_FIFO || attr.Priority != realtime.DyingPriority {
 			t.Errorf("process %d: %+v, %v", pid, attr, err)
 		}
 	}

@@ -17,6 +17,10 @@ const SwitchPriority = 40
 // switching thread.
 const DrivePriority = SwitchPriority - 1
 
+// DyingPriority is for what has been killed and waits for a processor to end on: above every ordinary program, below all
+// that works.
+const DyingPriority = 1
+
 const (
 	minFIFO, maxFIFO = 1, 99
 	minNice, maxNice = -20, 19
@@ -37,7 +41,10 @@ var (
 // SetFIFO gives the calling thread, which must be locked, the real-time policy
 // SCHED_FIFO with a priority of 1 to 99. Processes that it starts do not inherit
 // it (SCHED_RESET_ON_FORK), nor do threads that Go starts.
-func SetFIFO(priority int) error {
+func SetFIFO(priority int) error { return SetThreadFIFO(0, priority) }
+
+// SetThreadFIFO is SetFIFO for the thread of that number, which may be of any process; 0 is the calling one.
+func SetThreadFIFO(tid, priority int) error {
 	if priority < minFIFO || priority > maxFIFO {
 		return fmt.Errorf("%w: a real-time priority is %d to %d, not %d", ErrPriority, minFIFO, maxFIFO, priority)
 	}
@@ -47,7 +54,7 @@ func SetFIFO(priority int) error {
 		Flags:    unix.SCHED_FLAG_RESET_ON_FORK,
 		Priority: uint32(priority),
 	}
-	err := unix.SchedSetAttr(0, &attr, 0)
+	err := unix.SchedSetAttr(tid, &attr, 0)
 	if errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("real-time priority %d is %w, switches will be late on busy nodes; run the agent as root or raise its RLIMIT_RTPRIO",
 			priority, ErrNotPermitted)
