@@ -136,10 +136,8 @@ func (u users) ListJobs(ctx context.Context, r *connect.Request[scorev1.ListJobs
 	if err != nil {
 		return nil, err
 	}
-	if len(list.GetJobs()) == 0 && r.Msg.GetPage() == nil {
-		if err := u.checkUser(ctx, r.Msg.GetUser()); err != nil {
-			return nil, err
-		}
+	if err := u.checkFound(ctx, len(list.GetJobs()), r.Msg); err != nil {
+		return nil, err
 	}
 	return connect.NewResponse(list), nil
 }

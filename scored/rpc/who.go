@@ -96,18 +96,23 @@ func (u users) GetHistory(ctx context.Context, r *connect.Request[scorev1.GetHis
 	if err != nil {
 		return nil, err
 	}
-	if len(list.GetJobs()) == 0 && r.Msg.GetPage() == nil {
-		if err := u.checkUser(ctx, r.Msg.GetUser()); err != nil {
-			return nil, err
-		}
+	if err := u.checkFound(ctx, len(list.GetJobs()), r.Msg); err != nil {
+		return nil, err
 	}
 	return connect.NewResponse(list), nil
 }
 
-// checkUser refuses a name that neither the host nor the cluster knows: an empty list of jobs would hide that it is
+// listRequest asks for the jobs of a user, a page at a time.
+type listRequest interface {
+	GetUser() string
+	GetPage() *scorev1.JobPage
+}
+
+// checkFound refuses a name that neither the host nor the cluster knows: an empty list of jobs would hide that it is
 // misspelt. A number may be anybody's, and "" is everybody.
-func (u users) checkUser(ctx context.Context, text string) error {
-	if text == "" {
+func (u users) checkFound(ctx context.Context, jobs int, r listRequest) error {
+	text := r.GetUser()
+	if jobs > 0 || r.GetPage() != nil || text == "" {
 		return nil
 	}
 	_, _, unknown := uidOf(text)
