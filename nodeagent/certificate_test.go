@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,30 +23,14 @@ type teller struct {
 // listen serves until the test ends, and returns the URL.
 func (s teller) listen(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	config := s.own.Door()
 	config.NextProtos = []string{join.Protocol}
-	var work sync.WaitGroup
-	work.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			work.Go(func() {
-				defer conn.Close()
-				encrypted, request := tls.Server(conn, config), new(scorev1.JoinRequest)
-				if join.Read(encrypted, request) == nil {
-					s.answer(encrypted, request)
-				}
-			})
+	return pkitest.Listen(t, config, func(conn *tls.Conn) {
+		request := new(scorev1.JoinRequest)
+		if join.Read(conn, request) == nil {
+			s.answer(conn, request)
 		}
 	})
-	t.Cleanup(func() { listener.Close(); work.Wait() })
-	return "https://" + listener.Addr().String()
 }
 
 // What ends an agent is the yes of a server that shows a certificate of its cluster, and nothing else.

@@ -40,27 +40,9 @@ func runLink(t *testing.T, own *pki.Credentials, revoked func(context.Context, s
 // door is a listener whose server takes no agent's certificate; it returns its URL.
 func door(t *testing.T, server *pki.Credentials) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	config := server.Server(pki.Server)
 	config.NextProtos = []string{"h2"}
-	var work sync.WaitGroup
-	work.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			work.Go(func() {
-				defer conn.Close()
-				_ = tls.Server(conn, config).HandshakeContext(t.Context())
-			})
-		}
-	})
-	t.Cleanup(func() { listener.Close(); work.Wait() })
-	return "https://" + listener.Addr().String()
+	return pkitest.Listen(t, config, func(conn *tls.Conn) { _ = conn.HandshakeContext(t.Context()) })
 }
 
 // A node that is turned away asks who did it why, each time: it goes on while the answer is no, and ends when it is yes.
