@@ -17,6 +17,9 @@ const minProcessors = 4
 // bePunctual keeps from the switching thread what could hold it up in this
 // process: others that have all of Go's processors, and pages read from a disk.
 func (a *Agent) bePunctual() {
+	if err := realtime.CalmMonitor(); err != nil {
+		a.log.Debug("the agent wakes often", zap.Error(err))
+	}
 	if !a.options.EnableRealtime {
 		return
 	}

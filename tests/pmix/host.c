@@ -166,6 +166,12 @@ static void *listen_wire(void *unused) {
 	return NULL;
 }
 
+/* both_ready waits for the other node, so that the ranks of both start together, as a launcher starts them. */
+static void both_ready(void) {
+	char ready = 1;
+	if (write(wire, &ready, 1) != 1 || !hear(&ready, 1)) die("the other node");
+}
+
 #include "names.h"
 #include "groups.h"
 #include "others.h"
@@ -214,7 +220,10 @@ static void serve(char **program, const char *dir) {
 	PMIx_generate_ppn(list, &procs);
 	describe(NAMESPACE, ranks, nodes * ranks, map, procs, NULL);
 	pthread_t thread;
-	if (nodes == 2) pthread_create(&thread, NULL, listen_wire, NULL);
+	if (nodes == 2) {
+		both_ready();
+		pthread_create(&thread, NULL, listen_wire, NULL);
+	}
 	for (int i = 0; i < ranks; i++) pids[i] = start(NAMESPACE, node * ranks + i, program, environ);
 	int worst = 0;
 	for (int status; wait(&status) > 0;) { /* what was spawned, too */

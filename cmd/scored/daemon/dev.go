@@ -18,6 +18,7 @@ import (
 	"score/cmd/scored/lifeline"
 	"score/cmd/scored/rundir"
 	"score/nodeagent"
+	"score/nodeagent/realtime"
 	"score/scored/client"
 	"score/scored/server"
 )
@@ -84,6 +85,7 @@ type devCluster struct {
 }
 
 func runDev(ctx context.Context, o devOptions) (err error) {
+	_ = realtime.CalmMonitor()
 	cpus, memory, err := machine()
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"score/cmd/scored/config"
 	"score/cmd/scored/service"
 	"score/nodeagent"
+	"score/nodeagent/realtime"
 	"score/scored/api"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
@@ -73,6 +74,7 @@ Users can ask any of them, and agents find the one that leads.`,
 }
 
 func runServer(life *service.Life, path string, c config.Config, begin bool) (err error) {
+	_ = realtime.CalmMonitor() // not permitted: it takes a little more of the host's time
 	logger, level, err := newLogger(c.Log.Level)
 	if err != nil {
 		return err
