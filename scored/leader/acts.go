@@ -7,7 +7,6 @@ import (
 	"go.uber.org/zap"
 
 	"score/gang"
-	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
@@ -35,7 +34,7 @@ func (b *brain) start(j *job) {
 		JobId: j.id, Row: int32(j.row), Places: places, Gang: uint64(j.founder),
 	}}})
 	b.setDeadline(j, prepareTimeout+stageTime(j.spec))
-	order := b.order(j)
+	order := b.prepareOrders(j)
 	for i := range j.parts {
 		b.prepare(j, i, order)
 	}
@@ -50,67 +49,6 @@ func (b *brain) placeOn(p *statepb.Place) state.Place {
 		place.BootID = n.bootID
 	}
 	return place
-}
-
-// order is what all nodes of a job are told to prepare it. It is made once for all of them: a job of a
-// thousand nodes would take seconds otherwise.
-func (b *brain) order(j *job) *scorev1.Prepare {
-	preput := make(map[string]string, len(j.preput))
-	for _, pair := range j.preput {
-		preput[pair.Key] = pair.Value
-	}
-	return &scorev1.Prepare{
-		JobId: j.id, Spec: j.spec, User: j.user,
-		Map:              jobmap.Append(nil, b.nodePlaces(j)),
-		MemoryLimitBytes: uint64(b.memoryLimit(j)),
-		ParentJob:        j.parents, Preput: preput,
-		UniverseSize: b.universe(j),
-		StageSeed:    b.nodes[j.spec.GetStageSeed()].addressOf(),
-		Attempt:      j.attempts, Restarts: j.restarts, RestartedBecause: j.because, LeaseNanos: j.lease().Nanoseconds(),
-		FencesByLetter: b.byLetter(j),
-	}
-}
-
-// byLetter tells whether the stewards of all of a job's nodes can exchange by themselves. One that cannot would wait for ever for the others.
-func (b *brain) byLetter(j *job) bool {
-	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := b.nodes[p.Node]; return n == nil || !n.byLetter })
-}
-
-// prepare orders one node to make the job ready; common is the order's part that is the same for all.
-func (b *brain) prepare(j *job, index int, common *scorev1.Prepare) {
-	n := b.nodes[j.parts[index].Node]
-	if n == nil || n.link == nil {
-		return // told when it connects
-	}
-	j.parts[index].sent = true
-	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: &scorev1.Prepare{
-		JobId: common.GetJobId(), Spec: common.GetSpec(), User: common.GetUser(),
-		Map: common.GetMap(), NodeIndex: uint32(index),
-		MemoryLimitBytes: common.GetMemoryLimitBytes(),
-		ParentJob:        common.GetParentJob(), Preput: common.GetPreput(),
-		UniverseSize: common.GetUniverseSize(), StageSeed: common.GetStageSeed(),
-		Attempt: common.GetAttempt(), Restarts: common.GetRestarts(), RestartedBecause: common.GetRestartedBecause(),
-		LeaseNanos: common.GetLeaseNanos(), FencesByLetter: common.GetFencesByLetter(),
-	}}})
-}
-
-// memoryLimit is what the job may use on each of its nodes; 0: no limit. A
-// spawned job lives within what its parent was promised.
-func (b *brain) memoryLimit(j *job) int64 {
-	if j.request.MemPerNode == 0 && j.parent != nil {
-		return b.memoryLimit(j.parent)
-	}
-	return j.request.MemPerNode
-}
-
-// universe is how many ranks the cluster has CPUs for, which MPI programs read
-// as the size of their universe.
-func (b *brain) universe(j *job) uint32 {
-	cpus := uint32(0)
-	for _, n := range b.nodes {
-		cpus += n.cpus
-	}
-	return max(cpus, j.spec.GetTasks())
 }
 
 // run puts a job into the rotation plan. The plan need not wait for the log:

@@ -230,7 +230,7 @@ func (b *brain) resume(n *node, j *job, held bool) {
 	p := j.part(n.name)
 	switch {
 	case j.state == starting && (held || !b.mayHaveRun(n, j, p)):
-		b.prepare(j, slices.Index(j.parts, p), b.order(j))
+		b.prepare(j, slices.Index(j.parts, p), b.prepareOrders(j))
 	case p.lost:
 		b.send(n.link, killMessage(j.id, j.verdict.GetMessage())) // and when it has ended there, it may begin anew
 	case !held:

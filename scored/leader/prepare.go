@@ -1,0 +1,64 @@
+package leader
+
+import (
+	"slices"
+
+	"score/scored/api/jobmap"
+	"score/scored/api/scorev1"
+)
+
+// prepare orders the index-th of a job's nodes to make it ready.
+func (b *brain) prepare(j *job, index int, order func(index int) *scorev1.Prepare) {
+	n := b.nodes[j.parts[index].Node]
+	if n == nil || n.link == nil {
+		return // told when it connects
+	}
+	j.parts[index].sent = true
+	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: order(index)}})
+}
+
+// prepareOrders gives each of a job's nodes, by its index, what it is told to prepare the job. What grows with the nodes
+// is made once for all of them: a job of a thousand nodes would take seconds otherwise.
+func (b *brain) prepareOrders(j *job) func(index int) *scorev1.Prepare {
+	preput := make(map[string]string, len(j.preput))
+	for _, pair := range j.preput {
+		preput[pair.Key] = pair.Value
+	}
+	places, universe, byLetter := jobmap.Append(nil, b.nodePlaces(j)), b.universe(j), b.byLetter(j)
+	return func(index int) *scorev1.Prepare {
+		return &scorev1.Prepare{
+			JobId: j.id, Spec: j.spec, User: j.user,
+			Map: places, NodeIndex: uint32(index),
+			MemoryLimitBytes: uint64(b.memoryLimit(j)),
+			ParentJob:        j.parents, Preput: preput,
+			UniverseSize: universe,
+			StageSeed:    b.nodes[j.spec.GetStageSeed()].addressOf(),
+			Attempt:      j.attempts, Restarts: j.restarts, RestartedBecause: j.because,
+			LeaseNanos: j.lease().Nanoseconds(), FencesByLetter: byLetter,
+		}
+	}
+}
+
+// byLetter tells whether the stewards of all of a job's nodes can exchange by themselves. One that cannot would wait for ever for the others.
+func (b *brain) byLetter(j *job) bool {
+	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := b.nodes[p.Node]; return n == nil || !n.byLetter })
+}
+
+// memoryLimit is what the job may use on each of its nodes; 0: no limit. A
+// spawned job lives within what its parent was promised.
+func (b *brain) memoryLimit(j *job) int64 {
+	if j.request.MemPerNode == 0 && j.parent != nil {
+		return b.memoryLimit(j.parent)
+	}
+	return j.request.MemPerNode
+}
+
+// universe is how many ranks the cluster has CPUs for, which MPI programs read
+// as the size of their universe.
+func (b *brain) universe(j *job) uint32 {
+	cpus := uint32(0)
+	for _, n := range b.nodes {
+		cpus += n.cpus
+	}
+	return max(cpus, j.spec.GetTasks())
+}
