@@ -48,8 +48,8 @@ type Options struct {
 	Grace time.Duration
 	// Network, if not nil, has a host for each server and each node, by name.
 	Network *Network
-	// CPUs are those of nodes, by name; default: all of this process.
-	CPUs map[string][]int
+	// OneCPU gives each node one CPU, so that gangs take turns; default: all of this process. Nodes beside each other begin with different ones.
+	OneCPU bool
 	// Clocks gives each daemon, and what it starts, a time of day of its own (Daemon.Clock). TestMain must call hostclock.Main.
 	Clocks bool
 	// Env is added to this process's environment.
@@ -113,7 +113,9 @@ func (c *Cluster) start(ctx context.Context) error {
 		settings.Agent.Name = name
 		settings.Agent.Socket = filepath.Join(c.Dir, name+".sock") // each as if on a host of its own
 		settings.Agent.Listen = c.address(name, free[2*i])
-		settings.Agent.CPUs = c.CPUs[name]
+		if settings.Agent.CPUs, err = c.cpus(i); err != nil {
+			return err
+		}
 		settings.Agent.MetricsListen = ports.Join(free[2*i+1])
 		agent := c.daemon(name, "agent")
 		agent.Metrics = "http://" + settings.Agent.MetricsListen + "/metrics"

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"golang.org/x/sys/unix"
 
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
@@ -73,7 +72,7 @@ func newScene(t *testing.T) *scene {
 		t.Parallel()
 	}
 	s := &scene{t: t, ctx: t.Context()}
-	s.Cluster = startCluster(t, daemons.Options{Nodes: 3, Slice: slice, Grace: 10 * time.Second, CPUs: apart(t)})
+	s.Cluster = startCluster(t, daemons.Options{Nodes: 3, Slice: slice, Grace: 10 * time.Second, OneCPU: true})
 	// Agents stand still here for as long as a busy machine takes to look at them.
 	_, err := s.Client.Cluster.SetSettings(s.ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
 		Settings: &scorev1.Settings{NodeSilenceNanos: time.Minute.Nanoseconds()}, Fields: []string{"node_silence_nanos"},
@@ -81,23 +80,6 @@ func newScene(t *testing.T) *scene {
 	s.check(err)
 	s.c = s.exchange("n2,n3")
 	return s
-}
-
-// apart gives n1 and n3 one processor each and n2 both, so that a and b have to take turns, and no two ranks that wake each
-// other are on one: the kernel may leave others there nothing for a minute (cgroup.Group.Kill).
-func apart(t *testing.T) map[string][]int {
-	t.Helper()
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		t.Fatal(err)
-	}
-	var cpus []int
-	for cpu := 0; len(cpus) < min(2, set.Count()); cpu++ {
-		if set.IsSet(cpu) {
-			cpus = append(cpus, cpu)
-		}
-	}
-	return map[string][]int{"n1": cpus[:1], "n2": cpus, "n3": cpus[len(cpus)-1:]}
 }
 
 // exchange starts a gang with a rank on each of the nodes.
