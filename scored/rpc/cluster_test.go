@@ -77,6 +77,7 @@ func newCluster(t *testing.T) *cluster {
 			t.Errorf("Close: %v", err)
 		}
 	})
+	c.letBeSilent()
 	return c
 }
 
@@ -170,6 +171,17 @@ func (c *cluster) join(name string, stdio func(context.Context, *stdioStream) er
 		c.t.Fatalf("the leader says %v", m)
 	}
 	return a
+}
+
+// letBeSilent keeps the leader from giving up nodes: what passes for an agent here has no heartbeat.
+func (c *cluster) letBeSilent() {
+	c.t.Helper()
+	_, err := c.service.SetSettings(c.t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{
+		Settings: &scorev1.Settings{NodeSilenceNanos: leader.MaxNodeSilence.Nanoseconds()}, Fields: []string{"node_silence_nanos"},
+	}))
+	if err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // Dump implements PeerServiceHandler.
