@@ -58,6 +58,8 @@ type Options struct {
 	// Logger gets Raft's own lines, at debug level unless they are warnings.
 	// Nil: none.
 	Logger *zap.Logger
+
+	writeBound time.Duration // guard.WriteBound but in tests
 }
 
 // Start is what a replica does that has no state.
@@ -74,6 +76,9 @@ const (
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
+	}
+	if o.writeBound == 0 {
+		o.writeBound = guard.WriteBound
 	}
 	if o.Network == nil {
 		o.Name, o.Address, o.Start = loneName, loneName, StartCluster

@@ -25,7 +25,7 @@ const waitBound = 60 * time.Second
 
 func open(t testing.TB, dir string) (*Replica, uint64) {
 	t.Helper()
-	r, err := Open(Options{Dir: dir})
+	r, err := Open(Options{Dir: dir, writeBound: waitBound}) // others may keep the disk busy
 	if err != nil {
 		t.Fatal(err)
 	}

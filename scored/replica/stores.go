@@ -93,7 +93,7 @@ func (s *stores) openFiles(options Options) error {
 
 // openRaft opens what Raft keeps, whatever is in it.
 func (s *stores) openRaft(options Options) error {
-	s.disk = guard.NewDisk(options.Dir, options.Logger)
+	s.disk = guard.NewDisk(options.Dir, options.writeBound, options.Logger)
 	if err := s.openLog(options.Dir); err != nil {
 		return err
 	}

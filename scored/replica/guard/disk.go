@@ -43,9 +43,9 @@ type Disk struct {
 	writes slowest
 }
 
-// NewDisk is a disk that works. The directory is for messages.
-func NewDisk(dir string, logger *zap.Logger) *Disk {
-	return &Disk{dir: dir, logger: logger, writeBound: WriteBound, snapshotBound: SnapshotBound, failed: make(chan struct{})}
+// NewDisk is a disk that works. The directory is for messages, and the bound WriteBound but in tests of something else.
+func NewDisk(dir string, writeBound time.Duration, logger *zap.Logger) *Disk {
+	return &Disk{dir: dir, logger: logger, writeBound: writeBound, snapshotBound: SnapshotBound, failed: make(chan struct{})}
 }
 
 // Failed is closed when the disk has failed.

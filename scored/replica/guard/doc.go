@@ -9,7 +9,7 @@
 // make them agree is a server that reads the log anew. So nothing more is written, the
 // owner is told by Failed, and ends its process, which the service manager starts again.
 //
-//	disk := guard.NewDisk(dir, logger)
+//	disk := guard.NewDisk(dir, guard.WriteBound, logger)
 //	log := guard.NewLog(disk, boltStore)
 //	snapshots := guard.NewSnapshots(disk, fileStore)
 //	...

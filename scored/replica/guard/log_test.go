@@ -46,7 +46,7 @@ func (s *store) Close() error {
 
 func newLog(logger *zap.Logger) (*Log, *store) {
 	inner := &store{InmemStore: raft.NewInmemStore()}
-	return NewLog(NewDisk("/data", logger), inner), inner
+	return NewLog(NewDisk("/data", WriteBound, logger), inner), inner
 }
 
 func entries(first, last uint64) (logs []*raft.Log) {
@@ -206,7 +206,7 @@ func TestFailedWriteIsTheLast(t *testing.T) {
 // A snapshot or a read that hangs fails the disk, too; one that ends in time does not.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDisk("/data", zap.NewNop())
+		d := NewDisk("/data", WriteBound, zap.NewNop())
 		stop := d.watch("reading", WriteBound)
 		time.Sleep(WriteBound - time.Millisecond)
 		stop()
