@@ -2,15 +2,12 @@ package nodeagent
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
-	"score/nodeagent/launch"
-	"score/nodeagent/news"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
@@ -89,44 +86,6 @@ func (j *job) overWithin(wait time.Duration) bool {
 	case <-timer.C:
 		return false
 	}
-}
-
-// stewardGone hears that the connection to the steward has ended; err is nil
-// when the agent ended it.
-func (j *job) stewardGone(err error) {
-	if err == nil || j.isOver() {
-		return
-	}
-	<-j.claimed
-	steward := j.stewardOf()
-	steward.KillProcess() // if it lives on without a connection
-	j.agent.log.Warn("a steward was lost", zap.Uint64("job", j.id), zap.Int("steward", steward.Pid()), zap.Error(err))
-	reason := fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly; look at the agent's log there and submit the job again",
-		j.id, j.agent.options.Name, steward.Pid())
-	j.newsroom.learn(news.PartLost, int(j.order.GetNodeIndex()), 0, reason)
-	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
-		JobId:    j.id,
-		Rank:     -1,
-		ExitCode: launch.CodeCluster,
-		Message:  reason,
-	}}}, true)
-	// The ranks die with their steward; this is for what they have started.
-	for j.agent.forced.Err() == nil {
-		err := steward.Container.Kill(time.Now().Add(killAttempt))
-		if err == nil {
-			break
-		}
-		j.agent.log.Warn("processes of a job do not end", zap.Uint64("job", j.id), zap.Error(err))
-		sleep(j.agent.forced, killPause)
-	}
-	if group, _ := steward.Groups(); group == "" {
-		killStrays(j.agent.forced, j.mark)
-	}
-	usage := &scorev1.Usage{}
-	if cpu, err := steward.CPUTime(); err == nil {
-		usage.CpuNanos = cpu.Nanoseconds()
-	}
-	j.finish(usage)
 }
 
 // finish reports that no process of the job is left here.

@@ -51,6 +51,7 @@ type job struct {
 	dir       string                  // its directory, until that is removed
 	files     string                  // the name of its ranks' directories elsewhere, as dir
 	killed    bool
+	orphaned  bool // its steward has crashed
 	forgotten bool
 	unstage   context.CancelFunc // ends the fetching of its files; nil: that is over
 	readers   int                // connections that relay its output

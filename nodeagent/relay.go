@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/steward/stewardpb"
+	"score/nodeagent/stewards"
 	"score/scored/api/scorev1"
 )
 
@@ -83,12 +84,22 @@ func (a *Agent) relay(_ context.Context, request *scorev1.RelayRequest) error {
 	if len(request.GetData()) > maxRelay {
 		return fmt.Errorf("a message of %d bytes between stewards, the most is %d", len(request.GetData()), maxRelay)
 	}
-	steward := j.stewardOf()
-	if steward == nil {
+	steward, orphaned := j.receiver()
+	switch {
+	case orphaned:
+		return fmt.Errorf("job %d, node %s: its steward has crashed: %w", request.GetJobId(), a.options.Name, errNoPart)
+	case steward == nil:
 		return fmt.Errorf("job %d is not ready on node %s", request.GetJobId(), a.options.Name)
 	}
 	return steward.Relay(&stewardpb.Relay{
 		JobId: request.GetFromJob(), NodeIndex: request.GetFromNodeIndex(), Data: request.GetData(),
 		Envelope: request.GetEnvelope(),
 	})
+}
+
+// receiver is who takes the job's messages; nil before it has a steward, and orphaned when nobody will again.
+func (j *job) receiver() (steward *stewards.Steward, orphaned bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.steward, j.orphaned
 }

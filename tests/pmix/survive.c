@@ -3,6 +3,7 @@
  *
  *   survive kill RANK...   these kill themselves, one after the other
  *   survive lose RANK...   these are lost with their node
+ *   survive crash RANK...  these kill their steward, and are lost with it
  *
  * The others are told by an event of each, try a fence of all after it, and meet among themselves in the end.
  */
@@ -70,12 +71,13 @@ int main(int argc, char **argv) {
 	for (int i = 2; i < argc; i++) {
 		int rank = atoi(argv[i]);
 		if (rank == (int)me.rank && !strcmp(argv[1], "kill")) raise(SIGKILL);
+		if (rank == (int)me.rank && !strcmp(argv[1], "crash")) kill(getppid(), SIGKILL);
 		if (rank == (int)me.rank) pause();
 		await(&heard[rank]);
 		tell("heard of", rank, heard[rank]);
 		if (!strcmp(argv[1], "kill")) tell("fence without", rank, PMIx_Fence(&all, 1, NULL, 0));
 	}
-	if (!strcmp(argv[1], "lose")) tell("fence after", -1, PMIx_Fence(&all, 1, NULL, 0));
+	if (strcmp(argv[1], "kill")) tell("fence after", -1, PMIx_Fence(&all, 1, NULL, 0));
 	tell("those that are left", n, PMIx_Fence(left, n, NULL, 0));
 	return PMIx_Finalize(NULL, 0);
 }
