@@ -52,11 +52,21 @@ var inheritedNames = map[string]bool{
 // keptNames begin like inherited ones and are the user's own settings.
 var keptNames = map[string]bool{
 	"OMPI_MCA_pmix_base_async_modex": true, "OMPI_MCA_pmix_base_collect_data": true,
+	"PMIX_DEBUG": true, "PMIX_INSTALL_PREFIX": true, "PMIX_PREFIX": true, // where a libpmix is that was moved
+}
+
+// libpmixSettings begins a user's settings of libpmix, which other launchers pass on, too.
+const libpmixSettings = "PMIX_MCA_"
+
+// servedNames are those among these settings that depend on the server, this one or another launcher's: how its
+// clients keep what they are told, connect, prove who they are, and write values.
+var servedNames = map[string]bool{
+	"PMIX_MCA_gds": true, "PMIX_MCA_ptl": true, "PMIX_MCA_psec": true, "PMIX_MCA_bfrops": true,
 }
 
 // Inherited reports whether a variable is one launcher's word to its own ranks.
 func Inherited(name string) bool {
-	if keptNames[name] {
+	if kept(name) {
 		return false
 	}
 	if inheritedNames[name] {
@@ -68,6 +78,10 @@ func Inherited(name string) bool {
 		}
 	}
 	return false
+}
+
+func kept(name string) bool {
+	return keptNames[name] || strings.HasPrefix(name, libpmixSettings) && !servedNames[name]
 }
 
 // Scrub appends to dst the variables of env that a new job may inherit.

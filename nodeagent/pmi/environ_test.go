@@ -39,10 +39,13 @@ func TestScrub(t *testing.T) {
 		"OMPI_MCA_btl=self,tcp", "OMPI_MCA_orte_ess_jobid=1", "OMPI_MCA_ess=env", "HYDI_CONTROL_FD=7",
 		"MPI_LOCALRANKID=0", "OMPI_MCA_pmix_base_async_modex=1", "SLURM_JOB_ID=3", "SLURM_PMI_FD=4",
 		"MPIR_CVAR_CH3_INTERFACE_HOSTNAME=vm", "MPIR_CVAR_DEBUG_SUMMARY=1", "PMIND=kept", "NOVALUE",
+		"PMIX_MCA_gds=ds21", "PMIX_MCA_ptl=usock", "PMIX_MCA_psec=none", "PMIX_MCA_bfrops=v3", "PMIX_MCA_pcompress=^zlib",
+		"PMIX_MCA_gds_base_verbose=5", "PMIX_DEBUG=1", "PMIX_INSTALL_PREFIX=/opt", "PMIX_SERVER_TMPDIR=/tmp", "PMIX_GDS_MODULE=ds21",
 	}
 	want := []string{
 		"HOME=/", "PATH=/bin", "OMPI_MCA_btl=self,tcp", "OMPI_MCA_pmix_base_async_modex=1", "SLURM_JOB_ID=3",
 		"MPIR_CVAR_DEBUG_SUMMARY=1", "PMIND=kept", "NOVALUE",
+		"PMIX_MCA_pcompress=^zlib", "PMIX_MCA_gds_base_verbose=5", "PMIX_DEBUG=1", "PMIX_INSTALL_PREFIX=/opt",
 	}
 	if got := Scrub([]string{"HOME=/"}, env); !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)

@@ -53,6 +53,9 @@ type group struct {
 // GroupIn brings a rank into a collective of some processes, itself among them.
 // EventGroup answers. The error wraps ErrMalformed, ErrOrder or ErrFull.
 func (e *Engine) GroupIn(rank int, tag Tag, kind GroupKind, procs []Proc) error {
+	if !e.named(rank, procs) {
+		return fmt.Errorf("%w: a collective of processes by one that is not among them", ErrMalformed)
+	}
 	g, err := e.group(kind, procs)
 	if err != nil {
 		return err
@@ -66,6 +69,13 @@ func (e *Engine) GroupIn(rank int, tag Tag, kind GroupKind, procs []Proc) error 
 	g.arrived = append(g.arrived, waiter{rank: rank, tag: tag})
 	e.advance(g)
 	return nil
+}
+
+// named reports whether a rank of this job is among processes.
+func (e *Engine) named(rank int, procs []Proc) bool {
+	return slices.ContainsFunc(procs, func(p Proc) bool {
+		return p.Job == e.info.Job && (p.Rank == rank || p.Rank == wholeJob)
+	})
 }
 
 // group finds or begins the group of some processes.
@@ -82,12 +92,15 @@ func (e *Engine) group(kind GroupKind, procs []Proc) (*group, error) {
 		return nil, fmt.Errorf("%w: more than %d sets of processes do collectives of their own", ErrFull, MaxGroups)
 	}
 	g := &group{key: key, procs: procs, seq: 1, heard: make(map[address]uint64)}
+	if err := e.place(g); err != nil {
+		return nil, err
+	}
 	if e.groups.by == nil {
 		e.groups.by = make(map[string]*group)
 	}
 	e.groups.by[key] = g
 	e.groups.procs += len(procs)
-	return g, e.place(g)
+	return g, nil
 }
 
 func (e *Engine) sortedGroups() []*group {

@@ -21,7 +21,7 @@ type conn struct {
 	asking   bool
 	closing  bool
 	encoding bfrops.Encoding
-	// unread says why a client cannot be understood.
+	// unread says why a client cannot be served.
 	unread string
 	// rest is input that is not a whole message yet.
 	rest []byte
@@ -93,6 +93,9 @@ func (c *conn) take(s *Server, whole []byte) error {
 	return c.request(s, header.Tag, whole[message.HeaderLen:])
 }
 
+// security is the method by which clients are told to prove who they are. The words are not believed: Admit is asked.
+const security = "native"
+
 // errRefused is a client that cannot be served; its job goes on, or ends by what
 // the client makes of it.
 var errRefused = errors.New("a PMIx client is refused")
@@ -111,22 +114,29 @@ func (c *conn) greet(s *Server, data []byte) error {
 	case hello.Namespace != s.Namespace() || hello.Rank >= pmi.MaxRanks || !here || hello.Flag != 0:
 		s.refuse(c, message.ErrNotFound)
 		return nil
-	case hello.Security != "native":
-		s.refuse(c, message.ErrUnsupported)
-		return nil
 	case s.ranks[slot] != nil:
 		s.refuse(c, message.ErrExists)
 		return nil
 	}
 	c.claimed, c.encoding, c.asking = int(hello.Rank), encoding, true
-	if !known || hello.BufferKind != bfrops.NotDescribed {
-		// Only a process of the job may end it by this, hence not before Admit.
-		c.encoding = 0
-		c.unread = fmt.Sprintf("libpmix %s writes %q in buffers of kind %d, which this server does not read; it reads v41, v4 and v3 in kind %d",
-			hello.Version, hello.Encoding, hello.BufferKind, bfrops.NotDescribed)
+	if c.unread = unread(&hello, known); c.unread != "" {
+		c.encoding = 0 // only a process of the job may end it by this, hence not before Admit
 	}
 	s.effect(Effect{Kind: Authenticate, Conn: c.id, Rank: c.claimed})
 	return nil
+}
+
+// unread says why a client of the job cannot be served; empty: it can.
+func unread(hello *message.Hello, known bool) string {
+	switch {
+	case hello.Security != security:
+		return fmt.Sprintf("libpmix %s proves who it is by %q, which this server does not check; unset the parameter psec of PMIx, or make it %q",
+			hello.Version, hello.Security, security)
+	case !known || hello.BufferKind != bfrops.NotDescribed:
+		return fmt.Sprintf("libpmix %s writes %q in buffers of kind %d, which this server does not read; it reads v41, v4 and v3 in kind %d",
+			hello.Version, hello.Encoding, hello.BufferKind, bfrops.NotDescribed)
+	}
+	return ""
 }
 
 func (s *Server) refuse(c *conn, code int32) {

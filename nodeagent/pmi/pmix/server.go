@@ -204,7 +204,7 @@ func (s *Server) Environ(dst []string, rank, port int, node string) []string {
 		"PMIX_SERVER_URI41="+at,
 		"PMIX_SERVER_URI4="+at,
 		"PMIX_SERVER_URI3="+at,
-		"PMIX_SECURITY_MODE=native",
+		"PMIX_SECURITY_MODE="+security,
 		"PMIX_GDS_MODULE=hash",
 		"PMIX_MCA_gds=hash", // the library need not make the others ready
 		"PMIX_BFROP_BUFFER_TYPE=PMIX_BFROP_BUFFER_NON_DESC",

@@ -116,7 +116,6 @@ func TestRefused(t *testing.T) {
 		"wildcard":       {func(m *message.Hello) { m.Rank = bfrops.Wildcard }, message.ErrNotFound},
 		"another node's": {func(m *message.Hello) { m.Rank = 2 }, message.ErrNotFound},
 		"a tool":         {func(m *message.Hello) { m.Flag = 3 }, message.ErrNotFound},
-		"munge":          {func(m *message.Hello) { m.Security = "munge" }, message.ErrUnsupported},
 		"twice":          {func(m *message.Hello) { m.Rank = 0 }, message.ErrExists},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,6 +147,16 @@ func TestRefused(t *testing.T) {
 		h.greet(m)
 		if v := h.violation(); !strings.Contains(v, `libpmix 9.9.9 writes "v99"`) {
 			t.Fatal(v)
+		}
+	})
+	t.Run("munge", func(t *testing.T) {
+		h := newHost(t, 0)
+		m := hello(0)
+		m.Security, m.Version = "munge", "5.0.11"
+		_, reply := h.greet(m)
+		if v := h.violation(); !strings.Contains(v, `rank 0`) || !strings.Contains(v, `libpmix 5.0.11 proves who it is by "munge"`) ||
+			string(reply) != string(message.AppendRefusal(nil, message.ErrUnsupported)) {
+			t.Fatalf("%q, %s", reply, v)
 		}
 	})
 	t.Run("an impostor's encoding", func(t *testing.T) {
@@ -237,7 +246,7 @@ func TestBadInput(t *testing.T) {
 
 // TestNotServed is for requests that are answered so, and end nothing.
 func TestNotServed(t *testing.T) {
-	h := newHost(t, 0)
+	h := newHost(t, 0, 0)
 	c := h.rank(0)
 	c.send(message.GroupConstruct, nil)
 	c.status(message.ErrUnsupported)
@@ -250,6 +259,8 @@ func TestNotServed(t *testing.T) {
 	c.fence(bfrops.Proc{Namespace: "elsewhere", Rank: 1})
 	c.status(message.ErrBadParam)
 	c.fence()
+	c.status(message.ErrBadParam)
+	c.fence(bfrops.Proc{Namespace: nameOf(7), Rank: 1}) // without the caller
 	c.status(message.ErrBadParam)
 	m := message.LookupRequest{}
 	c.send(message.Lookup, m.Write)
