@@ -1,7 +1,6 @@
 package nodeagent
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -108,27 +107,10 @@ func (a *Agent) adopt(o *stewards.Orphan) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(a.working)
-	j := &job{
-		agent:   a,
-		id:      order.GetJobId(),
-		order:   order,
-		mark:    markIn(order.GetSpec().GetEnv()),
-		ctx:     ctx,
-		cancel:  cancel,
-		dir:     a.dirIn(order),
-		files:   a.filesIn(o),
-		settled: func() {},
-		start:   &scorev1.NodeStart{},
-		claimed: make(chan struct{}),
-		over:    make(chan struct{}),
-	}
-	if len(order.GetPlaces()) > 1 {
-		j.exchange = newExchange(j)
-		j.newsroom = newNewsroom(j)
-	}
+	j := a.newJob(order)
+	j.mark, j.dir, j.files = markIn(order.GetSpec().GetEnv()), a.dirIn(order), a.filesIn(o)
 	if !a.jobs.add(j) {
-		cancel()
+		j.cancel()
 		return errors.New("another steward has the same job")
 	}
 	a.hold(j.id, order.GetUser(), order.GetSpec().GetStaged())

@@ -59,6 +59,27 @@ type job struct {
 	start     *scorev1.NodeStart // what is known of its start here, by the cluster's clock
 }
 
+// newJob is a job as an order describes it; it is not in the table yet.
+func (a *Agent) newJob(order *scorev1.Prepare) *job {
+	ctx, cancel := context.WithCancel(a.working)
+	j := &job{
+		agent:   a,
+		id:      order.GetJobId(),
+		order:   order,
+		ctx:     ctx,
+		cancel:  cancel,
+		settled: func() {},
+		start:   &scorev1.NodeStart{},
+		claimed: make(chan struct{}),
+		over:    make(chan struct{}),
+	}
+	if len(order.GetPlaces()) > 1 {
+		j.exchange = newExchange(j)
+		j.newsroom = newNewsroom(j)
+	}
+	return j
+}
+
 // tell sends a message about the job to the leader. What is kept is sent again
 // on every new stream, until the leader says Forget.
 func (j *job) tell(message *scorev1.AgentMessage, keep bool) {

@@ -1,7 +1,6 @@
 package nodeagent
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -38,22 +37,8 @@ func (a *Agent) prepare(order *scorev1.Prepare) {
 		a.link.Send(preparedMessage(order.GetJobId(), launch.CodeCluster, fmt.Sprintf("node %s: %v", a.options.Name, err)))
 		return
 	}
-	ctx, cancel := context.WithCancel(a.working)
-	j := &job{
-		agent:   a,
-		id:      order.GetJobId(),
-		order:   order,
-		ctx:     ctx,
-		cancel:  cancel,
-		settled: a.pool.Launching(),
-		start:   &scorev1.NodeStart{},
-		claimed: make(chan struct{}),
-		over:    make(chan struct{}),
-	}
-	if len(order.GetPlaces()) > 1 {
-		j.exchange = newExchange(j)
-		j.newsroom = newNewsroom(j)
-	}
+	j := a.newJob(order)
+	j.settled = a.pool.Launching()
 	j.start.OrderedNanos = a.clock.cluster(realtime.Now())
 	j.mark = fmt.Sprintf("%s=%s-%d", markVariable, a.bootID, j.id)
 	order.Spec.Env = append(order.Spec.Env, j.mark)
@@ -93,46 +78,71 @@ func (a *Agent) checkOrder(order *scorev1.Prepare) error {
 // getReady gives the job a steward and has it prepare.
 func (j *job) getReady() {
 	defer close(j.claimed)
-	if err := j.agent.endings.await(j.ctx); err != nil {
+	err := j.makeReady()
+	switch {
+	case errors.Is(err, errKilled):
+		j.finish(&scorev1.Usage{})
+	case err != nil:
 		j.cannotPrepare(err)
-		return
 	}
-	limit := j.order.GetMemoryLimitBytes()
-	fresh := 0 < limit && limit < stewards.FreshBelow
-	user := j.order.GetUser().GetUid()
+}
+
+// errKilled is the end of a job that was killed before it had a steward.
+var errKilled = errors.New("the job was killed")
+
+func (j *job) makeReady() error {
+	if err := j.agent.endings.await(j.ctx); err != nil {
+		return err
+	}
 	if err := j.stageUntilKilled(); err != nil {
 		if j.isKilled() {
-			j.finish(&scorev1.Usage{})
-			return
+			return errKilled
 		}
-		j.cannotPrepare(err)
-		return
+		return err
 	}
-	steward, err := j.agent.pool.Claim(j.ctx, user, fresh, client.Events{Message: j.hear, Closed: j.stewardGone})
+	steward, err := j.claimSteward()
 	if err != nil {
-		j.cannotPrepare(err)
-		return
-	}
-	if !j.take(steward) {
-		j.finish(&scorev1.Usage{})
-		return
-	}
-	// Where nothing can keep a limit, Hello has said so.
-	if err := steward.LimitMemory(limit); err != nil && !errors.Is(err, cgroup.ErrNoMemoryControl) {
-		j.cannotPrepare(err)
-		return
+		return err
 	}
 	if err := j.makeDir(); err != nil {
-		j.cannotPrepare(err)
-		return
+		return err
 	}
 	programs, err := j.linkStaged(j.dir)
 	if err != nil {
-		j.cannotPrepare(err)
-		return
+		return err
 	}
+	if err := steward.Prepare(j.prepareOrder(steward, programs)); err != nil {
+		return err
+	}
+	if j.isKilled() {
+		_ = steward.Kill() // the first came before there was anything to end
+	}
+	return nil
+}
+
+// claimSteward gives the job a steward, which keeps the job's memory limit.
+func (j *job) claimSteward() (*stewards.Steward, error) {
+	limit := j.order.GetMemoryLimitBytes()
+	fresh := 0 < limit && limit < stewards.FreshBelow
+	user := j.order.GetUser().GetUid()
+	steward, err := j.agent.pool.Claim(j.ctx, user, fresh, client.Events{Message: j.hear, Closed: j.stewardGone})
+	if err != nil {
+		return nil, err
+	}
+	if !j.take(steward) {
+		return nil, errKilled
+	}
+	// Where nothing can keep a limit, Hello has said so.
+	if err := steward.LimitMemory(limit); err != nil && !errors.Is(err, cgroup.ErrNoMemoryControl) {
+		return nil, err
+	}
+	return steward, nil
+}
+
+// prepareOrder is what the job's steward is told; programs is the directory of those that were sent along, if any.
+func (j *job) prepareOrder(steward *stewards.Steward, programs string) *stewardpb.PrepareJob {
 	group, memory := steward.Groups()
-	err = steward.Prepare(&stewardpb.PrepareJob{
+	return &stewardpb.PrepareJob{
 		PmSocket:     j.openChannels(steward),
 		Job:          jobmap.Compact(j.order),
 		CpuIds:       j.agent.cpuIDs,
@@ -145,13 +155,6 @@ func (j *job) getReady() {
 
 		LeaseUntilNanos: j.leaseUntil(),
 		DirectKey:       j.directKey(),
-	})
-	if err != nil {
-		j.cannotPrepare(err)
-		return
-	}
-	if j.isKilled() {
-		_ = steward.Kill() // the first came before there was anything to end
 	}
 }
 
