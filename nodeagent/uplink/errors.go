@@ -1,0 +1,52 @@
+package uplink
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/pki"
+)
+
+var (
+	// ErrRefused is wrapped by the error of Run when the leader will not have
+	// this node; trying again would not help.
+	ErrRefused = errors.New("the cluster refused this node")
+
+	errSilent   = errors.New("the leader fell silent")
+	errOverflow = errors.New("the leader does not take what it is sent")
+	errLate     = errors.New("no server answered in time")
+	errUnasked  = errors.New("the server spoke out of order")
+	errOld      = errors.New("the server led once, and does not know of its successor")
+	errOther    = errors.New("another server leads")
+	errLater    = errors.New("the leader fell silent, and another server leads")
+)
+
+// certificateTrouble is the sentence for what is wrong with a certificate, "" if it is something else.
+func certificateTrouble(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case pki.FaultOf(err) != pki.FaultNone:
+		return "the certificates do not fit"
+	case strings.Contains(err.Error(), "remote error: tls:"): // crypto/tls does not export the alerts' type
+		return "the server refuses this node's certificate; its log says why"
+	default:
+		return ""
+	}
+}
+
+// refusalOf turns what says "never" into the error of Run.
+func refusalOf(err error) error {
+	if errors.Is(err, ErrRefused) {
+		return err
+	}
+	switch connect.CodeOf(err) {
+	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
+		return fmt.Errorf("%w: the cluster key differs; give every daemon the same key_file", ErrRefused)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,52 @@
+package uplink
+
+import (
+	"context"
+	"net/http"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+
+	"score/scored/api/scorev1"
+)
+
+// Handler is told what comes from the leader, one call at a time.
+type Handler interface {
+	// Welcome begins a stream. What an earlier stream may have lost is to be
+	// sent again now.
+	Welcome(*scorev1.Welcome)
+	// Message is every later message but Pong.
+	Message(*scorev1.ServerMessage)
+	// Lost ends a stream that was welcome.
+	Lost()
+}
+
+// Clock learns the leader's clock from the heartbeat.
+type Clock interface {
+	// Sample is one round trip: when the ping left and its pong came back by
+	// the caller's monotonic clock, and what the leader's clock said between.
+	Sample(term uint64, sent, cluster, received int64)
+	// Reading is the present estimate, which pings carry to the leader.
+	Reading() (offset, errorBound, roundTrip int64)
+}
+
+// Options of a Link; all but Logger are needed.
+type Options struct {
+	// Servers are base URLs, tried in turn.
+	Servers []string
+	// Learnt, if not nil, is told the addresses of all servers, host:port, whenever they are others.
+	Learnt func(addresses []string)
+	Client *http.Client
+	// ClientOptions are added to the connection's, such as credentials.
+	ClientOptions []connect.ClientOption
+	// Revoked, if not nil, asks a server, by its base URL, whether the node's certificate was revoked; only what a server of the cluster says for
+	// certain is true. It is asked when a server has turned the node away: in the handshake no reason is told.
+	Revoked func(ctx context.Context, server string) bool
+	// Hello introduces the node anew for every stream.
+	Hello   func() *scorev1.Hello
+	Handler Handler
+	Clock   Clock
+	// Now is the monotonic clock in nanoseconds.
+	Now    func() int64
+	Logger *zap.Logger
+}

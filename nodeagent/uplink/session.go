@@ -1,0 +1,176 @@
+package uplink
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+)
+
+const (
+	// welcomeTimeout bounds how long a server may take to answer Hello: a few
+	// disk writes and round trips, even on a loaded machine.
+	welcomeTimeout = 5 * time.Second
+	// silenceTimeout is how long a stream may be without a Pong before it is
+	// given up: several pings in a row were not answered.
+	silenceTimeout = 3 * time.Second
+)
+
+// session is one stream from beginning to end. It tells whether the leader
+// welcomed the node.
+func (l *Link) session(ctx context.Context, server string) (bool, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(welcomeTimeout, func() { cancel(errLate) })
+	defer late.Stop()
+	l.heard.Store(l.options.Now())
+	seek := seeker{link: l, from: server, found: func() { cancel(errLater) }}
+	var seeking sync.WaitGroup
+	seeking.Go(func() { seek.run(ctx) })
+	defer func() { cancel(nil); seeking.Wait() }()
+
+	stream := scorev1connect.NewAgentServiceClient(l.options.Client, server, l.options.ClientOptions...).Connect(ctx)
+	closed := closeWith(ctx, stream)
+	defer func() { cancel(nil); <-closed }()
+	hello := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: l.options.Hello()}}
+	// A failed Send is io.EOF; Receive tells the reason.
+	_ = stream.Send(hello)
+	first, err := stream.Receive()
+	if err != nil {
+		return false, causeOf(ctx, err)
+	}
+	late.Stop()
+	welcome, err := l.welcomeIn(first)
+	if err != nil {
+		return false, err
+	}
+	l.term.Store(welcome.GetTerm())
+	seek.welcomed.Store(true)
+	l.learn(welcome.GetServers())
+	l.options.Logger.Debug("welcomed by the leader", zap.Uint64("term", welcome.GetTerm()))
+	l.heard.Store(l.options.Now())
+	l.leader.set(server)
+	defer l.leader.set("")
+	l.queue.open(func() { cancel(errOverflow) })
+	defer l.options.Handler.Lost()
+	defer l.queue.close()
+	l.options.Handler.Welcome(welcome)
+
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		l.sendAll(ctx, cancel, stream)
+	}()
+	err = l.receiveAll(stream)
+	err = causeOf(ctx, err)
+	cancel(err)
+	<-sent
+	return true, err
+}
+
+// welcomeIn is the welcome in a server's answer to Hello; the error says why there is none that counts.
+func (l *Link) welcomeIn(first *scorev1.ServerMessage) (*scorev1.Welcome, error) {
+	switch m := first.Message.(type) {
+	case *scorev1.ServerMessage_Refused:
+		return nil, fmt.Errorf("%w: %s", ErrRefused, m.Refused)
+	case *scorev1.ServerMessage_Redirect:
+		l.servers.redirect(m.Redirect.GetAddress())
+		return nil, errOther
+	case *scorev1.ServerMessage_Welcome:
+		if m.Welcome.GetTerm() < l.term.Load() {
+			return nil, errOld
+		}
+		return m.Welcome, nil
+	default:
+		return nil, errUnasked
+	}
+}
+
+// causeOf prefers the reason for which we gave the stream up ourselves.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// closeWith closes the stream when ctx ends, and then its result: the end of
+// the context alone does not wake an HTTP/2 stream that waits for more to send.
+func closeWith(ctx context.Context, stream *stream) <-chan struct{} {
+	closed := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(closed)
+		_ = stream.CloseRequest()
+		_ = stream.CloseResponse()
+	})
+	return closed
+}
+
+type stream = connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
+
+func (l *Link) receiveAll(stream *stream) error {
+	for {
+		message, err := stream.Receive()
+		if err != nil {
+			return err
+		}
+		switch m := message.Message.(type) {
+		case *scorev1.ServerMessage_Pong:
+			now := l.options.Now()
+			l.heard.Store(now)
+			l.options.Clock.Sample(m.Pong.GetTerm(), m.Pong.GetAgentNanos(), m.Pong.GetClusterNanos(), now)
+		case *scorev1.ServerMessage_Servers:
+			l.learn(m.Servers)
+		case *scorev1.ServerMessage_Refused:
+			return fmt.Errorf("%w: %s", ErrRefused, m.Refused)
+		case *scorev1.ServerMessage_Welcome, *scorev1.ServerMessage_Redirect:
+			return errUnasked
+		default:
+			l.options.Handler.Message(message)
+		}
+	}
+}
+
+// sendAll sends what is queued, and pings, until the stream ends.
+func (l *Link) sendAll(ctx context.Context, cancel context.CancelCauseFunc, stream *stream) {
+	beat := newHeartbeat()
+	defer beat.stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.queue.ready:
+			for _, message := range merge(l.queue.take()) {
+				if stream.Send(message) != nil {
+					return // the receiver learns why
+				}
+			}
+		case <-beat.C():
+			if l.options.Now()-l.heard.Load() > silenceTimeout.Nanoseconds() {
+				cancel(errSilent)
+				return
+			}
+			if stream.Send(l.ping(beat.next())) != nil {
+				return
+			}
+		}
+	}
+}
+
+func (l *Link) ping(sequence uint64) *scorev1.AgentMessage {
+	offset, errorBound, roundTrip := l.options.Clock.Reading()
+	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{
+		Sequence:       sequence,
+		OffsetNanos:    offset,
+		ErrorNanos:     errorBound,
+		RoundTripNanos: roundTrip,
+		AgentNanos:     l.options.Now(),
+		WallNanos:      time.Now().UnixNano(),
+	}}}
+}
