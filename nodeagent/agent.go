@@ -120,27 +120,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.switcher, err = switcher.New(switcher.Options{Realtime: a.options.EnableRealtime, Logger: a.log}); err != nil {
 		return err
 	}
-	root, err := a.openRoot()
-	if err != nil {
-		return err
-	}
-	var orphans []*stewards.Orphan
-	var kept []int
-	if a.options.KeepToCPUs {
-		kept = a.options.CPUs
-	}
-	a.pool, orphans, err = stewards.Open(stewards.Options{
-		Exe:     a.options.StewardExe,
-		RunDir:  a.options.RunDir,
-		Cluster: a.options.Cluster,
-		Node:    a.options.Name,
-		Root:    root,
-		Warm:    a.options.WarmStewards,
-		Grace:   a.options.Grace,
-		CPUs:    kept,
-		Stderr:  os.Stderr,
-		Logger:  a.log,
-	})
+	orphans, err := a.openPool()
 	if err != nil {
 		return err
 	}
@@ -149,8 +129,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	defer a.cache.Close()
-	err = a.openDirs(orphans)
-	if err != nil {
+	if err = a.openDirs(orphans); err != nil {
 		_ = a.pool.Close(ctx) // as below
 		return err
 	}
@@ -182,6 +161,31 @@ func (a *Agent) Address() string { return a.address }
 // Alive returns nil once the thread that switches has answered. It may be called from when
 // Options.Serving is called.
 func (a *Agent) Alive(ctx context.Context) error { return a.switcher.Alive(ctx) }
+
+// openPool makes the pool of stewards, and gives those that an agent before this one has left.
+func (a *Agent) openPool() (orphans []*stewards.Orphan, err error) {
+	root, err := a.openRoot()
+	if err != nil {
+		return nil, err
+	}
+	var kept []int
+	if a.options.KeepToCPUs {
+		kept = a.options.CPUs
+	}
+	a.pool, orphans, err = stewards.Open(stewards.Options{
+		Exe:     a.options.StewardExe,
+		RunDir:  a.options.RunDir,
+		Cluster: a.options.Cluster,
+		Node:    a.options.Name,
+		Root:    root,
+		Warm:    a.options.WarmStewards,
+		Grace:   a.options.Grace,
+		CPUs:    kept,
+		Stderr:  os.Stderr,
+		Logger:  a.log,
+	})
+	return orphans, err
+}
 
 // openRoot makes the node's control group; it is nil where signals are used.
 func (a *Agent) openRoot() (*cgroup.Root, error) {

@@ -42,15 +42,8 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}, a.key.handlerOptions()...))
 	servers := []*http.Server{a.listen(&parts, cancel, access.Guard(mux, a.options.Credentials != nil), a.encrypted(listener))}
-	if a.options.MetricsAddress != "" {
-		metricsListener, err := net.Listen("tcp", a.options.MetricsAddress)
-		if err != nil {
-			cancel(fmt.Errorf("the metrics cannot be served: %w; choose another address with metrics_listen", err))
-		} else {
-			mux := http.NewServeMux()
-			mux.Handle("/metrics", a.metrics.Handler())
-			servers = append(servers, a.listen(&parts, cancel, mux, metricsListener))
-		}
+	if scrape := a.serveMetrics(&parts, cancel); scrape != nil {
+		servers = append(servers, scrape)
 	}
 	parts.Go(func() { a.pool.Run(ctx) })
 	parts.Go(func() { a.reports(ctx) })
@@ -83,6 +76,16 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	}
 	stopThread()
 	thread.Wait()
+	a.giveBack(leaves)
+	a.log.Info("agent has stopped", zap.Bool("jobs_go_on", leaves))
+	if leaves || errors.Is(reason, context.Canceled) || errors.Is(reason, context.DeadlineExceeded) {
+		return nil
+	}
+	return reason
+}
+
+// giveBack closes what the jobs needed; leaves: they go on, and what an agent that comes after this one looks for stays.
+func (a *Agent) giveBack(leaves bool) {
 	a.peers.close()
 	a.closePlane()
 	closing, done := context.WithTimeout(context.Background(), stopPatience)
@@ -94,11 +97,6 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 		a.sweepFiles(nil)
 		a.forgetAddress()
 	}
-	a.log.Info("agent has stopped", zap.Bool("jobs_go_on", leaves))
-	if leaves || errors.Is(reason, context.Canceled) || errors.Is(reason, context.DeadlineExceeded) {
-		return nil
-	}
-	return reason
 }
 
 // ErrLeave as the cause of the end of Run's context lets the jobs go on, for an agent that
@@ -118,6 +116,21 @@ func (a *Agent) leaveJobs(force func()) {
 			j.keeper.close()
 		}
 	}
+}
+
+// serveMetrics serves the metrics where the options say; nil: nowhere. When it fails, the agent stops.
+func (a *Agent) serveMetrics(parts *sync.WaitGroup, cancel context.CancelCauseFunc) *http.Server {
+	if a.options.MetricsAddress == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", a.options.MetricsAddress)
+	if err != nil {
+		cancel(fmt.Errorf("the metrics cannot be served: %w; choose another address with metrics_listen", err))
+		return nil
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", a.metrics.Handler())
+	return a.listen(parts, cancel, mux, listener)
 }
 
 // serveUsers passes calls of the host's users on to the servers.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,10 +31,6 @@ const (
 	stagePause = 100 * time.Millisecond
 	// stageAtOnce is how many of a job's files come at once: small ones would wait for each other's way.
 	stageAtOnce = 4
-	// stageDirName is the directory with a job's files in the job's own; libraries are in one below.
-	stageDirName, stageLibraries = "stage", "lib"
-	// libraryVariable is where the dynamic loader looks first.
-	libraryVariable = "LD_LIBRARY_PATH"
 )
 
 // errGone is a file that the node that was given it first does not have any more.
@@ -237,73 +231,4 @@ func (a *Agent) hold(job uint64, user *scorev1.Identity, from []*scorev1.StagedF
 func (a *Agent) unstage(job uint64) {
 	a.early.end(job)
 	a.cache.Release(job)
-}
-
-// linkStaged gives the job's files their names in the job's directory, as the job's user, whose directory it is, and
-// says how the ranks find them; programs is the directory of those that they execute, "" if none was sent along.
-func (j *job) linkStaged(dir string) (programs string, err error) {
-	spec := j.order.GetSpec()
-	if len(spec.GetStaged()) == 0 {
-		return "", nil
-	}
-	stage := filepath.Join(dir, stageDirName)
-	libraries := false
-	err = launch.AsUser(userOf(j.order.GetUser()), func() error {
-		if err := errors.Join(os.Mkdir(stage, 0o700), os.Mkdir(filepath.Join(stage, stageLibraries), 0o700)); err != nil {
-			return err
-		}
-		for _, f := range spec.GetStaged() {
-			file, err := stagedFile(f)
-			if err != nil {
-				return err
-			}
-			name := filepath.Join(stage, f.GetName())
-			switch f.GetKind() {
-			case scorev1.StagedKind_STAGED_KIND_PROGRAM:
-				programs = stage
-			case scorev1.StagedKind_STAGED_KIND_LIBRARY:
-				name, libraries = filepath.Join(stage, stageLibraries, f.GetName()), true
-			case scorev1.StagedKind_STAGED_KIND_FILE, scorev1.StagedKind_STAGED_KIND_UNSPECIFIED:
-			}
-			if err := os.Symlink(j.agent.cache.Path(stageUser(j.order.GetUser()), file), name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return "", fmt.Errorf("naming the files that go with the job: %w", err)
-	}
-	if libraries {
-		spec.Env = prepend(spec.GetEnv(), libraryVariable, filepath.Join(stage, stageLibraries))
-	}
-	if spec.GetAnyDirectory() && !j.canEnter(spec.GetWorkDir()) {
-		spec.WorkDir = dir
-	}
-	return programs, nil
-}
-
-// canEnter tells whether the user has the directory on this node.
-func (j *job) canEnter(dir string) bool {
-	return launch.AsUser(userOf(j.order.GetUser()), func() error {
-		info, err := os.Stat(dir)
-		if err == nil && !info.IsDir() {
-			err = os.ErrNotExist
-		}
-		return err
-	}) == nil
-}
-
-// prepend puts a directory before those of a variable.
-func prepend(env []string, name, dir string) []string {
-	for i, v := range env {
-		if value, ok := strings.CutPrefix(v, name+"="); ok {
-			env = slices.Clone(env)
-			if env[i] = name + "=" + dir; value != "" {
-				env[i] += ":" + value
-			}
-			return env
-		}
-	}
-	return append(env, name+"="+dir)
 }
