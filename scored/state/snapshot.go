@@ -137,6 +137,17 @@ func (s *State) restoreRecords(image *statepb.Snapshot) error {
 		}
 		s.users[record.GetUid()] = userFromProto(record)
 	}
+	if err := s.restoreJobs(image); err != nil {
+		return err
+	}
+	if err := s.restoreNames(image); err != nil {
+		return err
+	}
+	return s.restoreSubmissions(image)
+}
+
+// restoreJobs takes the jobs, and in which order those that are done became so.
+func (s *State) restoreJobs(image *statepb.Snapshot) error {
 	done := 0
 	for _, record := range image.GetJobs() {
 		job := jobFromProto(record)
@@ -149,15 +160,6 @@ func (s *State) restoreRecords(image *statepb.Snapshot) error {
 			done++
 		}
 	}
-	for _, record := range image.GetNames() {
-		job := s.jobs[record.GetJobId()]
-		if job == nil || job.Phase == Done {
-			return fmt.Errorf("%w: name %q of job %d", ErrUnknownJob, record.GetService(), record.GetJobId())
-		}
-		job.names = append(job.names, record.GetService())
-		s.names[nameKey{record.GetUid(), record.GetService()}] =
-			&Name{UID: record.GetUid(), Service: record.GetService(), Port: record.GetPort(), Job: job.ID, Once: record.GetOnce()}
-	}
 	s.finished = slices.Clone(image.GetFinished())
 	if len(s.finished) != done {
 		return fmt.Errorf("%d finished jobs in order, %d in all", len(s.finished), done)
@@ -167,5 +169,19 @@ func (s *State) restoreRecords(image *statepb.Snapshot) error {
 			return fmt.Errorf("%w: finished job %d", ErrUnknownJob, id)
 		}
 	}
-	return s.restoreSubmissions(image)
+	return nil
+}
+
+// restoreNames takes what jobs that have not ended have published.
+func (s *State) restoreNames(image *statepb.Snapshot) error {
+	for _, record := range image.GetNames() {
+		job := s.jobs[record.GetJobId()]
+		if job == nil || job.Phase == Done {
+			return fmt.Errorf("%w: name %q of job %d", ErrUnknownJob, record.GetService(), record.GetJobId())
+		}
+		job.names = append(job.names, record.GetService())
+		s.names[nameKey{record.GetUid(), record.GetService()}] =
+			&Name{UID: record.GetUid(), Service: record.GetService(), Port: record.GetPort(), Job: job.ID, Once: record.GetOnce()}
+	}
+	return nil
 }
