@@ -57,6 +57,8 @@ type session struct {
 	interrupts interrupts
 	answers    chan string // sentences of orders under way
 	pending    int         // orders under way
+
+	longQueued *time.Timer // runs while the job is queued
 }
 
 // outcome is how the attachment ended.
@@ -76,6 +78,8 @@ func (s *session) run(ctx context.Context) int {
 		}
 	}()
 	s.answers = make(chan string)
+	s.longQueued = stoppedTimer()
+	defer s.longQueued.Stop()
 	s.streams = newAttachments(func() *attachment { return s.client.Jobs.Attach(ctx) })
 	s.confirms = s.client.Another()
 	defer s.confirms.Close()
@@ -128,6 +132,8 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 			}
 		case <-mute:
 			s.order(ctx, s.cancelJob)
+		case <-s.longQueued.C:
+			s.order(ctx, s.tellQueue)
 		case sentence := <-s.answers:
 			s.pending--
 			if sentence != "" {
@@ -168,6 +174,7 @@ func (s *session) receive(stream *attachment, how *outcome, mute chan<- struct{}
 				mute <- struct{}{}
 			}
 			s.tellState(event.State)
+			s.timeQueue(event.State.GetState())
 		case *scorev1.AttachEvent_Warning:
 			s.voice.warn(event.Warning)
 		case *scorev1.AttachEvent_Restarted_:

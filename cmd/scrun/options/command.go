@@ -24,6 +24,7 @@ cluster of its own for as long as the job lasts.
 Options mean what users of srun expect. Everything after the program's name
 belongs to the program.
 
+A job that is still queued after a second is told of, with what it waits for.
 While the servers of a cluster have no majority scrun waits for them, before its
 job is submitted and after: what runs goes on. However often it asks, its job is
 one.
@@ -136,7 +137,7 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
 	flags.Var(newParsed(&o.Patience, "time", ParseTime), "patience", "how long to wait for a cluster that cannot answer, as for --time (default: until its servers have a majority again; 30 seconds where no daemon is left)")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell what happens")
-	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "show no warnings")
+	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "show no warnings, and not why the job waits")
 	flags.BoolVar(&o.Version, "version", false, "print the version")
 	flags.BoolP("help", "h", false, "print this")
 }

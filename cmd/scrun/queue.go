@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+)
+
+// tellQueueAfter is how long a job may be queued before scrun says so: what passes sooner nobody wonders about.
+const tellQueueAfter = time.Second
+
+// stoppedTimer is a timer that has not begun.
+func stoppedTimer() *time.Timer {
+	timer := time.NewTimer(tellQueueAfter)
+	timer.Stop()
+	return timer
+}
+
+// timeQueue begins to wait for the time to say that the job is queued, or ends that.
+func (s *session) timeQueue(state scorev1.JobState) {
+	if state == scorev1.JobState_JOB_STATE_QUEUED && !s.voice.quiet {
+		s.longQueued.Reset(tellQueueAfter)
+		return
+	}
+	s.longQueued.Stop()
+}
+
+// tellQueue is why the job waits, in one line. A cluster that cannot say it now is waited for, and that is told elsewhere.
+func (s *session) tellQueue(ctx context.Context) string {
+	reply, err := s.orders.Jobs.ExplainJob(ctx, connect.NewRequest(&scorev1.ExplainJobRequest{JobId: s.jobID}))
+	if err != nil || reply.Msg.GetResource() == "" { // it was given its places meanwhile
+		return ""
+	}
+	return strings.Join(reply.Msg.GetLines(), "; ")
+}
