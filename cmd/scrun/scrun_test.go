@@ -386,6 +386,27 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// A job that ends by itself while it is ended for a full disk is no second trouble.
+func TestFullDiskAtTheEnd(t *testing.T) {
+	asked := make(chan struct{})
+	socket := clienttest.Serve(t, clienttest.Daemon{
+		Submit: accept,
+		Cancel: func(id uint64) error {
+			defer close(asked)
+			return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("job %d has ended already", id))
+		},
+		Attach: func(job *clienttest.Attachment) {
+			job.Print(0, 1, "text\n")
+			<-asked
+			job.End(0, "")
+		},
+	})
+	code, _, errs := outcomeOf(t, scrun(t, socket, "-o", "/dev/full", "prog"))
+	if want := "scrun: writing the output file /dev/full: write /dev/full: no space left on device\n"; code != 125 || errs != want {
+		t.Errorf("exit code %d, %q; want 125, %q", code, errs, want)
+	}
+}
+
 // signalled starts scrun and gives its standard error line by line.
 func signalled(t *testing.T, socket string) (*exec.Cmd, *bytesReader) {
 	t.Helper()

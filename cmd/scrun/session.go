@@ -131,7 +131,7 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 				return exitInterrupt
 			}
 		case <-mute:
-			s.order(ctx, s.cancelJob)
+			s.order(ctx, s.endMute)
 		case <-s.longQueued.C:
 			s.order(ctx, s.tellQueue)
 		case sentence := <-s.answers:
@@ -292,8 +292,19 @@ func (s *session) tellStart(ctx context.Context) {
 	s.voice.print(strings.Join(lines, "\n"))
 }
 
-func (s *session) cancelJob(ctx context.Context) string {
+func (s *session) cancelJob(ctx context.Context) string { return client.Sentence(s.cancel(ctx)) }
+
+func (s *session) cancel(ctx context.Context) error {
 	_, err := s.orders.Jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: s.jobID}))
+	return err
+}
+
+// endMute ends a job whose output cannot be shown. One that has ended by itself is what was wanted.
+func (s *session) endMute(ctx context.Context) string {
+	err := s.cancel(ctx)
+	if connect.CodeOf(err) == connect.CodeFailedPrecondition {
+		return ""
+	}
 	return client.Sentence(err)
 }
 
