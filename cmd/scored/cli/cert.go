@@ -84,7 +84,8 @@ func certRevokeCommand(c *caller) *cobra.Command {
 		Long: `Takes back all certificates of a daemon. No daemon of the cluster talks to it any
 more; to come back it must join with a new token. One of the cluster's servers is taken
 out with 'scored server remove', which takes its certificates back, too.`,
-		Example: "  scored cert revoke agent node7",
+		Example:           "  scored cert revoke agent node7",
+		ValidArgsFunction: c.completeCertificates,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 2 {
 				return errors.New("name the role and the name of a daemon, as in: scored cert revoke agent node7")

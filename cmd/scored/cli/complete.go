@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 )
@@ -113,4 +115,52 @@ func (c *caller) completeUsers(command *cobra.Command, arguments []string, _ str
 		return fields, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 	return c.userNames(command), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeRole offers the roles of daemons.
+var completeRole = cobra.FixedCompletions([]cobra.Completion{string(pki.Agent), string(pki.Server)}, cobra.ShellCompDirectiveNoFileComp)
+
+// CompleteRole has the roles of daemons offered for the flag role of a command.
+func CompleteRole(command *cobra.Command) {
+	_ = command.RegisterFlagCompletionFunc("role", completeRole) // it fails without the flag
+}
+
+// completeCertificates offers the roles of daemons, then the names of those of that role whose certificate is good.
+func (c *caller) completeCertificates(command *cobra.Command, arguments []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(arguments) {
+	case 0:
+		return completeRole(command, arguments, text)
+	case 1:
+		return c.inTime(command, func(ctx context.Context, daemon *client.Client) (names []cobra.Completion) {
+			reply, err := daemon.Cluster.ListCertificates(ctx, connect.NewRequest(&scorev1.ListCertificatesRequest{}))
+			if err != nil {
+				return nil
+			}
+			for _, one := range reply.Msg.GetCertificates() {
+				if one.GetRole() == arguments[0] && !one.GetRevoked() && !slices.Contains(names, one.GetName()) {
+					names = append(names, one.GetName())
+				}
+			}
+			return names
+		}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	default:
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeTokens offers the tokens as the one argument.
+func (c *caller) completeTokens(command *cobra.Command, arguments []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(arguments) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return c.inTime(command, func(ctx context.Context, daemon *client.Client) (ids []cobra.Completion) {
+		reply, err := daemon.Cluster.ListTokens(ctx, connect.NewRequest(&scorev1.ListTokensRequest{}))
+		if err != nil {
+			return nil
+		}
+		for _, t := range reply.Msg.GetTokens() {
+			ids = append(ids, cobra.CompletionWithDesc(t.GetId(), t.GetRole()))
+		}
+		return ids
+	}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

@@ -2,10 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
 	"score/scored/client/clienttest"
 )
 
@@ -66,6 +71,75 @@ func TestNodesAreCompleted(t *testing.T) {
 	}
 	if _, out, _ := complete(socket, "node show n1"); strings.Contains(out, "n2") {
 		t.Errorf("a second node is offered: %q", out)
+	}
+}
+
+func TestDaemonsAndTokensAreCompleted(t *testing.T) {
+	socket := clienttest.Serve(t, clienttest.Daemon{
+		Certificates: func() []*scorev1.DaemonCertificate {
+			return []*scorev1.DaemonCertificate{
+				{Role: "agent", Name: "n1"}, {Role: "agent", Name: "n1"}, {Role: "agent", Name: "n2", Revoked: true},
+				{Role: "agent", Name: "n3"}, {Role: "server", Name: "s1"},
+			}
+		},
+		Tokens: func() []*scorev1.JoinToken { return []*scorev1.JoinToken{{Id: "ab12", Role: "agent"}} },
+		Nodes:  exampleNodes,
+	})
+	for line, want := range map[string]string{
+		"cert revoke":           "agent\nserver\n",
+		"cert revoke agent":     "n1\nn3\n",
+		"cert revoke server":    "s1\n",
+		"cert revoke agent n1":  "",
+		"token create --role":   "agent\nserver\n",
+		"token remove":          "ab12\tagent\n",
+		"token remove ab12":     "",
+		"stage list --node":     "n1\tdraining\nn2\tlost\n",
+		"stage clear --node":    "n1\tdraining\nn2\tlost\n",
+		"metrics switch --node": "n1\tdraining\nn2\tlost\n",
+	} {
+		code, out, _ := complete(socket, line)
+		if offered, _, ok := strings.Cut(out, ":"); code != 0 || !ok || offered != want {
+			t.Errorf("scored %s <TAB>: code %d, %q, want %q", line, code, out, want)
+		}
+	}
+}
+
+// What is done is told programs, too.
+func TestDoneAsJSON(t *testing.T) {
+	staged := &scorev1.ListStagedResponse{Staged: []*scorev1.Staged{{Node: "n1", Uid: 1001, User: "ann", Files: 2, Bytes: 4096, Held: 1}}, Silent: []string{"n2"}}
+	socket := clienttest.Serve(t, clienttest.Daemon{
+		RemoveToken: func(id string) error {
+			if id != "ab12" {
+				return connect.NewError(connect.CodeNotFound, errors.New("there is no token "+id))
+			}
+			return nil
+		},
+		Staged: func(r *scorev1.ListStagedRequest) *scorev1.ListStagedResponse {
+			if !r.GetClear() || r.GetNode() != "n1" {
+				t.Errorf("ListStaged(%v)", r)
+			}
+			return staged
+		},
+	})
+	for line, want := range map[string]string{
+		"token remove ab12 --json":     `{"schema":1,"removed":"ab12"}`,
+		"token remove ab12":            "",
+		"token remove cd34 --json":     "",
+		"stage clear --node n1 --json": `{"schema":1,"staged":[{"node":"n1","uid":1001,"user":"ann","files":2,"bytes":4096,"held":1}],"silent":["n2"]}`,
+	} {
+		var out, errs, got bytes.Buffer
+		root := Root()
+		root.SetOut(&out)
+		root.SetErr(&errs)
+		code := Execute(root, append([]string{"--cluster", socket}, strings.Fields(line)...))
+		if out.Len() > 0 {
+			if err := json.Compact(&got, out.Bytes()); err != nil {
+				t.Errorf("scored %s: %v", line, err)
+			}
+		}
+		if wrong := strings.Contains(line, "cd34"); got.String() != want || (code != 0) != wrong || (errs.Len() > 0) != wrong {
+			t.Errorf("scored %s: code %d, %s, %s, want %s", line, code, got.String(), errs.String(), want)
+		}
 	}
 }
 

@@ -46,10 +46,7 @@ which jobs are left, and 'scored node resume' lets the nodes have new jobs again
 			}
 			defer cancel()
 			list, err := awaitEmpty(ctx, command, daemon, arguments)
-			if !asJSON || list == nil {
-				return err
-			}
-			return errors.Join(printNodesJSON(command.OutOrStdout(), nodesIn(list, arguments)), err)
+			return withDone(asJSON && list != nil, func() error { return printNodesJSON(command.OutOrStdout(), nodesIn(list, arguments)) }, err)
 		}),
 	}
 	command.Flags().StringVar(&reason, "reason", "", "`text` that says why, shown by 'scored node list' and 'scored job explain'")
@@ -131,10 +128,7 @@ func nodeResumeCommand(c *caller) *cobra.Command {
 				}
 				return err
 			})
-			if !asJSON {
-				return err
-			}
-			return errors.Join(printNodesJSON(command.OutOrStdout(), resumed), err)
+			return withDone(asJSON, func() error { return printNodesJSON(command.OutOrStdout(), resumed) }, err)
 		}),
 	}
 	AddJSON(command, &asJSON)
@@ -170,13 +164,12 @@ back it must join with a new token.`,
 				}
 				return nil
 			})
-			if !asJSON {
-				return err
-			}
-			return errors.Join(printJSON(command.OutOrStdout(), struct {
-				Schema  int           `json:"schema"`
-				Removed []removedNode `json:"removed"`
-			}{schema, removed}), err)
+			return withDone(asJSON, func() error {
+				return printJSON(command.OutOrStdout(), struct {
+					Schema  int           `json:"schema"`
+					Removed []removedNode `json:"removed"`
+				}{schema, removed})
+			}, err)
 		}),
 	}
 	AddJSON(command, &asJSON)
@@ -192,6 +185,14 @@ func tellRemoved(out io.Writer, name string, revoked uint32) {
 		certificates = fmt.Sprintf("its %d certificates were revoked", revoked)
 	}
 	fmt.Fprintf(out, "scored: node %s was removed; %s\n", name, certificates)
+}
+
+// withDone prints for programs what was done, of which err tells what was not, and gives that and what the printing came to.
+func withDone(asJSON bool, show func() error, err error) error {
+	if !asJSON {
+		return err
+	}
+	return errors.Join(show(), err)
 }
 
 // eachNode calls act for every node, goes on after an error, and returns them all.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -93,14 +94,19 @@ would be left could decide nothing.`,
 			if err != nil || !asJSON {
 				return err
 			}
-			return printJSON(command.OutOrStdout(), struct {
-				Schema  int    `json:"schema"`
-				Removed string `json:"removed"`
-			}{schema, arguments[0]})
+			return printRemoved(command.OutOrStdout(), arguments[0])
 		}),
 	}
 	AddJSON(command, &asJSON)
 	return command
+}
+
+// printRemoved prints the name of what was removed for programs.
+func printRemoved(out io.Writer, name string) error {
+	return printJSON(out, struct {
+		Schema  int    `json:"schema"`
+		Removed string `json:"removed"`
+	}{schema, name})
 }
 
 func serverStepDownCommand(c *caller) *cobra.Command {

@@ -48,22 +48,28 @@ go first (agent.stage_limit).`,
 		}),
 	}
 	command.Flags().StringVar(&node, "node", "", "only of this `node`")
+	_ = command.RegisterFlagCompletionFunc("node", c.completeNodes) // it was defined just now
 	command.Flags().BoolVarP(&all, "all", "a", false, "of all users; operators may")
 	AddJSON(command, &asJSON)
 	return command
 }
 
 func stageClearCommand(c *caller) *cobra.Command {
-	var all bool
+	var all, asJSON bool
 	var node string
 	command := &cobra.Command{
 		Use:   "clear",
 		Short: "remove what nodes keep and no job needs",
-		Args:  cobra.NoArgs,
+		Long: `Removes what nodes keep of files that were sent along and no job needs, and prints
+what is kept since jobs that wait or run need it, as 'scored stage list' does.`,
+		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Jobs.ListStaged(command.Context(), connect.NewRequest(&scorev1.ListStagedRequest{Clear: true, Node: node, All: all}))
 			if err != nil {
 				return err
+			}
+			if asJSON {
+				return printStaged(command.OutOrStdout(), command.ErrOrStderr(), reply.Msg, true)
 			}
 			if len(reply.Msg.GetStaged()) > 0 {
 				fmt.Fprintln(command.OutOrStdout(), "kept, since jobs need it:")
@@ -73,7 +79,9 @@ func stageClearCommand(c *caller) *cobra.Command {
 		}),
 	}
 	command.Flags().StringVar(&node, "node", "", "only on this `node`")
+	_ = command.RegisterFlagCompletionFunc("node", c.completeNodes) // it was defined just now
 	command.Flags().BoolVarP(&all, "all", "a", false, "of all users; operators may")
+	AddJSON(command, &asJSON)
 	return command
 }
 

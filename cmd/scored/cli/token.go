@@ -50,6 +50,7 @@ Whoever has the token can join: treat it as a password.`,
 		}),
 	}
 	command.Flags().StringVar(&role, "role", string(pki.Agent), "`role` of the daemon that joins")
+	CompleteRole(command)
 	command.Flags().DurationVar(&life, "for", pki.DefaultTokenLife, "`time` for which the token can be used")
 	AddJSON(command, &asJSON)
 	return command
@@ -104,13 +105,20 @@ func printTokens(out io.Writer, tokens []*scorev1.JoinToken, asJSON bool) error 
 }
 
 func tokenRemoveCommand(c *caller) *cobra.Command {
-	return &cobra.Command{
-		Use:   "remove ID",
-		Short: "make a token useless",
-		Args:  needs(1, "one token"),
+	var asJSON bool
+	command := &cobra.Command{
+		Use:               "remove ID",
+		Short:             "make a token useless",
+		Args:              needs(1, "one token"),
+		ValidArgsFunction: c.completeTokens,
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			_, err := daemon.Cluster.RemoveToken(command.Context(), connect.NewRequest(&scorev1.RemoveTokenRequest{Id: arguments[0]}))
-			return err
+			if err != nil || !asJSON {
+				return err
+			}
+			return printRemoved(command.OutOrStdout(), arguments[0])
 		}),
 	}
+	AddJSON(command, &asJSON)
+	return command
 }

@@ -59,6 +59,7 @@ a minute.`,
 	}
 	addConfig(command, &path)
 	command.Flags().StringVar(&role, "role", string(pki.Agent), "`role` of the daemon, agent or server")
+	cli.CompleteRole(command)
 	command.Flags().StringVar(&name, "name", "", "`name` of the node or server (default: the configured one)")
 	cli.AddJSON(command, &asJSON)
 	return command

@@ -77,6 +77,7 @@ func Command(run func(*Options) error) *cobra.Command {
 	o.addPlacement(flags)
 	o.addStreams(flags)
 	o.addRest(flags)
+	completeWords(command)
 	return command
 }
 

@@ -114,3 +114,24 @@ func (n nodes) GetVersion(ctx context.Context, r *connect.Request[scorev1.GetVer
 	}
 	return reply(n.daemon.Version(), nil)
 }
+
+func (n nodes) ListCertificates(ctx context.Context, r *connect.Request[scorev1.ListCertificatesRequest]) (*connect.Response[scorev1.ListCertificatesResponse], error) {
+	if n.daemon.Certificates == nil {
+		return n.UnimplementedClusterServiceHandler.ListCertificates(ctx, r)
+	}
+	return reply(&scorev1.ListCertificatesResponse{Certificates: n.daemon.Certificates()}, nil)
+}
+
+func (n nodes) ListTokens(ctx context.Context, r *connect.Request[scorev1.ListTokensRequest]) (*connect.Response[scorev1.ListTokensResponse], error) {
+	if n.daemon.Tokens == nil {
+		return n.UnimplementedClusterServiceHandler.ListTokens(ctx, r)
+	}
+	return reply(&scorev1.ListTokensResponse{Tokens: n.daemon.Tokens()}, nil)
+}
+
+func (n nodes) RemoveToken(ctx context.Context, r *connect.Request[scorev1.RemoveTokenRequest]) (*connect.Response[scorev1.RemoveTokenResponse], error) {
+	if n.daemon.RemoveToken == nil {
+		return n.UnimplementedClusterServiceHandler.RemoveToken(ctx, r)
+	}
+	return reply(&scorev1.RemoveTokenResponse{}, n.daemon.RemoveToken(r.Msg.GetId()))
+}

@@ -45,6 +45,11 @@ type Daemon struct {
 	ResumeNode func(name string) error
 	RemoveNode func(name string) (revoked uint32, err error)
 
+	Certificates func() []*scorev1.DaemonCertificate
+	Tokens       func() []*scorev1.JoinToken
+	RemoveToken  func(id string) error
+	Staged       func(*scorev1.ListStagedRequest) *scorev1.ListStagedResponse
+
 	Users    func(name string) ([]*scorev1.User, error)
 	SetUser  func(*scorev1.SetUserRequest) error
 	Settings func() *scorev1.Settings

@@ -116,3 +116,10 @@ func (j jobs) DumpJob(ctx context.Context, r *connect.Request[scorev1.DumpJobReq
 	}
 	return err
 }
+
+func (j jobs) ListStaged(ctx context.Context, r *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error) {
+	if j.daemon.Staged == nil {
+		return j.UnimplementedJobServiceHandler.ListStaged(ctx, r)
+	}
+	return reply(j.daemon.Staged(r.Msg), nil)
+}
