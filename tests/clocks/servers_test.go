@@ -60,12 +60,10 @@ func (s *scene) elect(load *daemons.Load, by time.Duration) {
 	for _, other := range others {
 		s.step(other, by)
 	}
-	e, err := s.Elect(s.Ctx, load, false, s.gangs...)
+	e, err := s.Elect(s.Ctx, load, false)
 	s.Check(err)
 	s.T.Log(by, ": ", e)
-	if !e.TookTurns() {
-		s.T.Errorf("gangs did not take turns while there was no leader: %v", e)
-	}
+	s.Check(s.TakeTurnsAlone(s.Ctx, s.gangs...))
 	s.Check(s.AwaitUp(s.Ctx))
 	s.goOn()
 	s.runs()

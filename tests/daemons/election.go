@@ -20,38 +20,24 @@ type Election struct {
 	Elected time.Duration
 	// Blocked is the longest that a submission by way of the other servers took.
 	Blocked time.Duration
-	// Overlong is by how much slices of the gangs were too long since, see Turns.Overlong; 0 without gangs.
-	Overlong time.Duration
 }
 
 // String says it in one line.
 func (e Election) String() string {
-	return fmt.Sprintf("another leads after %v, submissions were blocked for %v, slices were too long by %v",
-		e.Elected.Round(time.Millisecond), e.Blocked.Round(time.Millisecond), e.Overlong.Round(time.Microsecond))
+	return fmt.Sprintf("another leads after %v, submissions were blocked for %v", e.Elected.Round(time.Millisecond), e.Blocked.Round(time.Millisecond))
 }
-
-// StoodStill is what part, in percent, of a time in which agents would have stood still may be that by which slices were too
-// long: nearly all, as a busy machine makes some longer.
-const StoodStill = 80
-
-// TookTurns says that the gangs went on taking turns while there was no leader.
-func (e Election) TookTurns() bool { return e.Overlong <= e.Elected*StoodStill/100 }
 
 // afterElection is how many submissions must be taken before an election is over: some by way of each server.
 const afterElection = 6
 
 // Elect kills the leader by signal 9, or stops it, waits until another leads and takes submissions of the load, and lets the
-// old one come back. Gangs, which share their nodes with slices of Options.Slice, must have had their turns until another leads.
-func (c *Cluster) Elect(ctx context.Context, load *Load, stop bool, gangs ...*Job) (e Election, err error) {
+// old one come back.
+func (c *Cluster) Elect(ctx context.Context, load *Load, stop bool) (e Election, err error) {
 	leader, err := c.AwaitLeader(ctx, "", c.OtherServers(nil)...)
 	if err != nil {
 		return e, err
 	}
 	others := c.OtherServers(leader)
-	turns, err := c.Turns(ctx, gangs...)
-	if err != nil {
-		return e, err
-	}
 	if err := load.AwaitNone(ctx, others...); err != nil {
 		return e, err
 	}
@@ -89,11 +75,34 @@ func (c *Cluster) Elect(ctx context.Context, load *Load, stop bool, gangs ...*Jo
 	} else if err := leader.Start(); err != nil {
 		return e, err
 	}
-	if _, err = c.AwaitLeader(ctx, "", c.OtherServers(nil)...); err != nil {
-		return e, err
-	}
-	e.Overlong, err = turns.Overlong(ctx, c.Slice)
+	_, err = c.AwaitLeader(ctx, "", c.OtherServers(nil)...)
 	return e, err
+}
+
+// turnsAlone is how many turns gangs must have by themselves: more than what was under way when the last server that led was lost.
+const turnsAlone = 5
+
+// TakeTurnsAlone kills all servers but one, so that nobody leads who could tell the agents to switch, waits until the gangs have taken
+// turns, and lets the servers come back.
+func (c *Cluster) TakeTurnsAlone(ctx context.Context, gangs ...*Job) error {
+	turns, err := c.Turns(ctx, gangs...)
+	if err != nil {
+		return err
+	}
+	lost := c.OtherServers(nil)[1:]
+	for _, server := range lost {
+		server.Kill()
+	}
+	if err := turns.AwaitTurns(ctx, turnsAlone); err != nil {
+		return err
+	}
+	for _, server := range lost {
+		if err := server.Start(); err != nil {
+			return err
+		}
+	}
+	_, err = c.AwaitLeader(ctx, "", c.OtherServers(nil)...)
+	return err
 }
 
 // askAgain is after how long a question is asked anew that is not answered. Who waits for a leader answers as soon as there

@@ -36,15 +36,13 @@ func TestElections(t *testing.T) {
 	s.Check(load.AwaitAccepted(s.Ctx, len(servers)))
 	for i := range 2 * elections {
 		stop := i%2 == 1
-		e, err := s.Elect(s.Ctx, load, stop, gangs...)
+		e, err := s.Elect(s.Ctx, load, stop)
 		s.Check(err)
 		t.Log(e)
 		if e.Elected > electedWithin || e.Blocked > blockedFor {
 			t.Errorf("the election took too long: %v", e)
 		}
-		if !e.TookTurns() {
-			t.Errorf("gangs did not take turns while there was no leader: %v", e)
-		}
+		s.Check(s.TakeTurnsAlone(s.Ctx, gangs...))
 		for _, gang := range gangs {
 			s.goesOn(gang)
 		}
