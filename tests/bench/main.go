@@ -90,6 +90,10 @@ func run(ctx context.Context, only string, b bench) error {
 		return err
 	}
 	defer os.RemoveAll(work)
+	// Programs of peers that crash leave no files where they were started.
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, new(syscall.Rlimit)); err != nil {
+		return err
+	}
 	b.report, b.work = &report{out: os.Stdout}, work
 	describeMachine(os.Stdout)
 	var failed error
