@@ -69,13 +69,15 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	parallel(servers, func(s *http.Server) { _ = s.Close() })
 	parts.Wait()
 	leaves := errors.Is(reason, ErrLeave)
-	if leaves {
-		a.leaveJobs(force)
-	} else {
-		a.endJobs(force)
+	if !leaves {
+		a.forgetJobs()
 	}
+	a.finishWork(force)
 	stopThread()
 	thread.Wait()
+	if leaves {
+		a.leaveJobs() // no more are stopped or let run by files that are closed
+	}
 	a.giveBack(leaves)
 	a.log.Info("agent has stopped", zap.Bool("jobs_go_on", leaves))
 	if leaves || errors.Is(reason, context.Canceled) || errors.Is(reason, context.DeadlineExceeded) {
@@ -103,11 +105,8 @@ func (a *Agent) giveBack(leaves bool) {
 // comes after this one.
 var ErrLeave = errors.New("the agent makes way for another")
 
-// leaveJobs lets go of the stewards that have jobs, and waits for what is under way.
-func (a *Agent) leaveJobs(force func()) {
-	timer := time.AfterFunc(stopPatience, force)
-	defer timer.Stop()
-	a.workers.Wait()
+// leaveJobs lets go of the stewards that have jobs.
+func (a *Agent) leaveJobs() {
 	for _, j := range a.jobs.all() {
 		if steward := j.stewardOf(); steward != nil {
 			steward.Leave()
@@ -155,13 +154,16 @@ func (a *Agent) listen(parts *sync.WaitGroup, cancel context.CancelCauseFunc, ha
 	return server
 }
 
-// endJobs ends all jobs, those on their way out included, and waits. After
-// stopPatience the stewards are ended by force, and what does not end then is
-// left to the next agent's sweep.
-func (a *Agent) endJobs(force func()) {
+// forgetJobs begins to end all jobs, those on their way out included.
+func (a *Agent) forgetJobs() {
 	for _, j := range a.jobs.all() {
 		a.forget(j.id)
 	}
+}
+
+// finishWork waits for what is under way. After stopPatience the stewards are ended by force, and what does not end then is left to the
+// next agent's sweep.
+func (a *Agent) finishWork(force func()) {
 	timer := time.AfterFunc(stopPatience, force)
 	defer timer.Stop()
 	a.workers.Wait()
