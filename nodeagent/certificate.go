@@ -2,7 +2,6 @@ package nodeagent
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/uplink"
+	"score/scored/api/h2"
 	"score/scored/api/join"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
@@ -31,13 +31,10 @@ var ErrRemoved = uplink.ErrRemoved
 
 // encrypted lets only servers and agents in that show a certificate, where there are certificates.
 func (a *Agent) encrypted(listener net.Listener) net.Listener {
-	credentials := a.options.Credentials
-	if credentials == nil {
+	if a.options.Credentials == nil {
 		return listener
 	}
-	config := credentials.Server(pki.Server, pki.Agent)
-	config.NextProtos = []string{"h2"}
-	return tls.NewListener(listener, config)
+	return a.options.Credentials.Listen(listener, h2.Protocol, pki.Server, pki.Agent)
 }
 
 // keepCertificate renews it until ctx ends.
@@ -106,9 +103,9 @@ func (a *Agent) removed(err error) error {
 	return fmt.Errorf("%w; to make it a node again, remove its certificates (%s) and join it with a new token", err, a.options.CertificateDir)
 }
 
-// takeRevoked has the node's doors refuse certificates.
+// takeRevoked has the node know nobody by certificates that were taken back.
 func (a *Agent) takeRevoked(m *scorev1.Revoked) {
 	if a.options.Credentials != nil {
-		a.options.Credentials.Revoked.Replace(m.GetSerials())
+		a.options.Credentials.Revoke(m.GetSerials())
 	}
 }

@@ -58,7 +58,7 @@ func New(options Options) *Door {
 	calls := h2.NewTransport(options.Credentials, pki.Server)
 	calls.HTTP2.MaxReceiveBufferPerStream = streamBuffer
 	calls.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
-		return h2.Dial(ctx, options.Credentials.Client(pki.Server), address)
+		return h2.Dial(ctx, options.Credentials, address, pki.Server)
 	}
 	return &Door{options: options, calls: calls, passer: newPasser(options.Servers, calls, options.Logger)}
 }

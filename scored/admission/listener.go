@@ -66,13 +66,15 @@ func (o *Office) Listen(listener net.Listener, ways ...Way) *Listener {
 	}
 	door := o.Credentials.Door()
 	door.NextProtos = []string{join.Protocol}
-	configs[join.Protocol] = door
 	l.config = &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			for _, protocol := range hello.SupportedProtos {
+				if protocol == join.Protocol {
+					return door, nil
+				}
 				if config := configs[protocol]; config != nil {
-					return config, nil
+					return hello.Conn.(*pki.Conn).Config(config), nil // meet has made it
 				}
 			}
 			return nil, errNoProtocol
@@ -129,6 +131,7 @@ func retry(err error) bool {
 
 // meet finds out who comes.
 func (l *Listener) meet(raw net.Conn) {
+	raw = l.office.Credentials.Watch(raw)
 	conn := tls.Server(raw, l.config)
 	ctx, cancel := context.WithTimeout(l.ctx, handshakeTimeout)
 	err := conn.HandshakeContext(ctx)

@@ -321,7 +321,7 @@ func TestRevoked(t *testing.T) {
 		if got, err := join.Revoked(t.Context(), o.Addresses()[0], ours); got != want || err != nil {
 			t.Errorf("revoked %v: %v, %v", want, got, err)
 		}
-		o.Credentials.Revoked.Replace([][]byte{{1}, ours.Serial()})
+		o.Credentials.Revoke([][]byte{{1}, ours.Serial()})
 	}
 	other := pkitest.New(t, "lab")
 	foreign := other.Daemon(t, pki.Server, "s2")

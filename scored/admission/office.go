@@ -140,7 +140,7 @@ func (o *Office) standing(serial []byte) (*scorev1.JoinResponse, error) {
 	if len(serial) > maxSerial {
 		return nil, fmt.Errorf("a certificate's number has up to %d bytes, and this one %d", maxSerial, len(serial)) //nolint:err113 // for nobody but whoever made the number up
 	}
-	return &scorev1.JoinResponse{Revoked: o.Credentials.Revoked.Has(serial)}, nil
+	return &scorev1.JoinResponse{Revoked: o.Credentials.IsRevoked(serial)}, nil
 }
 
 func (o *Office) elsewhere() Colleague {

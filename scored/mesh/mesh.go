@@ -2,7 +2,6 @@ package mesh
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -84,13 +83,11 @@ func (m *Mesh) Dial(name, address string, timeout time.Duration) (net.Conn, erro
 
 // dial connects with one server and no other.
 func (m *Mesh) dial(ctx context.Context, name, address, protocol string) (net.Conn, error) {
-	config := m.credentials.Client(pki.Server)
-	config.NextProtos = []string{protocol}
-	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
+	conn, err := m.credentials.Dial(ctx, address, protocol, pki.Server)
 	if err != nil {
 		return nil, err
 	}
-	state := conn.(*tls.Conn).ConnectionState() // tls.Dialer makes no other
+	state := conn.ConnectionState()
 	peer, err := pki.PeerOf(&state)
 	if err == nil && peer.Name != name {
 		err = fmt.Errorf("%w: at %s is %s, and %s was meant; correct server.advertise of one of them", ErrImpostor, address, peer, name)

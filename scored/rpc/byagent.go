@@ -99,14 +99,13 @@ func agentsUserFrom(text string) (connIdentity, error) {
 
 // byAgents serves the calls that agents pass on.
 type byAgents struct {
-	users   http.Handler // finds who decides
-	revoked func(*http.Request) bool
+	users http.Handler // finds who decides
 }
 
 // newByAgents has calls of agents' users served by local where this server leads, and by the one that leads otherwise.
-func newByAgents(local http.Handler, p *Place, revoked func(*http.Request) bool) *byAgents {
+func newByAgents(local http.Handler, p *Place) *byAgents {
 	next := http.Handler(&router{Place: p, local: local, who: forwardAgentsUser})
-	return &byAgents{users: ofAgent(ofUser(next)), revoked: revoked}
+	return &byAgents{users: ofAgent(ofUser(next))}
 }
 
 // ServeHTTP implements http.Handler. A call that is refused is not read.
@@ -124,9 +123,6 @@ func (h *byAgents) open(r *http.Request) (context.Context, error) {
 	caller, err := daemonOf(r.Context())
 	if err != nil {
 		return nil, denied(err)
-	}
-	if h.revoked(r) {
-		return nil, denied(errAgentsAlone)
 	}
 	if err := access.ByAgent(r.URL.Path); err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func ctx0(ctx context.Context) context.Context {
 // to go; so is one that asks for what is between daemons.
 func TestAgentsMethods(t *testing.T) {
 	reached := 0
-	h := &byAgents{users: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }), revoked: func(*http.Request) bool { return false }}
+	h := &byAgents{users: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ })}
 	paths := []string{scorev1connect.AgentServiceConnectProcedure, scorev1connect.ServerServiceEnrolProcedure, "/", "//score.v1.JobService/Submit"}
 	for procedure := range rules {
 		paths = append(paths, procedure)
@@ -121,7 +121,7 @@ func TestAgentsUserIsPassedOn(t *testing.T) {
 		}
 		return answer(http.StatusOK, unary, "there"), nil
 	})
-	h := newByAgents(local, e.place(), func(*http.Request) bool { return false })
+	h := newByAgents(local, e.place())
 	r := httptest.NewRequest(http.MethodPost, api.KeyedSubmit, strings.NewReader("hello"))
 	r.Header.Set("Content-Type", unary)
 	r.Header.Set(api.ForUID, "65534")

@@ -155,7 +155,7 @@ func NewRouter(local http.Handler, p *Place) http.Handler {
 
 // NewDoor serves the address of the daemons: users' and daemons' calls that other servers pass on, and calls of daemons.
 // Those that any server takes are served here, others where the server leads.
-func NewDoor(users, agents http.Handler, p *Place, revoked func(*http.Request) bool) http.Handler {
+func NewDoor(users, agents http.Handler, p *Place) http.Handler {
 	onward := &router{Place: p, local: agents, who: forwardDaemon}
 	daemons := http.NewServeMux()
 	daemons.Handle("/", onward)
@@ -163,7 +163,7 @@ func NewDoor(users, agents http.Handler, p *Place, revoked func(*http.Request) b
 	daemons.Handle(scorev1connect.AgentServiceFindLeaderProcedure, agents)
 	daemons.Handle(scorev1connect.ServerServiceGetDiskProcedure, agents)
 	daemons.Handle(scorev1connect.ServerServiceDescribeProcedure, agents)
-	return withDaemon(&trusting{daemons: daemons, passed: agents, users: users, here: p.here, revoked: revoked, byAgent: newByAgents(users, p, revoked)})
+	return withDaemon(&trusting{daemons: daemons, passed: agents, users: users, here: p.here, byAgent: newByAgents(users, p)})
 }
 
 // WithDaemon serves the address of the daemons of a cluster that has one server.

@@ -287,7 +287,7 @@ func TestStreamBreaks(t *testing.T) {
 	}
 }
 
-// TestTrust: only servers say for whom they call; nobody else, no revoked one, and nothing that cannot be read.
+// TestTrust: only servers say for whom they call; nobody else, and nothing that cannot be read.
 func TestTrust(t *testing.T) {
 	identity, err := proto.Marshal(&scorev1.Identity{Uid: 0, User: "root"})
 	if err != nil {
@@ -318,7 +318,6 @@ func TestTrust(t *testing.T) {
 		role         pki.Role
 		user, daemon []string
 		guest, uid   []string
-		revoked      bool
 		elsewhere    bool
 		code         int
 		want         string
@@ -331,9 +330,6 @@ func TestTrust(t *testing.T) {
 		{name: "an agent for a user", role: pki.Agent, user: []string{root}, code: 403},
 		{name: "an agent for another", role: pki.Agent, daemon: []string{agent.URI()}, code: 403},
 		{name: "nobody for a user", user: []string{root}, code: 403},
-		{name: "a revoked server", role: pki.Server, user: []string{root}, revoked: true, code: 403},
-		{name: "a revoked server for itself", role: pki.Server, revoked: true, code: 403},
-		{name: "a revoked agent for itself", role: pki.Agent, revoked: true, code: 403},
 		{name: "two users", role: pki.Server, user: []string{root, root}, code: 403},
 		{name: "a user and a daemon", role: pki.Server, user: []string{root}, daemon: []string{agent.URI()}, code: 403},
 		{name: "rubbish", role: pki.Server, user: []string{"\xff"}, code: 403},
@@ -343,7 +339,6 @@ func TestTrust(t *testing.T) {
 		{name: "an agent for a user nobody knows", role: pki.Agent, uid: []string{"4242424"}, code: 403},
 		{name: "a server for a user of its host", role: pki.Server, uid: []string{"65534"}, code: 403},
 		{name: "nobody for a user of a host", uid: []string{"65534"}, code: 403},
-		{name: "a revoked agent", role: pki.Agent, uid: []string{"65534"}, revoked: true, code: 403},
 		{name: "an agent for two", role: pki.Agent, uid: []string{"65534", "0"}, code: 403},
 		{name: "an agent for rubbish", role: pki.Agent, uid: []string{"-1"}, code: 403},
 		{name: "an agent for more than there are", role: pki.Agent, uid: []string{"4294967296"}, code: 403},
@@ -354,9 +349,8 @@ func TestTrust(t *testing.T) {
 		{name: "a server for an agent's user and its own", role: pki.Server, guest: []string{atN1}, user: []string{root}, code: 403},
 		{name: "another cluster's", role: pki.Server, daemon: []string{"score://other/agent/n1"}, code: 403},
 	} {
-		revoked := func(*http.Request) bool { return test.revoked }
 		h := &trusting{daemons: said("daemons"), passed: said("passed"), users: said("users"),
-			here: func() bool { return !test.elsewhere }, revoked: revoked, byAgent: &byAgents{users: said("users"), revoked: revoked}}
+			here: func() bool { return !test.elsewhere }, byAgent: &byAgents{users: said("users")}}
 		r := httptest.NewRequest(http.MethodPost, api.KeyedSubmit, nil)
 		r.Header[forUser], r.Header[forDaemon], r.Header[forAgentsUser], r.Header[api.ForUID] = test.user, test.daemon, test.guest, test.uid
 		if test.role != "" {

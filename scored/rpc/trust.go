@@ -26,9 +26,6 @@ const (
 // errForwarded is a call that says of itself for whom it is, and must not.
 var errForwarded = errors.New("only servers may call for others")
 
-// errRevoked is a daemon that has been let in before its certificate was revoked.
-var errRevoked = errors.New("the certificate of this daemon was revoked; join it again with a new token")
-
 // forwarded is for whom a call is passed on.
 type forwarded struct{ header, value string }
 
@@ -82,7 +79,6 @@ type trusting struct {
 	users   http.Handler // calls for users
 	byAgent http.Handler // calls that agents pass on
 	here    func() bool
-	revoked func(*http.Request) bool
 }
 
 // ServeHTTP implements http.Handler.
@@ -108,9 +104,6 @@ func (h *trusting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *trusting) open(r *http.Request) (ctx context.Context, next http.Handler, err error) {
 	user, daemon, guest := r.Header.Values(forUser), r.Header.Values(forDaemon), r.Header.Values(forAgentsUser)
 	said := len(user) + len(daemon) + len(guest)
-	if h.revoked(r) {
-		return nil, nil, errRevoked // its connection is older than that: with it, it could renew the certificate
-	}
 	if said == 0 {
 		return r.Context(), nil, nil
 	}

@@ -47,10 +47,10 @@ func (s *Server) openOffice() {
 	})
 }
 
-// revoke has this server's doors refuse certificates.
+// revoke has this server know nobody by certificates that were taken back.
 func (s *Server) revoke(serials [][]byte) {
 	if s.options.Credentials != nil {
-		s.options.Credentials.Revoked.Replace(serials)
+		s.options.Credentials.Revoke(serials)
 	}
 }
 

@@ -67,8 +67,7 @@ func (s *Server) route(users, agents http.Handler) (http.Handler, http.Handler) 
 		Servers: s.names, Others: s.others, Logger: s.logger,
 		KeepsKeys: func() bool { return s.leader.Protocol() >= protocol.Keys },
 	}
-	revoked := func(r *http.Request) bool { return s.options.Credentials.IsRevoked(r.TLS) }
-	return rpc.NewRouter(users, place), rpc.NewDoor(users, agents, place, revoked)
+	return rpc.NewRouter(users, place), rpc.NewDoor(users, agents, place)
 }
 
 func (s *Server) names() []string {

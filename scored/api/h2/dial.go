@@ -2,11 +2,12 @@ package h2
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"time"
+
+	"score/scored/api/pki"
 )
 
 // ErrDial is wrapped by the errors of calls that did not come as far as the other daemon.
@@ -18,12 +19,11 @@ const Protocol = "h2"
 // CallTimeout bounds making a connection for users' calls: less than they wait for a server that leads.
 const CallTimeout = 2 * time.Second
 
-// Dial makes an encrypted connection for calls within CallTimeout. Its errors wrap ErrDial.
-func Dial(ctx context.Context, config *tls.Config, address string) (net.Conn, error) {
+// Dial makes an encrypted connection for calls to a daemon of one of the roles within CallTimeout. Its errors wrap ErrDial.
+func Dial(ctx context.Context, credentials *pki.Credentials, address string, roles ...pki.Role) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	config.NextProtos = []string{Protocol}
-	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
+	conn, err := credentials.Dial(ctx, address, Protocol, roles...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDial, err)
 	}

@@ -4,6 +4,8 @@
 package h2
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"time"
 
@@ -42,7 +44,9 @@ func NewTransport(credentials *pki.Credentials, roles ...pki.Role) *http.Transpo
 		return t
 	}
 	t.Protocols.SetHTTP2(true)
-	t.TLSClientConfig = credentials.Client(roles...)
+	t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+		return credentials.Dial(ctx, address, Protocol, roles...)
+	}
 	return t
 }
 

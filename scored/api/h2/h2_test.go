@@ -1,7 +1,6 @@
 package h2_test
 
 import (
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -14,16 +13,15 @@ import (
 )
 
 // serve answers with the protocol of the request, until the test ends.
-func serve(t *testing.T, encrypted *tls.Config) (address string) {
+func serve(t *testing.T, own *pki.Credentials) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	address = listener.Addr().String()
-	if encrypted != nil {
-		encrypted.NextProtos = []string{"h2"}
-		listener = tls.NewListener(listener, encrypted)
+	if own != nil {
+		listener = own.Listen(listener, h2.Protocol, pki.Agent)
 	}
 	server := h2.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Proto)
@@ -59,7 +57,7 @@ func TestUnencrypted(t *testing.T) {
 func TestEncrypted(t *testing.T) {
 	cluster := pkitest.New(t, "c1")
 	server, agent := cluster.Daemon(t, pki.Server, "s1"), cluster.Daemon(t, pki.Agent, "n1")
-	url := "https://" + serve(t, server.Server(pki.Agent))
+	url := "https://" + serve(t, server)
 	if got, err := get(t, h2.NewClient(agent, pki.Server), url); got != "HTTP/2.0" || err != nil {
 		t.Errorf("an agent speaks %q, %v", got, err)
 	}
@@ -71,5 +69,29 @@ func TestEncrypted(t *testing.T) {
 	}
 	if got, err := get(t, h2.NewClient(nil), "http://"+strings.TrimPrefix(url, "https://")); err == nil {
 		t.Errorf("without encryption: %q", got)
+	}
+}
+
+// A client that has called is turned away when it calls again after its certificate was revoked, and goes no more to a server whose
+// certificate was.
+func TestRevoked(t *testing.T) {
+	cluster := pkitest.New(t, "c1")
+	server, agent := cluster.Daemon(t, pki.Server, "s1"), cluster.Daemon(t, pki.Agent, "n1")
+	url := "https://" + serve(t, server)
+	client := h2.NewClient(agent, pki.Server)
+	if _, err := get(t, client, url); err != nil {
+		t.Fatal(err)
+	}
+	server.Revoke([][]byte{agent.Serial()})
+	if got, err := get(t, client, url); err == nil {
+		t.Errorf("a revoked agent hears %q", got)
+	}
+	server.Revoke(nil)
+	if _, err := get(t, client, url); err != nil {
+		t.Fatal(err)
+	}
+	agent.Revoke([][]byte{server.Serial()})
+	if got, err := get(t, client, url); pki.FaultOf(err) != pki.FaultRevoked {
+		t.Errorf("a revoked server is called, and says %q, %v", got, err)
 	}
 }

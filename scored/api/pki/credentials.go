@@ -20,12 +20,12 @@ var ErrOwn = errors.New("this daemon's own certificate cannot be used")
 // Credentials are a daemon's certificate and key, and by what it recognises the others. They may be
 // used and renewed at once.
 type Credentials struct {
-	Revoked Revoked
-
 	name      Name
 	authority *x509.Certificate
 	now       func() time.Time
 	current   atomic.Pointer[tls.Certificate]
+	revoked   revoked
+	conns     conns
 }
 
 // NewCredentials joins a signed certificate with the key of its request.
@@ -71,7 +71,7 @@ func (c *Credentials) RenewAt() time.Time {
 
 // Check says whether the others will take the present certificate.
 func (c *Credentials) Check() error {
-	_, err := verify([]*x509.Certificate{c.current.Load().Leaf}, c.authority, c.name.Cluster, &c.Revoked, c.now(), []Role{c.name.Role})
+	_, err := verify([]*x509.Certificate{c.current.Load().Leaf}, c.authority, c.name.Cluster, &c.revoked, c.now(), []Role{c.name.Role})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrOwn, err)
 	}
@@ -129,7 +129,7 @@ func (c *Credentials) Client(roles ...Role) *tls.Config {
 func (c *Credentials) verifier(roles []Role) func(tls.ConnectionState) error {
 	roles = slices.Clone(roles)
 	return func(state tls.ConnectionState) error {
-		_, err := verify(state.PeerCertificates, c.authority, c.name.Cluster, &c.Revoked, c.now(), roles)
+		_, err := verify(state.PeerCertificates, c.authority, c.name.Cluster, &c.revoked, c.now(), roles)
 		return err
 	}
 }
@@ -142,10 +142,8 @@ func PeerOf(state *tls.ConnectionState) (Name, error) {
 	return NameOf(state.PeerCertificates[0])
 }
 
-// IsRevoked tells whether the certificate at the other end of a connection was taken back since it was made.
-func (c *Credentials) IsRevoked(state *tls.ConnectionState) bool {
-	return state != nil && len(state.PeerCertificates) > 0 && c.Revoked.has(state.PeerCertificates[0].SerialNumber)
-}
+// IsRevoked tells whether the certificate of a serial number, as bytes, big-endian, was taken back.
+func (c *Credentials) IsRevoked(serial []byte) bool { return c.revoked.has(decimal(serial)) }
 
 // Joining is the configuration of a newcomer, who has a token and no certificate: the server must
 // show the authority that the token names, and a server's certificate that it signed.
@@ -158,7 +156,7 @@ func Joining(t *Token, now func() time.Time) *tls.Config {
 			if authority < 1 {
 				return refuse(FaultForeign, Name{}, "the server is not of the cluster that made the token; is the address right?")
 			}
-			_, err := verify(state.PeerCertificates[:1], state.PeerCertificates[authority], t.Cluster, new(Revoked), now(), []Role{Server})
+			_, err := verify(state.PeerCertificates[:1], state.PeerCertificates[authority], t.Cluster, new(revoked), now(), []Role{Server})
 			return err
 		},
 	}

@@ -11,12 +11,14 @@
 // the authority in the token, and a server signs it ([Authority.Sign]). The key
 // never leaves its host.
 //
-// The package holds files and certificates. It does not dial, listen or keep
-// tokens: who may join is for the servers to say (package scored/state).
+// A connection that was let in ends when the certificate that was shown on it is revoked
+// ([Credentials.Revoke]).
+//
+// The package does not keep tokens: who may join is for the servers to say (package scored/state).
 //
 // One use, on both sides of a connection:
 //
 //	credentials, err := pki.Load(dir, time.Now)
-//	listener = tls.NewListener(listener, credentials.Server(pki.Agent, pki.Server))
-//	transport.TLSClientConfig = credentials.Client(pki.Server)
+//	listener = credentials.Listen(listener, "h2", pki.Agent, pki.Server)
+//	conn, err := credentials.Dial(ctx, "host:port", "h2", pki.Server)
 package pki

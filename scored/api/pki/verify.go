@@ -40,7 +40,7 @@ func refuse(fault Fault, name Name, format string, args ...any) *VerifyError {
 
 // verify checks a chain as it came by TLS, the leaf first. Chains have a length of one: the authority
 // signs daemons itself.
-func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster string, revoked *Revoked, now time.Time, roles []Role) (Name, error) {
+func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster string, revoked *revoked, now time.Time, roles []Role) (Name, error) {
 	if len(chain) == 0 {
 		return Name{}, refuse(FaultMissing, Name{}, "the other side showed no certificate; it must be a daemon that has joined the cluster")
 	}
@@ -59,7 +59,7 @@ func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster stri
 	if early := leaf.NotBefore.Sub(now); early > 0 {
 		return name, refuse(FaultEarly, name, "the certificate of %s is valid only in %s, by this host's clock (%s); set the clock", whose, about(early), stamp(now))
 	}
-	if revoked.has(leaf.SerialNumber) {
+	if revoked.has(leaf.SerialNumber.String()) {
 		return name, refuse(FaultRevoked, name, "the certificate of %s was revoked; join it again with a new token", whose)
 	}
 	return name, name.Is(roles...)

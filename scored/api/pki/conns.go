@@ -1,0 +1,120 @@
+package pki
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+)
+
+// Conn is a connection with another daemon that is closed as soon as the certificate that the daemon has shown is revoked: what was
+// let in before must not outlive that.
+type Conn struct {
+	net.Conn
+	credentials *Credentials
+}
+
+// conns are the connections on which a certificate was shown, with its serial number.
+type conns struct {
+	mu   sync.Mutex
+	open map[*Conn]string
+}
+
+func (c *conns) add(conn *Conn, serial string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = make(map[*Conn]string)
+	}
+	c.open[conn] = serial
+}
+
+func (c *conns) remove(conn *Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, conn)
+}
+
+// of are the connections with certificates that a list has.
+func (c *conns) of(list *revoked) (found []*Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn, serial := range c.open {
+		if list.has(serial) {
+			found = append(found, conn)
+		}
+	}
+	return found
+}
+
+// Close implements net.Conn.
+func (c *Conn) Close() error {
+	c.credentials.conns.remove(c)
+	return c.Conn.Close()
+}
+
+// Watch takes a connection over on which TLS is to be spoken with the configuration of Config.
+func (c *Credentials) Watch(raw net.Conn) *Conn { return &Conn{raw, c} }
+
+// Config is that of Client or Server for this connection alone.
+func (c *Conn) Config(config *tls.Config) *tls.Config {
+	config = config.Clone()
+	verify := config.VerifyConnection
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		if len(state.PeerCertificates) > 0 { // before it is verified: what is revoked after that closes the connection
+			c.credentials.conns.add(c, state.PeerCertificates[0].SerialNumber.String())
+		}
+		return verify(state)
+	}
+	return config
+}
+
+// Revoke sets the serial numbers, as bytes, big-endian, of the certificates that are not taken any more, and closes the connections on
+// which one of them was shown. What is beyond MaxRevoked is left out.
+func (c *Credentials) Revoke(serials [][]byte) {
+	c.revoked.replace(serials)
+	for _, conn := range c.conns.of(&c.revoked) {
+		_ = conn.Close() // nothing more is said on it
+	}
+}
+
+// Dial connects with a daemon of one of the roles for a protocol (ALPN).
+func (c *Credentials) Dial(ctx context.Context, address, protocol string, roles ...Role) (*tls.Conn, error) {
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	watched := c.Watch(raw)
+	config := watched.Config(c.Client(roles...))
+	config.NextProtos = []string{protocol}
+	conn := tls.Client(watched, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = watched.Close() // it was never used
+		return nil, err
+	}
+	return conn, nil
+}
+
+// Listen lets daemons of the roles come to the listener, which is the result's from now on, for a protocol (ALPN).
+func (c *Credentials) Listen(listener net.Listener, protocol string, roles ...Role) net.Listener {
+	config := c.Server(roles...)
+	config.NextProtos = []string{protocol}
+	return &watched{listener, c, config}
+}
+
+// watched is what Listen makes.
+type watched struct {
+	net.Listener
+	credentials *Credentials
+	config      *tls.Config
+}
+
+// Accept implements net.Listener; the connections are *tls.Conn, whose handshake is still to come.
+func (l *watched) Accept() (net.Conn, error) {
+	raw, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	conn := l.credentials.Watch(raw)
+	return tls.Server(conn, conn.Config(l.config)), nil
+}
