@@ -7,6 +7,7 @@ import (
 
 	"score/ctxswitch"
 	"score/nodeagent/news"
+	"score/nodeagent/stewards"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
 )
@@ -75,9 +76,7 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 	case *scorev1.ServerMessage_AskChannels:
 		a.askChannels(m.AskChannels)
 	case *scorev1.ServerMessage_PartGone:
-		if j := a.jobs.get(m.PartGone.GetJobId()); j != nil {
-			j.newsroom.learn(news.PartLost, int(m.PartGone.GetNodeIndex()), 0, m.PartGone.GetReason())
-		}
+		a.partGone(m.PartGone)
 	case *scorev1.ServerMessage_ChildEnded:
 		a.childEnded(m.ChildEnded)
 	case *scorev1.ServerMessage_Watch:
@@ -116,13 +115,20 @@ func (a *Agent) kill(order *scorev1.Kill) {
 	})
 }
 
+// stewardOf is that of a job; nil: the job is not here, or has none yet.
+func (a *Agent) stewardOf(id uint64) *stewards.Steward {
+	if j := a.jobs.get(id); j != nil {
+		return j.stewardOf()
+	}
+	return nil
+}
+
 // signal sends a signal to every rank's process group.
 func (a *Agent) signal(order *scorev1.SignalRanks) {
-	j := a.jobs.get(order.GetJobId())
-	if j == nil || order.GetSignal() <= 0 || order.GetSignal() > maxSignal {
+	if order.GetSignal() <= 0 || order.GetSignal() > maxSignal {
 		return
 	}
-	if steward := j.stewardOf(); steward != nil {
+	if steward := a.stewardOf(order.GetJobId()); steward != nil {
 		_ = steward.Signal(order.GetSignal())
 	}
 }
@@ -156,12 +162,14 @@ func (a *Agent) spawnReply(reply *scorev1.SpawnReply) {
 	}
 }
 
-func (a *Agent) childEnded(m *scorev1.ChildEnded) {
-	j := a.jobs.get(m.GetJobId())
-	if j == nil {
-		return
+func (a *Agent) partGone(m *scorev1.PartGone) {
+	if j := a.jobs.get(m.GetJobId()); j != nil {
+		j.newsroom.learn(news.PartLost, int(m.GetNodeIndex()), 0, m.GetReason())
 	}
-	if steward := j.stewardOf(); steward != nil {
+}
+
+func (a *Agent) childEnded(m *scorev1.ChildEnded) {
+	if steward := a.stewardOf(m.GetJobId()); steward != nil {
 		_ = steward.ChildEnded(m)
 	}
 }
@@ -180,11 +188,7 @@ func (a *Agent) placesReply(reply *scorev1.PlacesReply) {
 }
 
 func (a *Agent) askRankStates(order *scorev1.AskRankStates) {
-	j := a.jobs.get(order.GetJobId())
-	if j == nil {
-		return
-	}
-	if steward := j.stewardOf(); steward != nil {
+	if steward := a.stewardOf(order.GetJobId()); steward != nil {
 		_ = steward.AskRankStates(order.GetRequest())
 	}
 }
