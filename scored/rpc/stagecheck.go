@@ -1,0 +1,65 @@
+package rpc
+
+import (
+	"fmt"
+	"strings"
+
+	"score/scored/api/scorev1"
+)
+
+const (
+	// maxStaged bounds the files that go along with a job: a program of more libraries has other troubles.
+	maxStaged = 256
+	// maxStagedBytes bounds them together: more is a data set, which belongs on a file system.
+	maxStagedBytes = 64 << 30
+	// sumBytes is the length of a SHA-256 digest.
+	sumBytes = 32
+)
+
+// checkStaged refuses files that cannot go along.
+func checkStaged(s *scorev1.JobSpec) error {
+	if len(s.GetStaged()) == 0 {
+		return nil
+	}
+	if err := checkText("the node with the job's files", s.GetStageSeed(), maxName); err != nil {
+		return err
+	}
+	return checkStagedFiles(s.GetStaged())
+}
+
+func checkStagedFiles(files []*scorev1.StagedFile) error {
+	if len(files) > maxStaged {
+		return invalid("%d files cannot go along with a job; at most %d can", len(files), maxStaged)
+	}
+	total, programs, names := uint64(0), 0, make(map[string]bool)
+	for _, f := range files {
+		library := f.GetKind() == scorev1.StagedKind_STAGED_KIND_LIBRARY
+		place := fmt.Sprintf("%v/%s", library, f.GetName())
+		if err := checkText("the name of a file that goes along", f.GetName(), maxName); err != nil {
+			return err
+		}
+		switch {
+		case f.GetName() == "" || f.GetName() == "." || f.GetName() == ".." || strings.Contains(f.GetName(), "/"):
+			return invalid("%q is no name for a file that goes along", clip(f.GetName()))
+		case !library && f.GetName() == "lib":
+			return invalid("a file that goes along cannot be called lib, where the libraries are; rename it")
+		case names[place]:
+			return invalid("two files that go along are called %q; rename one", clip(f.GetName()))
+		case len(f.GetSha256()) != sumBytes:
+			return invalid("the digest of %q has %d bytes, not %d", clip(f.GetName()), len(f.GetSha256()), sumBytes)
+		case f.GetSize() > maxStagedBytes || total+f.GetSize() > maxStagedBytes:
+			return invalid("the files that go along take more than %d GiB; leave large ones on a file system that the nodes share", maxStagedBytes>>30)
+		case scorev1.StagedKind_name[int32(f.GetKind())] == "":
+			return invalid("kind %d of a file is unknown", f.GetKind())
+		}
+		names[place] = true
+		total += f.GetSize()
+		if f.GetKind() == scorev1.StagedKind_STAGED_KIND_PROGRAM {
+			programs++
+		}
+	}
+	if programs > 1 {
+		return invalid("%d programs go along, and a job executes one", programs)
+	}
+	return nil
+}
