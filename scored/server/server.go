@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -42,14 +41,6 @@ type Server struct {
 	others    *http.Transport   // to the other servers, by name; nil: likewise
 	// membership is held while a server is made a member, and while all are asked what they understand: none comes in between.
 	membership sync.Mutex
-}
-
-// endpoint is one address and what is served there.
-type endpoint struct {
-	listener net.Listener
-	server   *http.Server
-	calls    *calls
-	drain    time.Duration
 }
 
 // New checks the options, opens the state and binds every address, so that
@@ -110,11 +101,6 @@ func (s *Server) compose() {
 	s.endpoints[usersEndpoint].server.ConnContext = rpc.ConnContext
 }
 
-func newEndpoint(handler http.Handler, logger *zap.Logger) endpoint {
-	c := &calls{handler: handler}
-	return endpoint{server: newHTTPServer(c, logger), calls: c, drain: drainTime}
-}
-
 // The endpoints in their order.
 const (
 	usersEndpoint = iota
@@ -164,22 +150,7 @@ func (s *Server) Run(ctx context.Context) error {
 		defer close(led)
 		return s.leader.Run(ctx)
 	})
-	group.Go(func() error {
-		select {
-		case <-s.replica.Failed():
-			return s.replica.Err()
-		case <-ctx.Done():
-			return nil
-		}
-	})
-	group.Go(func() error {
-		select {
-		case err := <-s.replica.TooOld():
-			return err
-		case <-ctx.Done():
-			return nil
-		}
-	})
+	group.Go(func() error { return s.watchReplica(ctx) })
 	group.Go(func() error { return s.upgrade(ctx) })
 	if s.office != nil {
 		group.Go(func() error {
@@ -195,12 +166,7 @@ func (s *Server) Run(ctx context.Context) error {
 		if e.listener == nil {
 			continue
 		}
-		group.Go(func() error {
-			if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-				return fmt.Errorf("serving %s: %w", e.listener.Addr(), err)
-			}
-			return nil
-		})
+		group.Go(e.serve)
 		group.Go(func() error {
 			<-led
 			return e.stop()
@@ -212,22 +178,16 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, s.Close())
 }
 
-// stop lets calls under way end, and then cuts all connections.
-func (e *endpoint) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), e.drain)
-	defer cancel()
-	err := unlessClosed(e.listener.Close())
-	e.calls.drain(ctx)
-	return errors.Join(err, unlessClosed(e.server.Close()))
-}
-
-// unlessClosed leaves out that something was closed already: listeners are
-// closed by whoever comes first.
-func unlessClosed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
+// watchReplica waits until ctx ends, or until the replica cannot go on.
+func (s *Server) watchReplica(ctx context.Context) error {
+	select {
+	case <-s.replica.Failed():
+		return s.replica.Err()
+	case err := <-s.replica.TooOld():
+		return err
+	case <-ctx.Done():
 		return nil
 	}
-	return err
 }
 
 // Close gives back what New took, for a server that is never run.

@@ -1,0 +1,51 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// endpoint is one address and what is served there.
+type endpoint struct {
+	listener net.Listener
+	server   *http.Server
+	calls    *calls
+	drain    time.Duration
+}
+
+func newEndpoint(handler http.Handler, logger *zap.Logger) endpoint {
+	c := &calls{handler: handler}
+	return endpoint{server: newHTTPServer(c, logger), calls: c, drain: drainTime}
+}
+
+// serve serves until the endpoint is stopped.
+func (e *endpoint) serve() error {
+	if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("serving %s: %w", e.listener.Addr(), err)
+	}
+	return nil
+}
+
+// stop lets calls under way end, and then cuts all connections.
+func (e *endpoint) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), e.drain)
+	defer cancel()
+	err := unlessClosed(e.listener.Close())
+	e.calls.drain(ctx)
+	return errors.Join(err, unlessClosed(e.server.Close()))
+}
+
+// unlessClosed leaves out that something was closed already: listeners are
+// closed by whoever comes first.
+func unlessClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
