@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,31 +141,4 @@ func keepKey(path, key string) error {
 		return fmt.Errorf("cannot write the key file: %w", err)
 	}
 	return nil
-}
-
-// newFile writes a file that must not be there; it appears whole or not at all.
-func newFile(path string, data []byte, mode fs.FileMode) error {
-	return writeFile(path, data, mode, os.Link)
-}
-
-// replaceFile writes a file that may be there, whole or not at all.
-func replaceFile(path string, data []byte, mode fs.FileMode) error {
-	return writeFile(path, data, mode, os.Rename)
-}
-
-// writeFile writes a draft beside the file, which place makes the file.
-func writeFile(path string, data []byte, mode fs.FileMode, place func(draft, path string) error) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	draft, err := os.CreateTemp(filepath.Dir(path), ".draft-") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(draft.Name())
-	_, err = draft.Write(data)
-	if err = errors.Join(err, draft.Chmod(mode), draft.Sync(), draft.Close()); err != nil {
-		return err
-	}
-	return place(draft.Name(), path)
 }
