@@ -44,11 +44,6 @@ type scene struct {
 func newScene(t *testing.T, servers, nodes int) *scene {
 	t.Helper()
 	said := new(journal.Journal)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log("the daemons said:\n", said)
-		}
-	})
 	s := &scene{said: said, Scene: daemonstest.NewScene(t, daemons.Options{
 		Bin: bin, Servers: servers, Nodes: nodes, Slice: slice, Grace: time.Minute, Clocks: true, Errors: said,
 	})}

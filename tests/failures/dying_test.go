@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 )
 
 const (
@@ -36,14 +37,14 @@ func TestAgentThatDiesAgainAndAgain(t *testing.T) {
 
 func diesAgainAndAgain(t *testing.T, c *daemons.Cluster) {
 	t.Helper()
-	var gangs []*program
+	var gangs []*daemonstest.Program
 	for i := range deaths {
 		tenths := (i + 1) * int(lives/(100*time.Millisecond)) * 9 / 8 // each ends elsewhere in an agent's life
 		gangs = append(gangs, start(t, c, "scrun", "-J", fmt.Sprint("quiet", i), "-s", "-N", "2", "-n", "2", "sh", "-c", quiet, "sh", fmt.Sprint(tenths)))
 	}
 	for _, g := range gangs {
-		if err := daemons.Await(t.Context(), "both ranks of "+g.line+" begin", func() bool { return strings.Count(g.said(), "begins") == 2 }); err != nil {
-			t.Fatalf("%v\n%s", err, g.said())
+		if err := daemons.Await(t.Context(), "both ranks of "+g.String()+" begin", func() bool { return strings.Count(g.Said(), "begins") == 2 }); err != nil {
+			t.Fatalf("%v\n%s", err, g.Said())
 		}
 	}
 	victim := c.Agent("n1")
@@ -59,11 +60,11 @@ func diesAgainAndAgain(t *testing.T, c *daemons.Cluster) {
 		<-born.C
 	}
 	for _, g := range gangs {
-		code := g.code()
-		said := lined(g.said(), "begins ", "ends ")
+		code := g.Code()
+		said := lined(g.Said(), "begins ", "ends ")
 		want := []string{"begins 0", "begins 1", "ends 0", "ends 1"}
-		if code != 0 || !slices.Equal(said, want) || strings.Contains(g.said(), "may be missing") {
-			t.Errorf("%s: exit code %d, and it said\n%s", g.line, code, g.said())
+		if code != 0 || !slices.Equal(said, want) || strings.Contains(g.Said(), "may be missing") {
+			t.Errorf("%s: exit code %d, and it said\n%s", g, code, g.Said())
 		}
 	}
 	if err := c.AwaitClean(t.Context(), nil); err != nil {

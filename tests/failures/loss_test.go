@@ -11,6 +11,7 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 )
 
 // beat is a rank that leaves a file for each instant at which it was alive, and
@@ -60,11 +61,11 @@ func neverTwice(t *testing.T, c *daemons.Cluster, ranks int) {
 }
 
 // gang starts a job of two ranks on n1 and n2, and waits until it runs there.
-func gang(t *testing.T, c *daemons.Cluster, id uint64, script string, options ...string) *program {
+func gang(t *testing.T, c *daemons.Cluster, id uint64, script string, options ...string) *daemonstest.Program {
 	t.Helper()
 	line := append([]string{"-s", "-N", "2", "-n", "2"}, options...)
 	p := start(t, c, "scrun", append(line, "sh", "-c", script)...)
-	awaitJob(t, c, id, "runs on n1 and n2", func(j *scorev1.Job) bool { return running(j) && on(j, "n1") && on(j, "n2") })
+	daemonstest.AwaitJob(t, c, id, "runs on n1 and n2", func(j *scorev1.Job) bool { return daemonstest.Running(j) && on(j, "n1") && on(j, "n2") })
 	return p
 }
 
@@ -78,13 +79,13 @@ func TestLostAgentsJobsBeginAnew(t *testing.T) {
 	again := gang(t, c, 1, beat, "--requeue", "-l")
 	other := gang(t, c, 2, forever)
 	elsewhere := start(t, c, "scrun", "-s", "-n", "1", "-w", "n3", "sh", "-c", forever)
-	awaitJob(t, c, 3, "runs", running)
+	daemonstest.AwaitJob(t, c, 3, "runs", daemonstest.Running)
 
 	c.Agent("n2").Kill()
-	other.ends(125, "job 2 was ended: node n2 was lost; submit it again")
-	again.ends(0, "0: begins 0\n", "1: begins 0\n", "job 1 begins anew (restart 1): node n2 was lost\n", "0: begins 1\n", "1: begins 1\n")
+	other.Ends(125, "job 2 was ended: node n2 was lost; submit it again")
+	again.Ends(0, "0: begins 0\n", "1: begins 0\n", "job 1 begins anew (restart 1): node n2 was lost\n", "0: begins 1\n", "1: begins 1\n")
 	neverTwice(t, c, 2)
-	said := again.said()
+	said := again.Said()
 	if between := strings.Index(said, "begins anew"); strings.LastIndex(said, "begins 0") > between || strings.Index(said, "begins 1") < between {
 		t.Errorf("the attempts' output is mixed:\n%s", said)
 	}
@@ -102,17 +103,15 @@ func TestLostAgentsJobsBeginAnew(t *testing.T) {
 	if err := c.AwaitUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	start(t, c, "scrun", "-n", "1", "-w", "n2", "echo", "back").ends(0, "back")
+	start(t, c, "scrun", "-n", "1", "-w", "n2", "echo", "back").Ends(0, "back")
 	if err := c.AwaitClean(t.Context(), map[uint64]bool{3: true}); err != nil {
 		t.Error(err)
 	}
-	select {
-	case <-elsewhere.ended:
-		t.Errorf("the job elsewhere has ended:\n%s", elsewhere.said())
-	default:
+	if elsewhere.Over() {
+		t.Errorf("the job elsewhere has ended:\n%s", elsewhere.Said())
 	}
 	scored(t, c, "job", "cancel", "3")
-	elsewhere.ends(143)
+	elsewhere.Ends(143)
 }
 
 // A node is gone with all its processes and is back at once, knowing nothing: the
@@ -121,8 +120,8 @@ func TestNodeThatIsBackAtOnce(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, daemons.Options{Nodes: 2, Slice: slice, Grace: time.Minute})
 	submitted := start(t, c, "scrun", "--requeue", "-d", "-o", "out.%t", "-s", "-N", "2", "-n", "2", "sh", "-c", beat)
-	submitted.ends(0, "1")
-	awaitJob(t, c, 1, "runs", running)
+	submitted.Ends(0, "1")
+	daemonstest.AwaitJob(t, c, 1, "runs", daemonstest.Running)
 	if err := daemons.Await(t.Context(), "both ranks write", func() bool {
 		for _, file := range []string{"alive.0", "alive.1"} {
 			if _, err := os.Stat(filepath.Join(c.Dir, file)); err != nil {
@@ -138,7 +137,7 @@ func TestNodeThatIsBackAtOnce(t *testing.T) {
 	if err := c.Agent("n2").Start(); err != nil {
 		t.Fatal(err)
 	}
-	awaitJob(t, c, 1, "has ended", func(j *scorev1.Job) bool {
+	daemonstest.AwaitJob(t, c, 1, "has ended", func(j *scorev1.Job) bool {
 		return j.GetState() == scorev1.JobState_JOB_STATE_DONE && j.GetVerdict().GetExitCode() == 0 && j.GetRestarts() == 1
 	})
 	t.Logf("begun anew and over %v after the loss", time.Since(began).Round(time.Millisecond))
@@ -162,17 +161,17 @@ func TestAgentThatStoodStill(t *testing.T) {
 	began := time.Now()
 	c.Agent("n2").Pause()
 	t.Cleanup(c.Agent("n2").Continue)
-	awaitJob(t, c, 2, "is ended", func(j *scorev1.Job) bool { return j.GetVerdict() != nil })
+	daemonstest.AwaitJob(t, c, 2, "is ended", func(j *scorev1.Job) bool { return j.GetVerdict() != nil })
 	took := time.Since(began) // nodeagent/ring and scored/leader have the bound, by a clock that no other program slows down
-	other.ends(125, "node n2 was lost")
+	other.Ends(125, "node n2 was lost")
 	t.Logf("lost after %v", took.Round(time.Millisecond))
-	again.ends(0, "node n2 was lost")
+	again.Ends(0, "node n2 was lost")
 	neverTwice(t, c, 2)
 	c.Agent("n2").Continue()
 	if err := c.AwaitUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	start(t, c, "scrun", "-n", "1", "-w", "n2", "echo", "back").ends(0, "back")
+	start(t, c, "scrun", "-n", "1", "-w", "n2", "echo", "back").Ends(0, "back")
 	if err := c.AwaitClean(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
@@ -186,30 +185,30 @@ func TestDrainedNode(t *testing.T) {
 	again := gang(t, c, 1, beat, "--requeue")
 	other := gang(t, c, 2, "while ! [ -e finish ]; do sleep 0.05; done; echo whole")
 	drain := start(t, c, "scored", "node", "drain", "n2", "--requeue", "--reason", "new disk")
-	again.ends(0, "job 1 begins anew (restart 1): node n2 was drained (new disk)")
+	again.Ends(0, "job 1 begins anew (restart 1): node n2 was drained (new disk)")
 	neverTwice(t, c, 2)
 
 	waits := start(t, c, "scrun", "-s", "-N", "3", "-n", "3", "echo", "at last")
-	awaitJob(t, c, 3, "waits", func(j *scorev1.Job) bool { return j.GetState() == scorev1.JobState_JOB_STATE_QUEUED })
+	daemonstest.AwaitJob(t, c, 3, "waits", func(j *scorev1.Job) bool { return j.GetState() == scorev1.JobState_JOB_STATE_QUEUED })
 	if why := scored(t, c, "job", "explain", "3"); !strings.Contains(why, "n2 is drained by ") || !strings.Contains(why, "(new disk)") {
 		t.Errorf("scored job explain: %s", why)
 	}
 	if list := scored(t, c, "node", "list"); !strings.Contains(list, "draining") || !strings.Contains(list, "new disk") {
 		t.Errorf("scored node list:\n%s", list)
 	}
-	start(t, c, "scored", "node", "drain", "n2", "--timeout", "0s").ends(1, "still have jobs: n2: 2")
-	start(t, c, "scored", "node", "remove", "n2").ends(1, "node n2 has job 2")
+	start(t, c, "scored", "node", "drain", "n2", "--timeout", "0s").Ends(1, "still have jobs: n2: 2")
+	start(t, c, "scored", "node", "remove", "n2").Ends(1, "node n2 has job 2")
 	if err := os.WriteFile(filepath.Join(c.Dir, "finish"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	other.ends(0, "whole")
-	drain.ends(0, "waiting for jobs")
+	other.Ends(0, "whole")
+	drain.Ends(0, "waiting for jobs")
 
 	scored(t, c, "node", "resume", "n2")
-	waits.ends(0, "at last")
-	start(t, c, "scored", "node", "resume", "n2").ends(1, "is not drained")
+	waits.Ends(0, "at last")
+	start(t, c, "scored", "node", "resume", "n2").Ends(1, "is not drained")
 	scored(t, c, "node", "drain", "n2")
-	start(t, c, "scored", "node", "remove", "n2").ends(0, "node n2 was removed")
+	start(t, c, "scored", "node", "remove", "n2").Ends(0, "node n2 was removed")
 	<-c.Agent("n2").Ended()
 	if list := scored(t, c, "node", "list"); strings.Contains(list, "n2") {
 		t.Errorf("scored node list:\n%s", list)

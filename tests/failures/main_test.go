@@ -17,11 +17,8 @@ var bin string
 
 func TestMain(m *testing.M) { os.Exit(daemonstest.Run(m, &bin)) }
 
-// startCluster starts a cluster whose complaints are the test's.
 func startCluster(t *testing.T, o daemons.Options) *daemons.Cluster {
 	t.Helper()
-	log := &lines{t: t}
-	t.Cleanup(log.close)
-	o.Bin, o.Errors = bin, log
+	o.Bin = bin
 	return daemonstest.Start(t, o)
 }

@@ -62,41 +62,31 @@ func rounds() int { return max(*times, 1) }
 
 // Failures in each step of the switch that leave the daemons alive.
 func TestFailuresOfJobs(t *testing.T) {
-	s := newScene(t)
-	for range rounds() {
-		for i, f := range jobFailures {
-			for _, p := range part(switchPoints, i) {
-				s.fails(f, p, nil)
-			}
-		}
-	}
-	s.end()
-	s.tell()
+	matrix(t, jobFailures, switchPoints, func(s *scene, f failure, p failpoint.Point) { s.fails(f, p, nil) })
 }
 
 // The agent or the whole node is gone in each step of the switch.
 func TestFailuresOfNodes(t *testing.T) {
-	s := newScene(t)
-	for range rounds() {
-		for i, f := range nodeFailures {
-			for _, p := range part(switchPoints, i) {
-				s.fails(f, p, nil)
-			}
-		}
-	}
-	s.end()
-	s.tell()
+	matrix(t, nodeFailures, switchPoints, func(s *scene, f failure, p failpoint.Point) { s.fails(f, p, nil) })
 }
 
 // The agent or the whole node is gone while a job is being started or is ending.
 func TestFailuresAtStartAndEnd(t *testing.T) {
+	matrix(t, nodeFailures, jobPoints, func(s *scene, f failure, p failpoint.Point) {
+		var d *daemons.Job
+		s.fails(f, p, func() { d = s.exchange("n1,n2", "-rounds", "20") })
+		s.either(d)
+	})
+}
+
+// matrix lets each of some failures happen at each of some points.
+func matrix(t *testing.T, failures []failure, points []failpoint.Point, happen func(*scene, failure, failpoint.Point)) {
+	t.Helper()
 	s := newScene(t)
 	for range rounds() {
-		for i, f := range nodeFailures {
-			for _, p := range part(jobPoints, i) {
-				var d *daemons.Job
-				s.fails(f, p, func() { d = s.exchange("n1,n2", "-rounds", "20") })
-				s.either(d)
+		for i, f := range failures {
+			for _, p := range part(points, i) {
+				happen(s, f, p)
 			}
 		}
 	}
@@ -106,7 +96,7 @@ func TestFailuresAtStartAndEnd(t *testing.T) {
 
 // fails lets a failure happen at a point; the gang elsewhere goes on, and nothing is left.
 func (s *scene) fails(f failure, p failpoint.Point, trigger func()) {
-	s.t.Helper()
+	s.T.Helper()
 	begin := time.Now()
 	s.ready()
 	s.stopAt(victim, p.String(), trigger)
@@ -114,10 +104,10 @@ func (s *scene) fails(f failure, p failpoint.Point, trigger func()) {
 	f.do(s)
 	s.goOn(at, s.c)
 	s.clean()
-	if s.t.Failed() {
-		s.t.Fatalf("%s at %s", f.name, p)
+	if s.T.Failed() {
+		s.T.Fatalf("%s at %s", f.name, p)
 	}
-	s.t.Logf("%s at %s: %v", f.name, p, time.Since(begin).Round(time.Millisecond))
+	s.T.Logf("%s at %s: %v", f.name, p, time.Since(begin).Round(time.Millisecond))
 }
 
 // tell says how the gang to which nothing was done went on.
@@ -128,9 +118,9 @@ func (s *scene) tell() {
 		bound = quietMedian
 	}
 	median := s.pauses[n/2]
-	s.t.Logf("longest pause of the gang elsewhere after each of %d failures: median %v, most %v", n, median, s.pauses[n-1])
+	s.T.Logf("longest pause of the gang elsewhere after each of %d failures: median %v, most %v", n, median, s.pauses[n-1])
 	if median > bound {
-		s.t.Errorf("the gang elsewhere made pauses of %v in the median, want at most %v", median, bound)
+		s.T.Errorf("the gang elsewhere made pauses of %v in the median, want at most %v", median, bound)
 	}
 }
 
@@ -155,9 +145,9 @@ func nodeGone(s *scene) {
 
 // replaceAgent starts the victim's agent anew, as systemd would.
 func (s *scene) replaceAgent() {
-	s.t.Helper()
-	s.check(s.Agent(victim).Start())
-	s.check(awaitConnected(s.ctx, s.Agent(victim)))
+	s.T.Helper()
+	s.Check(s.Agent(victim).Start())
+	s.Check(awaitConnected(s.Ctx, s.Agent(victim)))
 }
 
 // awaitConnected waits until an agent that was started has found the server.
@@ -170,10 +160,10 @@ func awaitConnected(ctx context.Context, agent *daemons.Daemon) error {
 
 func rankKilled(s *scene) {
 	at := time.Now()
-	id, err := s.a.ID(s.ctx)
-	s.check(err)
+	id, err := s.a.ID(s.Ctx)
+	s.Check(err)
 	for _, p := range s.Ranks(id, victim) {
-		s.check(syscall.Kill(p.PID, syscall.SIGKILL))
+		s.Check(syscall.Kill(p.PID, syscall.SIGKILL))
 	}
 	s.Agent(victim).Continue()
 	s.killed(s.a, 128+9, "signal 9")
@@ -183,8 +173,8 @@ func rankKilled(s *scene) {
 // scrunKilled waits for the job's end by itself only once: it takes seconds.
 func scrunKilled(s *scene) {
 	at := time.Now()
-	id, err := s.a.ID(s.ctx)
-	s.check(err)
+	id, err := s.a.ID(s.Ctx)
+	s.Check(err)
 	s.a.KillScrun()
 	s.Agent(victim).Continue()
 	s.goOn(at, s.b)
@@ -198,14 +188,14 @@ func scrunKilled(s *scene) {
 // planChanged has all nodes follow another plan, with slices of another length.
 func planChanged(s *scene) {
 	at := time.Now()
-	reply, err := s.Client.Cluster.GetSettings(s.ctx, connect.NewRequest(&scorev1.GetSettingsRequest{}))
-	s.check(err)
+	reply, err := s.Client.Cluster.GetSettings(s.Ctx, connect.NewRequest(&scorev1.GetSettingsRequest{}))
+	s.Check(err)
 	settings := reply.Msg.GetSettings()
 	settings.SliceNanos = (3*slice - time.Duration(settings.GetSliceNanos())).Nanoseconds() // 10 ms and 20 ms in turn
-	_, err = s.Client.Cluster.SetSettings(s.ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
+	_, err = s.Client.Cluster.SetSettings(s.Ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
 		Settings: settings, Fields: []string{"slice_nanos"},
 	}))
-	s.check(err)
+	s.Check(err)
 	s.Agent(victim).Continue()
 	s.goOn(at, s.a, s.b)
 }
@@ -218,15 +208,15 @@ const finishPatience = 60 * time.Millisecond
 func jobFinished(s *scene) {
 	at, other := time.Now(), s.b
 	ends := s.a
-	id, err := ends.ID(s.ctx)
-	s.check(err)
+	id, err := ends.ID(s.Ctx)
+	s.Check(err)
 	if !s.on(id) {
 		ends, other = s.b, s.a
-		id, err = ends.ID(s.ctx)
-		s.check(err)
+		id, err = ends.ID(s.Ctx)
+		s.Check(err)
 	}
 	ends.Finish()
-	ctx, cancel := context.WithTimeout(s.ctx, finishPatience)
+	ctx, cancel := context.WithTimeout(s.Ctx, finishPatience)
 	defer cancel()
 	_ = daemons.Await(ctx, "it has ended there", func() bool { return len(s.Ranks(id, victim)) == 0 }) // it may stand still
 	s.Agent(victim).Continue()
@@ -237,8 +227,8 @@ func jobFinished(s *scene) {
 func jobLaunched(s *scene) {
 	at := time.Now()
 	d := s.exchange("n1,n2", "-rounds", "20")
-	_, err := d.ID(s.ctx)
-	s.check(err)
+	_, err := d.ID(s.Ctx)
+	s.Check(err)
 	s.Agent(victim).Continue()
 	s.right(d)
 	s.goOn(at, s.a, s.b)

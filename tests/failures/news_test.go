@@ -7,6 +7,7 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 )
 
 // While no leader can tell anybody, a steward dies: the other three nodes of the job
@@ -15,7 +16,7 @@ func TestNewsGetRoundWithoutALeader(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, daemons.Options{Nodes: 4, Slice: slice, Grace: time.Minute})
 	gang := start(t, c, "scrun", "-s", "-N", "4", "-n", "4", "sh", "-c", forever)
-	awaitJob(t, c, 1, "runs on four nodes", func(j *scorev1.Job) bool { return running(j) && len(j.GetPlaces()) == 4 })
+	daemonstest.AwaitJob(t, c, 1, "runs on four nodes", func(j *scorev1.Job) bool { return daemonstest.Running(j) && len(j.GetPlaces()) == 4 })
 	ranks := c.Ranks(1, "n3")
 	if len(ranks) == 0 {
 		t.Fatal("no rank on n3")
@@ -37,5 +38,5 @@ func TestNewsGetRoundWithoutALeader(t *testing.T) {
 	}
 	t.Logf("heard by all after %v", time.Since(began).Round(time.Millisecond)) // nodeagent/news has how soon it must be, in virtual time
 	c.Server.Continue()
-	gang.ends(125, "the steward of job 1 on node n3")
+	gang.Ends(125, "the steward of job 1 on node n3")
 }

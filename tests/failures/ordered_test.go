@@ -8,6 +8,7 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 )
 
 // A job is cancelled, and the leader is lost when the ranks have been killed and before their nodes could say so. The next one knows
@@ -22,7 +23,7 @@ func TestCancelledWhenTheLeaderIsLost(t *testing.T) {
 		}
 	}
 	job := start(t, c, "scrun", "-s", "-N", "2", "-n", "2", "sleep", "1000")
-	awaitJob(t, c, 1, "runs", running)
+	daemonstest.AwaitJob(t, c, 1, "runs", daemonstest.Running)
 	check(c.Fail(victim + ":done.report=stop"))
 	_, err := c.Jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1}))
 	check(err)
@@ -31,8 +32,8 @@ func TestCancelledWhenTheLeaderIsLost(t *testing.T) {
 	check(c.Fail(""))
 	check(c.Server.Start())
 	c.Agent(victim).Continue()
-	job.ends(128+15, "the job was cancelled by root")
-	awaitJob(t, c, 1, "was cancelled", func(j *scorev1.Job) bool {
+	job.Ends(128+15, "the job was cancelled by root")
+	daemonstest.AwaitJob(t, c, 1, "was cancelled", func(j *scorev1.Job) bool {
 		return j.GetVerdict().GetReason() == scorev1.EndReason_END_REASON_CANCELLED
 	})
 	check(c.AwaitClean(t.Context(), nil))

@@ -25,17 +25,17 @@ func TestFlushDeadlinePasses(t *testing.T) {
 		s.ready()
 		before := s.metric(cutOff)
 		var at time.Time
-		s.check(daemons.Await(s.ctx, "a flush is cut off", func() bool {
+		s.Await("a flush is cut off", func() bool {
 			// Chance decides whether the victim's rank has something on the way: if not, again.
 			s.stopAt("n2", failpoint.SwitchRevokeEnd.String(), nil)
 			cut := s.flushesBeyond(before)
 			at = time.Now()
 			s.Agent("n2").Continue()
 			return cut
-		}))
+		})
 		for _, j := range []*daemons.Job{s.a, s.b, s.c} {
-			_, err := j.AwaitRounds(s.ctx, at)
-			s.check(err)
+			_, err := j.AwaitRounds(s.Ctx, at)
+			s.Check(err)
 		}
 	}
 	s.end()
@@ -43,7 +43,7 @@ func TestFlushDeadlinePasses(t *testing.T) {
 
 // flushesBeyond waits for a flush of the victim to be cut off, not long.
 func (s *scene) flushesBeyond(before float64) bool {
-	ctx, cancel := context.WithTimeout(s.ctx, silence)
+	ctx, cancel := context.WithTimeout(s.Ctx, silence)
 	defer cancel()
 	return daemons.Await(ctx, "a flush is cut off", func() bool {
 		now, err := s.Agent(victim).Metric(cutOff)
@@ -79,20 +79,20 @@ func TestClockStepped(t *testing.T) {
 
 // clockSteps lets the victim's clock jump and come back, at a point if there is one.
 func (s *scene) clockSteps(by time.Duration, point string) {
-	s.t.Helper()
+	s.T.Helper()
 	s.ready()
 	base := s.offset()
 	list := victim + ":clock.sample=shift:" + by.String()
 	if point != "" {
 		list += "," + victim + ":" + point + "=" + holdUp + "@1"
 	}
-	s.check(s.Fail(list))
+	s.Check(s.Fail(list))
 	s.awaitOffset(base + by)
 	for _, j := range []*daemons.Job{s.a, s.b, s.c} {
-		_, err := j.AwaitRounds(s.ctx, time.Now())
-		s.check(err)
+		_, err := j.AwaitRounds(s.Ctx, time.Now())
+		s.Check(err)
 	}
-	s.check(s.Fail(""))
+	s.Check(s.Fail(""))
 	s.awaitOffset(base)
 	s.goOn(time.Now(), s.a, s.b, s.c)
 	s.clean()
@@ -100,25 +100,25 @@ func (s *scene) clockSteps(by time.Duration, point string) {
 
 // offset is by how much the leader's clock is ahead, as the victim sees it.
 func (s *scene) offset() time.Duration {
-	s.t.Helper()
+	s.T.Helper()
 	return time.Duration(s.metric("score_agent_clock_offset_seconds") * float64(time.Second))
 }
 
 // metric asks the victim's agent until it answers.
 func (s *scene) metric(name string) (value float64) {
-	s.t.Helper()
-	s.check(daemons.Await(s.ctx, "the agent tells "+name, func() (ok bool) {
+	s.T.Helper()
+	s.Await("the agent tells "+name, func() (ok bool) {
 		var err error
 		value, err = s.Agent(victim).Metric(name)
 		return err == nil
-	}))
+	})
 	return value
 }
 
 func (s *scene) awaitOffset(want time.Duration) {
-	s.t.Helper()
+	s.T.Helper()
 	const near = jump / 4
-	s.check(daemons.Await(s.ctx, "the clock has jumped", func() bool {
+	s.Await("the clock has jumped", func() bool {
 		return math.Abs(float64(s.offset()-want)) < float64(near)
-	}))
+	})
 }

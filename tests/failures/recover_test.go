@@ -9,6 +9,7 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 )
 
 // A node is lost with its ranks, and the job goes on: the others are told of each of them by an event of PMIx, there are no fences of
@@ -18,16 +19,16 @@ func TestJobGoesOnWithoutANode(t *testing.T) {
 	c := startCluster(t, daemons.Options{Nodes: 3, Slice: slice, Grace: time.Minute})
 	program := compilePMIx(t, c, "../pmix/survive.c")
 	job := start(t, c, "scrun", "-s", "--recover", "-N", "3", "-n", "6", program, "lose", "2", "3")
-	awaitJob(t, c, 1, "runs", running)
+	daemonstest.AwaitJob(t, c, 1, "runs", daemonstest.Running)
 	met := "fence before -1: SUCCESS\n"
-	if err := daemons.Await(t.Context(), "all ranks have met", func() bool { return strings.Count(job.said(), met) == 6 }); err != nil {
-		t.Fatal(err, job.said())
+	if err := daemons.Await(t.Context(), "all ranks have met", func() bool { return strings.Count(job.Said(), met) == 6 }); err != nil {
+		t.Fatal(err, job.Said())
 	}
 	c.KillNode("n2")
-	job.ends(137, "node n2 was lost; job 1 goes on without its ranks there", "heard of 2: ", "heard of 3: ", "those that are left 4: SUCCESS\n")
+	job.Ends(137, "node n2 was lost; job 1 goes on without its ranks there", "heard of 2: ", "heard of 3: ", "those that are left 4: SUCCESS\n")
 	for text, times := range map[string]int{"heard of 2: ": 4, "heard of 3: ": 4, "fence after -1: UNREACHABLE\n": 4, "those that are left 4: SUCCESS\n": 4} {
-		if n := strings.Count(job.said(), text); n != times {
-			t.Errorf("%q comes %d times, not %d:\n%s", text, n, times, job.said())
+		if n := strings.Count(job.Said(), text); n != times {
+			t.Errorf("%q comes %d times, not %d:\n%s", text, n, times, job.Said())
 		}
 	}
 
@@ -38,8 +39,8 @@ func TestJobGoesOnWithoutANode(t *testing.T) {
 	if err := c.AwaitUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	start(t, c, "scrun", "-n", "1", "-w", "n2", "echo", "back").ends(0, "back")
-	awaitJob(t, c, 1, "has ended", func(j *scorev1.Job) bool { return j.GetVerdict().GetExitCode() == 137 })
+	start(t, c, "scrun", "-n", "1", "-w", "n2", "echo", "back").Ends(0, "back")
+	daemonstest.AwaitJob(t, c, 1, "has ended", func(j *scorev1.Job) bool { return j.GetVerdict().GetExitCode() == 137 })
 	if err := c.AwaitClean(t.Context(), nil); err != nil {
 		t.Error(err)
 	}

@@ -1,10 +1,8 @@
 package failures
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 )
 
 const (
@@ -31,34 +30,9 @@ const (
 	victim = "n1"
 )
 
-// lines passes what daemons say to the test's log.
-type lines struct {
-	mu     sync.Mutex
-	t      *testing.T
-	closed bool
-}
-
-func (l *lines) Write(text []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.closed {
-		l.t.Log(strings.TrimSpace(string(text)))
-	}
-	return len(text), nil
-}
-
-// close ends the logging: a test that is over must not log.
-func (l *lines) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-}
-
 // scene is three gangs on three nodes: a and b take turns on n1 and n2, c on n2 and n3.
 type scene struct {
-	*daemons.Cluster
-	t       *testing.T
-	ctx     context.Context
+	*daemonstest.Scene
 	a, b, c *daemons.Job
 	started int
 	pauses  []time.Duration // of c, after each failure
@@ -71,36 +45,28 @@ func newScene(t *testing.T) *scene {
 	if *times == 0 {
 		t.Parallel()
 	}
-	s := &scene{t: t, ctx: t.Context()}
-	s.Cluster = startCluster(t, daemons.Options{Nodes: 3, Slice: slice, Grace: 10 * time.Second, OneCPU: true})
+	s := &scene{Scene: daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 3, Slice: slice, Grace: 10 * time.Second, OneCPU: true})}
 	// Agents stand still here for as long as a busy machine takes to look at them.
-	_, err := s.Client.Cluster.SetSettings(s.ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
+	_, err := s.Client.Cluster.SetSettings(s.Ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
 		Settings: &scorev1.Settings{NodeSilenceNanos: time.Minute.Nanoseconds()}, Fields: []string{"node_silence_nanos"},
 	}))
-	s.check(err)
+	s.Check(err)
 	s.c = s.exchange("n2,n3")
 	return s
 }
 
 // exchange starts a gang with a rank on each of the nodes.
 func (s *scene) exchange(nodes string, arguments ...string) *daemons.Job {
-	s.t.Helper()
+	s.T.Helper()
 	s.started++
 	j, err := s.Exchange(fmt.Sprintf("g%d", s.started), nodes, 2, arguments...)
-	s.check(err)
+	s.Check(err)
 	return j
-}
-
-func (s *scene) check(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 // ready has all three gangs exchange messages.
 func (s *scene) ready() {
-	s.t.Helper()
+	s.T.Helper()
 	for _, j := range []**daemons.Job{&s.a, &s.b} {
 		if *j == nil || (*j).Over() {
 			*j = s.exchange("n1,n2")
@@ -108,30 +74,30 @@ func (s *scene) ready() {
 	}
 	now := time.Now()
 	for _, j := range []*daemons.Job{s.a, s.b, s.c} {
-		_, err := j.AwaitRounds(s.ctx, now)
-		s.check(err)
+		_, err := j.AwaitRounds(s.Ctx, now)
+		s.Check(err)
 	}
 }
 
 // stopAt stops a node's agent at a point; trigger, if there is one, is what leads there.
 func (s *scene) stopAt(node, point string, trigger func()) {
-	s.t.Helper()
-	s.check(s.Fail(node + ":" + point + "=stop"))
+	s.T.Helper()
+	s.Check(s.Fail(node + ":" + point + "=stop"))
 	if trigger != nil {
 		trigger()
 	}
-	s.check(daemons.Await(s.ctx, "node "+node+" comes to "+point, s.Agent(node).Paused))
-	s.check(s.Fail("")) // who is started again goes on
+	s.Await("node "+node+" comes to "+point, s.Agent(node).Paused)
+	s.Check(s.Fail("")) // who is started again goes on
 }
 
 // goOn says that gangs exchange messages after an instant, and that no pause was long.
 func (s *scene) goOn(after time.Time, jobs ...*daemons.Job) {
-	s.t.Helper()
+	s.T.Helper()
 	for _, j := range jobs {
-		pause, err := j.AwaitRounds(s.ctx, after)
-		s.check(err)
+		pause, err := j.AwaitRounds(s.Ctx, after)
+		s.Check(err)
 		if pause > busyPause {
-			s.t.Errorf("gang %s, to which nothing was done, made a pause of %v", j.Name, pause)
+			s.T.Errorf("gang %s, to which nothing was done, made a pause of %v", j.Name, pause)
 		}
 		if j == s.c {
 			s.pauses = append(s.pauses, pause)
@@ -141,46 +107,46 @@ func (s *scene) goOn(after time.Time, jobs ...*daemons.Job) {
 
 // right says that a job ended well.
 func (s *scene) right(j *daemons.Job) {
-	s.t.Helper()
-	code, said, right, err := j.Result(s.ctx)
-	s.check(err)
+	s.T.Helper()
+	code, said, right, err := j.Result(s.Ctx)
+	s.Check(err)
 	if code != 0 || !right {
-		s.t.Errorf("gang %s should have ended right: exit code %d, %q", j.Name, code, said)
+		s.T.Errorf("gang %s should have ended right: exit code %d, %q", j.Name, code, said)
 	}
 }
 
 // killed says that a job has ended since something of it was killed, and that its user was
 // told what.
 func (s *scene) killed(j *daemons.Job, code int, reason string) {
-	s.t.Helper()
-	got, said, _, err := j.Result(s.ctx)
-	s.check(err)
+	s.T.Helper()
+	got, said, _, err := j.Result(s.Ctx)
+	s.Check(err)
 	if got != code || !strings.Contains(said, reason) {
-		s.t.Errorf("gang %s ended with exit code %d and %q, want %d and %q", j.Name, got, said, code, reason)
+		s.T.Errorf("gang %s ended with exit code %d and %q, want %d and %q", j.Name, got, said, code, reason)
 	}
 }
 
 // either says that a job has ended right or with a reason.
 func (s *scene) either(j *daemons.Job) {
-	s.t.Helper()
-	code, said, right, err := j.Result(s.ctx)
-	s.check(err)
+	s.T.Helper()
+	code, said, right, err := j.Result(s.Ctx)
+	s.Check(err)
 	if (code != 0 || !right) && (code == 0 || !strings.Contains(said, "scrun: ")) {
-		s.t.Errorf("gang %s ended with exit code %d, right: %v, %q", j.Name, code, right, said)
+		s.T.Errorf("gang %s ended with exit code %d, right: %v, %q", j.Name, code, right, said)
 	}
 }
 
 // clean says that nothing is left of jobs that have ended.
 func (s *scene) clean() {
-	s.t.Helper()
+	s.T.Helper()
 	var living map[uint64]bool
-	err := daemons.Await(s.ctx, "only jobs live that somebody waits for", func() (ok bool) {
+	err := daemons.Await(s.Ctx, "only jobs live that somebody waits for", func() (ok bool) {
 		var err error
-		living, err = s.Living(s.ctx)
+		living, err = s.Living(s.Ctx)
 		return err == nil && len(living) <= s.running()+len(s.orphans)
 	})
-	s.check(err)
-	s.check(s.AwaitClean(s.ctx, living))
+	s.Check(err)
+	s.Check(s.AwaitClean(s.Ctx, living))
 }
 
 // running counts the gangs that run.
@@ -195,7 +161,7 @@ func (s *scene) running() (n int) {
 
 // end lets all gangs end, which must be right, and looks whether anything is left.
 func (s *scene) end() {
-	s.t.Helper()
+	s.T.Helper()
 	for _, j := range []*daemons.Job{s.a, s.b, s.c} {
 		if j != nil && !j.Over() {
 			j.Finish()
@@ -203,17 +169,17 @@ func (s *scene) end() {
 		}
 	}
 	for _, id := range s.orphans {
-		s.check(daemons.Await(s.ctx, fmt.Sprintf("the end of job %d, whose scrun is gone", id), func() bool {
-			living, err := s.Living(s.ctx)
+		s.Await(fmt.Sprintf("the end of job %d, whose scrun is gone", id), func() bool {
+			living, err := s.Living(s.Ctx)
 			return err == nil && !living[id]
-		}))
+		})
 	}
-	s.check(s.AwaitClean(s.ctx, nil))
+	s.Check(s.AwaitClean(s.Ctx, nil))
 }
 
 // cancel ends a job.
 func (s *scene) cancel(id uint64) {
-	s.t.Helper()
-	_, err := s.Jobs.CancelJob(s.ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
-	s.check(err)
+	s.T.Helper()
+	_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
+	s.Check(err)
 }

@@ -2,7 +2,6 @@ package hostile
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 )
 
 const (
@@ -32,18 +32,16 @@ const (
 
 // scene is a cluster of one node on which jobs do not share CPUs.
 type scene struct {
-	*daemons.Cluster
-	t   *testing.T
-	ctx context.Context
+	*daemonstest.Scene
 }
 
 // One cluster must stand it all at once.
 func TestHostileUsers(t *testing.T) {
-	s := &scene{Cluster: startCluster(t), t: t, ctx: t.Context()}
-	_, err := s.Cluster.Cluster.SetSettings(s.ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
+	s := &scene{daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 1, Grace: time.Second})}
+	_, err := s.Cluster.Cluster.SetSettings(s.Ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
 		Settings: &scorev1.Settings{MaxRows: 1}, Fields: []string{"max_rows"},
 	}))
-	s.check(err)
+	s.Check(err)
 	silence, slowness := start(t, s.Cluster, eve, "silence"), start(t, s.Cluster, eve, "slow")
 	if n := silence.number(); n != silent {
 		t.Errorf("%d of %d connections were made", n, silent)
@@ -65,41 +63,34 @@ func TestHostileUsers(t *testing.T) {
 	s.cancelAll()
 }
 
-func (s *scene) check(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
 // answers says that others are served.
 func (s *scene) answers() {
-	s.t.Helper()
+	s.T.Helper()
 	begin := time.Now()
-	_, err := s.Jobs.ListJobs(s.ctx, connect.NewRequest(&scorev1.ListJobsRequest{}))
-	s.check(err)
+	_, err := s.Jobs.ListJobs(s.Ctx, connect.NewRequest(&scorev1.ListJobsRequest{}))
+	s.Check(err)
 	if took := time.Since(begin); took > served {
-		s.t.Errorf("a list took %v", took)
+		s.T.Errorf("a list took %v", took)
 	}
 }
 
 // methods lets a user try all there is on another's job.
 func (s *scene) methods(t *testing.T) {
 	dir := path.Join(s.Dir, secret+"-dir")
-	s.check(os.Mkdir(dir, 0o700))
+	s.Check(os.Mkdir(dir, 0o700))
 	spec := shortJob("victim")
 	spec.Env, spec.WorkDir = append(spec.Env, "KEY="+secret), dir
 	spec.Argv = []string{"/bin/sh", "-c", ": " + secret + "; exec sleep 3600"}
 	spec.StdoutPattern = path.Join(dir, "out")
-	reply, err := s.Jobs.Submit(s.ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: spec}))
-	s.check(err)
+	reply, err := s.Jobs.Submit(s.Ctx, connect.NewRequest(&scorev1.SubmitRequest{Spec: spec}))
+	s.Check(err)
 	id := reply.Msg.GetJobId()
 	before := s.awaitRunning(id)
 	if !strings.Contains(before.String(), secret) {
 		t.Error("the owner does not see the secret, so this test would not find it")
 	}
 	var answers map[string]answer
-	s.check(json.Unmarshal([]byte(start(t, s.Cluster, eve, "methods", fmt.Sprint(jobVariable, "=", id)).line()), &answers))
+	s.Check(json.Unmarshal([]byte(start(t, s.Cluster, eve, "methods", fmt.Sprint(jobVariable, "=", id)).line()), &answers))
 	for name, a := range answers {
 		refused := a.Status/100 == 4 || harmless[path.Base(name)] != "" || strings.Contains(a.Body, `"code":`)
 		switch {
@@ -131,19 +122,19 @@ func looksOnly(method string) bool {
 }
 
 func (s *scene) awaitRunning(id uint64) (job *scorev1.Job) {
-	s.t.Helper()
-	s.check(daemons.Await(s.ctx, "the job runs", func() bool {
-		reply, err := s.Jobs.GetJob(s.ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
+	s.T.Helper()
+	s.Await("the job runs", func() bool {
+		reply, err := s.Jobs.GetJob(s.Ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
 		job = reply.Msg.GetJob()
 		return err == nil && job.GetState() == scorev1.JobState_JOB_STATE_RUNNING && job.GetStartedNanos() > 0
-	}))
+	})
 	return job
 }
 
 func (s *scene) cancel(id uint64) {
-	s.t.Helper()
-	_, err := s.Jobs.CancelJob(s.ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
-	s.check(err)
+	s.T.Helper()
+	_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
+	s.Check(err)
 }
 
 // counted is a body of which is known how much of it was read.
@@ -165,8 +156,8 @@ func (s *scene) large(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	for name, length := range map[string]int64{"announced": size, "not announced": -1} {
 		body := &counted{Reader: bytes.NewReader(bytes.Repeat([]byte(" "), size))}
-		post, err := http.NewRequestWithContext(s.ctx, http.MethodPost, "http://scored/score.v1.JobService/Submit", body)
-		s.check(err)
+		post, err := http.NewRequestWithContext(s.Ctx, http.MethodPost, "http://scored/score.v1.JobService/Submit", body)
+		s.Check(err)
 		post.ContentLength = length
 		post.Header.Set("Content-Type", "application/json")
 		if length > 0 {
@@ -212,10 +203,10 @@ func (s *scene) burst(t *testing.T) {
 
 // cancelAll ends what is left of the burst, and waits until the agent has forgotten it.
 func (s *scene) cancelAll() {
-	s.t.Helper()
+	s.T.Helper()
 	var jobs []*scorev1.Job
-	for job, err := range s.ListJobs(s.ctx, &scorev1.ListJobsRequest{}) {
-		s.check(err)
+	for job, err := range s.ListJobs(s.Ctx, &scorev1.ListJobsRequest{}) {
+		s.Check(err)
 		jobs = append(jobs, job)
 	}
 	slices.Reverse(jobs) // those that wait first, so that none of them begins meanwhile
@@ -223,25 +214,25 @@ func (s *scene) cancelAll() {
 	group.SetLimit(burstClients)
 	for _, job := range jobs {
 		group.Go(func() error {
-			_, err := s.Jobs.CancelJob(s.ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: job.GetId()}))
+			_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: job.GetId()}))
 			if code := connect.CodeOf(err); code == connect.CodeFailedPrecondition || code == connect.CodeNotFound {
 				return nil // it has ended by itself
 			}
 			return err
 		})
 	}
-	s.check(group.Wait())
-	s.check(daemons.Await(s.ctx, "the agent holds no job", func() bool {
+	s.Check(group.Wait())
+	s.Await("the agent holds no job", func() bool {
 		jobs, err := s.Agents[0].Metric("score_agent_jobs")
 		return err == nil && jobs == 0
-	}))
+	})
 }
 
 // waiting counts the jobs that wait.
 func (s *scene) waiting() (n int) {
-	s.t.Helper()
-	for job, err := range s.ListJobs(s.ctx, &scorev1.ListJobsRequest{}) {
-		s.check(err)
+	s.T.Helper()
+	for job, err := range s.ListJobs(s.Ctx, &scorev1.ListJobsRequest{}) {
+		s.Check(err)
 		if job.GetState() == scorev1.JobState_JOB_STATE_QUEUED {
 			n++
 		}
@@ -251,15 +242,15 @@ func (s *scene) waiting() (n int) {
 
 // resident is the most that the server had of the machine's memory, in MB.
 func (s *scene) resident() (mb int) {
-	s.t.Helper()
+	s.T.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Server.PID()))
-	s.check(err)
+	s.Check(err)
 	for line := range strings.Lines(string(text)) {
 		var kib int
 		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kib); err == nil {
 			return kib >> 10
 		}
 	}
-	s.t.Fatal("there is no VmHWM")
+	s.T.Fatal("there is no VmHWM")
 	return 0
 }

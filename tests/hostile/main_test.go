@@ -32,11 +32,6 @@ func TestMain(m *testing.M) {
 	os.Exit(daemonstest.Run(m, &bin))
 }
 
-func startCluster(t *testing.T) *daemons.Cluster {
-	t.Helper()
-	return daemonstest.Start(t, daemons.Options{Bin: bin, Nodes: 1, Grace: time.Second})
-}
-
 // player is another process with a user of its own. It tells how far it is in lines, and ends with its input.
 type player struct {
 	t     *testing.T

@@ -157,15 +157,15 @@ const foundWithin = 30 * time.Second
 func (s *scene) cutAgent(c cut) {
 	s.T.Helper()
 	follower := s.OtherServers(s.leader(""))[0]
-	again := s.scrun(follower, "again", "--requeue", "-s", "-n", "1", "-N", "1", "-J", "again", "sh", "-c", beat)
+	again := s.scrun(follower, "--requeue", "-s", "-n", "1", "-N", "1", "-J", "again", "sh", "-c", beat)
 	s.Await("the rank lives", func() bool { return s.exists("alive") })
 	victim := s.Find(s.Ctx, "again").GetPlaces()[0].GetNode()
 	left := slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return name == victim })
 	elsewhere, err := s.Exchange("elsewhere", strings.Join(left, ","), len(left))
 	s.Check(err)
 	s.goesOn(elsewhere)
-	dies := s.scrun(follower, "dies", "-s", "-n", "2", "-N", "2", "-w", left[0]+","+victim, "-J", "dies", "sh", "-c", "echo lives; exec sleep 1000")
-	s.Await("both ranks live", func() bool { return strings.Count(dies.said(), "lives") == 2 })
+	dies := s.scrun(follower, "-s", "-n", "2", "-N", "2", "-w", left[0]+","+victim, "-J", "dies", "sh", "-c", "echo lives; exec sleep 1000")
+	s.Await("both ranks live", func() bool { return strings.Count(dies.Said(), "lives") == 2 })
 
 	began := time.Now()
 	s.Check(c.make(s.Network, victim))
@@ -174,16 +174,16 @@ func (s *scene) cutAgent(c cut) {
 	if lost > foundWithin {
 		s.T.Errorf("the node was lost after %v", lost)
 	}
-	dies.ends(125, "node "+victim+" was lost")
+	dies.Ends(125, "node "+victim+" was lost")
 	s.goesOn(elsewhere)
-	again.ends(0, "job 1 begins anew (restart 1): node "+victim, "begins 1")
+	again.Ends(0, "job 1 begins anew (restart 1): node "+victim, "begins 1")
 	s.neverTwice()
 	anew := time.Since(began)
 	s.goesOn(elsewhere)
 
 	s.Check(s.Network.Mend())
 	s.Check(s.AwaitUp(s.Ctx))
-	s.scrun(follower, "back", "-n", "1", "-N", "1", "-w", victim, "echo", "back").ends(0, "back")
+	s.scrun(follower, "-n", "1", "-N", "1", "-w", victim, "echo", "back").Ends(0, "back")
 	s.goesOn(elsewhere)
 	s.End(elsewhere)
 	s.T.Logf("%s: lost after %v, its job had begun anew and ended after %v", c.name, lost.Round(time.Millisecond), anew.Round(time.Millisecond))

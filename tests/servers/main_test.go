@@ -4,10 +4,8 @@ package servers
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -45,75 +43,20 @@ func (s *scene) leader(not string, among ...*daemons.Daemon) *daemons.Daemon {
 	return leader
 }
 
-// scrun starts one by way of a server; what it says goes into the file.
-func (s *scene) scrun(server *daemons.Daemon, file string, arguments ...string) *program {
+// scrun starts one by way of a server.
+func (s *scene) scrun(server *daemons.Daemon, arguments ...string) *daemonstest.Program {
 	s.T.Helper()
-	out, err := os.Create(filepath.Join(s.Dir, file))
-	s.Check(err)
-	defer out.Close()
-	command := exec.Command(filepath.Join(s.Bin, "scrun"), arguments...)
-	command.Dir, command.Stdout, command.Stderr = s.Dir, out, out
-	command.Env = append(os.Environ(), "SCORE_SOCKET="+server.Socket, daemons.Mark+"="+s.Dir)
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	s.Check(command.Start())
-	p := &program{scene: s, command: command, file: out.Name(), ended: make(chan struct{})}
-	go func() {
-		defer close(p.ended)
-		_ = command.Wait() // the state says how
-	}()
-	s.T.Cleanup(func() {
-		_ = command.Process.Kill()
-		<-p.ended
-	})
-	return p
-}
-
-// program is an scrun.
-type program struct {
-	scene   *scene
-	command *exec.Cmd
-	file    string
-	ended   chan struct{}
-}
-
-func (p *program) over() bool {
-	select {
-	case <-p.ended:
-		return true
-	default:
-		return false
-	}
-}
-
-func (p *program) said() string {
-	text, _ := os.ReadFile(p.file) // it was made at the start
-	return string(text)
-}
-
-// ends waits for the end, with an exit code and texts that were said.
-func (p *program) ends(code int, texts ...string) {
-	p.scene.T.Helper()
-	p.scene.Await("the end of "+p.command.String(), p.over)
-	said := p.said()
-	if got := p.command.ProcessState.ExitCode(); got != code {
-		p.scene.T.Errorf("%s ended with exit code %d, want %d: %q", p.command, got, code, said)
-	}
-	for _, text := range texts {
-		if !strings.Contains(said, text) {
-			p.scene.T.Errorf("%s said %q, want %q", p.command, said, text)
-		}
-	}
+	return daemonstest.Begin(s.T, s.Cluster, server.Socket, "scrun", arguments...)
 }
 
 // refuses submits a job to a server that is cut off; the result waits for its refusal.
 func (s *scene) refuses(server *daemons.Daemon) (refused func()) {
 	s.T.Helper()
-	p := s.scrun(server, "refused", "--patience", "3s", "--detach", "-o", "/dev/null", "sh", "-c", "echo x >>never")
+	p := s.scrun(server, "--patience", "3s", "--detach", "-o", "/dev/null", "sh", "-c", "echo x >>never")
 	return func() {
 		s.T.Helper()
-		s.Await("the refusal", p.over)
-		if p.command.ProcessState.ExitCode() == 0 {
-			s.T.Errorf("server %s, which is cut off, took a job: %q", server.Name, p.said())
+		if p.Code() == 0 {
+			s.T.Errorf("server %s, which is cut off, took a job: %q", server.Name, p.Said())
 		}
 		if s.exists("never") {
 			s.T.Errorf("server %s had a job run that it refused", server.Name)
@@ -133,13 +76,11 @@ func (s *scene) goesOn(j *daemons.Job) {
 func (s *scene) runs(server *daemons.Daemon, word string) {
 	s.T.Helper()
 	s.Await("a gang runs", func() bool {
-		p := s.scrun(server, word, "-n", "2", "-N", "2", "-s", "echo", word)
-		s.Await("the end of "+p.command.String(), p.over)
-		said := p.said()
-		if p.command.ProcessState.ExitCode() == 0 && said == word+"\n"+word+"\n" {
+		p := s.scrun(server, "-n", "2", "-N", "2", "-s", "echo", word)
+		if p.Code() == 0 && p.Said() == word+"\n"+word+"\n" {
 			return true
 		}
-		s.T.Logf("a gang failed: %q", said)
+		s.T.Logf("a gang failed: %q", p.Said())
 		return false
 	})
 }

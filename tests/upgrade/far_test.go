@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 // TestFarVersions: an agent and a user's program whose protocols do not meet the server's are told which is too old.
 func TestFarVersions(t *testing.T) {
 	far := version(t, "far", 98, 99)
-	said := new(complaints)
-	s := &scene{t: t, said: said, Cluster: daemonstest.Start(t, daemons.Options{Bin: bin, Nodes: 1, Errors: said})}
+	s := newScene(t, daemons.Options{Nodes: 1})
 	want := "the server is too old: its version dev understands protocols 1 to 2, and "
 	s.replace(s.Agents[0], far)
 	select {
@@ -23,8 +21,8 @@ func TestFarVersions(t *testing.T) {
 	case <-time.After(daemons.Patience):
 		t.Fatal("the agent goes on")
 	}
-	s.await("the agent says why", func() bool {
-		return said.Has(want + "the agent, version far, at least protocol 98; upgrade the server")
+	s.Await("the agent says why", func() bool {
+		return s.said.Has(want + "the agent, version far, at least protocol 98; upgrade the server")
 	})
 	s.Bin = far
 	_, err := s.Command(t.Context(), s.Server.Socket, "job", "list")

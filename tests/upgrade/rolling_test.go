@@ -15,24 +15,20 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 // TestRollingUpgrade replaces three servers and two agents, one after the other, while a program runs: it goes on, and what is new can be used when all servers are. Then nobody goes back.
 func TestRollingUpgrade(t *testing.T) {
 	earlier, later := version(t, "earlier", 1, 1), version(t, "later", 1, 2)
-	said := new(complaints)
-	s := &scene{t: t, said: said, Cluster: daemonstest.Start(t, daemons.Options{
-		Bin: bin, ServerBin: earlier, AgentBin: earlier, Nodes: 2, Servers: 3, Grace: time.Minute, Errors: said,
-	})}
-	id := s.submit()
+	s := newScene(t, daemons.Options{ServerBin: earlier, AgentBin: earlier, Nodes: 2, Servers: 3})
+	id := s.beats()
 	attached := s.attach()
 	goesOn := func() {
 		t.Helper()
 		for rank := range 2 {
 			file := filepath.Join(s.Dir, "beats."+strconv.Itoa(rank))
 			size := sizeOf(file)
-			s.await("rank goes on", func() bool { return sizeOf(file) > size })
+			s.Await("rank goes on", func() bool { return sizeOf(file) > size })
 		}
 	}
 	goesOn()
@@ -42,15 +38,15 @@ func TestRollingUpgrade(t *testing.T) {
 		}
 		s.beforeAll("n1,n2")
 		s.replace(server, later)
-		s.await(server.Name+" is of the later version", func() bool { return s.versions()[server.Name] == "later" })
+		s.Await(server.Name+" is of the later version", func() bool { return s.versions()[server.Name] == "later" })
 		goesOn()
 	}
-	s.await("the log is written in protocol 2", func() bool { return s.protocol() == 2 })
+	s.Await("the log is written in protocol 2", func() bool { return s.protocol() == 2 })
 	for _, agent := range s.Agents {
 		s.connected() // agents of both versions are taken
 		s.passes("n1,n2")
 		s.replace(agent, later)
-		s.await(agent.Name+" is of the later version", func() bool {
+		s.Await(agent.Name+" is of the later version", func() bool {
 			text, err := s.Command(t.Context(), s.Servers[0].Socket, "node", "show", agent.Name)
 			return err == nil && strings.Contains(text, "later") && strings.Contains(text, "up")
 		})
@@ -65,28 +61,21 @@ func TestRollingUpgrade(t *testing.T) {
 	s.goesNotBack(earlier)
 }
 
-// submit starts a job of a rank on each node that writes all the time until it is cancelled, at the end of the test at the latest.
-func (s *scene) submit() uint64 {
-	s.t.Helper()
-	reply, err := s.Jobs.Submit(s.t.Context(), connect.NewRequest(&scorev1.SubmitRequest{Spec: &scorev1.JobSpec{
-		Name: "upgraded", Argv: []string{"/bin/sh", "-c", "while :; do echo >>beats.$SCORE_RANK; sleep 0.02; done"},
-		Env: []string{"PATH=/usr/bin:/bin"}, WorkDir: s.Dir, Tasks: 2, Nodes: 2, Detached: true, NodeList: []string{"n1", "n2"}, StdoutPattern: os.DevNull,
-	}}))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	id := reply.Msg.GetJobId()
-	s.t.Cleanup(func() {
-		ctx := context.WithoutCancel(s.t.Context())
+// beats starts a job of a rank on each node that writes all the time until it is cancelled, at the end of the test at the latest.
+func (s *scene) beats() (id uint64) {
+	s.T.Helper()
+	id = s.start(s.spec("n1,n2", "/bin/sh", "-c", "while :; do echo >>beats.$SCORE_RANK; sleep 0.02; done"))
+	s.T.Cleanup(func() {
+		ctx := context.WithoutCancel(s.Ctx)
 		_, _ = s.Jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id})) // the job tells whether it took effect
 		err := daemons.Await(ctx, "the job has ended", func() bool {
 			reply, err := s.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
 			return err == nil && reply.Msg.GetJob().GetState() == scorev1.JobState_JOB_STATE_DONE
 		})
 		if err != nil {
-			s.t.Error(err)
+			s.T.Error(err)
 		}
-		s.quiet()
+		s.quiet(ctx)
 	})
 	return id
 }
@@ -102,20 +91,18 @@ func sizeOf(file string) int64 {
 
 // goesNotBack tries what a downgrade would.
 func (s *scene) goesNotBack(earlier string) {
-	s.t.Helper()
+	s.T.Helper()
 	server := s.Servers[2]
 	s.replace(server, earlier)
 	select {
 	case <-server.Ended():
 	case <-time.After(daemons.Patience):
-		s.t.Fatal("a server goes on with a log that it does not understand")
+		s.T.Fatal("a server goes on with a log that it does not understand")
 	}
-	s.await("the server says why", func() bool {
+	s.Await("the server says why", func() bool {
 		return s.said.Has("the cluster's log is written in protocol 2, and this program understands up to 1; start the version again that ran here last")
 	})
 	server.Bin = ""
-	if err := server.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	s.await("the server is back", func() bool { return s.versions()[server.Name] == "dev" })
+	s.Check(server.Start())
+	s.Await("the server is back", func() bool { return s.versions()[server.Name] == "dev" })
 }

@@ -34,56 +34,42 @@ func version(t *testing.T, name string, oldest, newest int) (dir string) {
 	return dir
 }
 
-// complaints are what daemons say on standard error.
-type complaints struct{ journal.Journal }
-
-func (c *complaints) Write(p []byte) (int, error) {
-	if testing.Verbose() {
-		os.Stderr.Write(p)
-	}
-	return c.Journal.Write(p)
-}
-
+// scene is a cluster of which each daemon may be of another version.
 type scene struct {
-	*daemons.Cluster
-	t    *testing.T
-	said *complaints
+	*daemonstest.Scene
+	said *journal.Journal // what the daemons say
 }
 
-func (s *scene) await(what string, is func() bool) {
-	s.t.Helper()
-	if err := daemons.Await(s.t.Context(), what, is); err != nil {
-		s.t.Fatal(err, "\n", s.said.String())
-	}
+func newScene(t *testing.T, o daemons.Options) *scene {
+	t.Helper()
+	said := new(journal.Journal)
+	o.Bin, o.Grace, o.Errors = bin, time.Minute, said
+	return &scene{said: said, Scene: daemonstest.NewScene(t, o)}
 }
 
 // protocol is that in which the log is written; 0: nobody says.
 func (s *scene) protocol() int {
-	text, err := s.Command(s.t.Context(), s.Servers[0].Socket, "version", "--json")
+	text, err := s.Command(s.Ctx, s.Servers[0].Socket, "version", "--json")
 	if err != nil {
 		return 0
 	}
 	var told struct {
 		Protocol int `json:"log_protocol"`
 	}
-	if err := json.Unmarshal([]byte(text), &told); err != nil {
-		s.t.Fatal(err)
-	}
+	s.Check(json.Unmarshal([]byte(text), &told))
 	return told.Protocol
 }
 
 // versions are what the servers that answer say they are, by name.
 func (s *scene) versions() map[string]string {
-	text, err := s.Command(s.t.Context(), s.Servers[0].Socket, "server", "list", "--json")
+	text, err := s.Command(s.Ctx, s.Servers[0].Socket, "server", "list", "--json")
 	if err != nil {
 		return nil
 	}
 	var list struct {
 		Servers []struct{ Name, Version string }
 	}
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		s.t.Fatal(err)
-	}
+	s.Check(json.Unmarshal([]byte(text), &list))
 	versions := make(map[string]string)
 	for _, server := range list.Servers {
 		versions[server.Name] = server.Version
@@ -93,36 +79,29 @@ func (s *scene) versions() map[string]string {
 
 // replace starts a daemon anew as another version.
 func (s *scene) replace(d *daemons.Daemon, dir string) {
-	s.t.Helper()
-	if err := d.Stop(); err != nil {
-		s.t.Fatal(err)
-	}
+	s.T.Helper()
+	s.Check(d.Stop())
 	d.Bin = dir
-	if err := d.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	s.Check(d.Start())
 }
 
 // lengthen sets what only the second protocol has.
 func (s *scene) lengthen() error {
-	_, err := s.Command(s.t.Context(), s.Servers[0].Socket, "config", "set", "history", "5000")
+	_, err := s.Command(s.Ctx, s.Servers[0].Socket, "config", "set", "history", "5000")
 	return err
 }
 
 // TestUpgrade replaces the server, then the agent, of the smallest cluster. What the earlier version does not know is not in the log before.
 func TestUpgrade(t *testing.T) {
 	earlier := version(t, "earlier", 1, 1)
-	said := new(complaints)
-	s := &scene{t: t, said: said, Cluster: daemonstest.Start(t, daemons.Options{
-		Bin: bin, ServerBin: earlier, AgentBin: earlier, Nodes: 1, Grace: time.Minute, Errors: said,
-	})}
+	s := newScene(t, daemons.Options{ServerBin: earlier, AgentBin: earlier, Nodes: 1})
 	s.beforeAll("n1")
 	s.replace(s.Server, bin)
-	s.await("the log is written in protocol 2", func() bool { return s.protocol() == 2 })
+	s.Await("the log is written in protocol 2", func() bool { return s.protocol() == 2 })
 	s.connected()
 	s.afterAll("n1")
 	s.replace(s.Agents[0], bin)
 	s.connected()
 	s.passes("n1")
-	s.quiet()
+	s.quiet(s.Ctx)
 }

@@ -31,18 +31,17 @@ func Run(m *testing.M, bin *string) (code int) {
 }
 
 // Start starts a cluster in a new directory, which other users may enter, and stops it when the test ends.
-// Whatever it leaves behind then is an error. Unless o says otherwise, what its daemons complain of is
-// shown with -v only: most tests want them to.
+// Whatever it leaves behind then is an error. What its daemons say is in the test's log, which is shown
+// with -v and when the test fails; o.Errors gets it too.
 func Start(t *testing.T, o daemons.Options) *daemons.Cluster {
 	t.Helper()
 	NeedRoot(t)
 	o.Dir = Dir(t)
-	if o.Errors == nil {
-		o.Errors = io.Discard
-		if testing.Verbose() {
-			o.Errors = os.Stderr
-		}
+	log := t.Output()
+	if o.Errors != nil {
+		log = io.MultiWriter(o.Errors, log)
 	}
+	o.Errors = log
 	c, err := daemons.Start(t.Context(), o)
 	if errors.Is(err, hostclock.ErrUnsupported) {
 		t.Skip(err)
