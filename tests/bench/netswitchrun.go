@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"time"
-
-	"connectrpc.com/connect"
 
 	"score/pm"
 	"score/scored/api/scorev1"
@@ -44,27 +41,11 @@ func wholeSwitches(ctx context.Context, b *bench, of traffic) error {
 	if err != nil {
 		return err
 	}
-	var ids []uint64
-	for range 2 {
-		id, err := c.submit(ctx, "-N", "2", "-n", "2", self, exchangeRank, of.window)
-		if err != nil {
-			return err
-		}
-		ids = append(ids, id)
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(switchRun):
-	}
-	m, err := c.Cluster.SwitchMetrics(ctx, connect.NewRequest(&scorev1.SwitchMetricsRequest{}))
+	m, err := c.switches(ctx, self, exchangeRank, of.window)
 	if err != nil {
 		return err
 	}
-	if err := c.cancel(ctx, ids...); err != nil {
-		return err
-	}
-	return reportNetswitches(b, of, m.Msg)
+	return reportNetswitches(b, of, m)
 }
 
 func reportNetswitches(b *bench, of traffic, m *scorev1.SwitchMetricsResponse) error {

@@ -63,17 +63,9 @@ func sharingOn(ctx context.Context, b *bench, nodes int, program, env string) er
 		if err := c.setSlice(ctx, k.slice); err != nil {
 			return err
 		}
-		var together, apart []float64
-		for range sharingRuns {
-			a, err := oneAfterTheOther(job)
-			if err != nil {
-				return err
-			}
-			t, err := atOnce(job)
-			if err != nil {
-				return err
-			}
-			apart, together = append(apart, a), append(together, t)
+		together, apart, err := bothWays(sharingRuns, job)
+		if err != nil {
+			return err
 		}
 		b.pair(fmt.Sprintf("sharing_%dnodes_slice_%s_vs_sequence", nodes, k.slice), together, apart, "s", atMost("ratio", k.most))
 	}
@@ -87,20 +79,28 @@ func uncoordinated(ctx context.Context, b *bench, program, env string) error {
 		cmd.Env = append(os.Environ(), env)
 		return cmd
 	}
-	var together, apart []float64
-	for range 3 {
-		a, err := oneAfterTheOther(job)
-		if err != nil {
-			return err
-		}
-		t, err := atOnce(job)
-		if err != nil {
-			return err
-		}
-		apart, together = append(apart, a), append(together, t)
+	together, apart, err := bothWays(3, job)
+	if err != nil {
+		return err
 	}
 	b.pair("sharing_uncoordinated_vs_sequence", together, apart, "s", noTarget())
 	return nil
+}
+
+// bothWays runs two jobs at once and one after the other, some times, and gives the seconds that each took.
+func bothWays(times int, job func() *exec.Cmd) (together, apart []float64, err error) {
+	for range times {
+		a, err := oneAfterTheOther(job)
+		if err != nil {
+			return nil, nil, err
+		}
+		t, err := atOnce(job)
+		if err != nil {
+			return nil, nil, err
+		}
+		apart, together = append(apart, a), append(together, t)
+	}
+	return together, apart, nil
 }
 
 func oneAfterTheOther(job func() *exec.Cmd) (seconds float64, err error) {

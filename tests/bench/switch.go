@@ -26,27 +26,33 @@ func switchGroup(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer c.stop()
+	m, err := c.switches(ctx, "sh", "-c", "while :; do :; done")
+	if err != nil {
+		return err
+	}
+	return reportSwitches(b, m)
+}
+
+// switches has two jobs of a program take turns on two nodes, and is what the switches cost.
+func (c *cluster) switches(ctx context.Context, program ...string) (*scorev1.SwitchMetricsResponse, error) {
 	var ids []uint64
 	for range 2 {
-		id, err := c.submit(ctx, "-N", "2", "-n", "2", "sh", "-c", "while :; do :; done")
+		id, err := c.submit(ctx, append([]string{"-N", "2", "-n", "2"}, program...)...)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ids = append(ids, id)
 	}
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	case <-time.After(switchRun):
 	}
 	m, err := c.Cluster.SwitchMetrics(ctx, connect.NewRequest(&scorev1.SwitchMetricsRequest{}))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := c.cancel(ctx, ids...); err != nil {
-		return err
-	}
-	return reportSwitches(b, m.Msg)
+	return m.Msg, c.cancel(ctx, ids...)
 }
 
 func reportSwitches(b *bench, m *scorev1.SwitchMetricsResponse) error {
