@@ -118,12 +118,7 @@ func TestFrontHops(t *testing.T) {
 		for node := range n {
 			w.handle(node, w.nodes[node].Add(Op{Seq: 1}, nil))
 		}
-		hops := 0
-		for ; len(w.wire) > 0; hops++ {
-			for range len(w.wire) {
-				w.deliver(0)
-			}
-		}
+		_, hops := drain(&w.wire, w.deliver)
 		if hops != want {
 			t.Errorf("%d nodes: %d hops, want %d", n, hops, want)
 		}

@@ -21,13 +21,7 @@ func TestCosts(t *testing.T) {
 			for node := range n {
 				w.add(node, 1000)
 			}
-			messages, hops := 0, 0
-			for ; len(w.wire) > 0; hops++ {
-				for range len(w.wire) {
-					w.deliver(0)
-					messages++
-				}
-			}
+			messages, hops := drain(&w.wire, w.deliver)
 			if messages != want.messages || want.hops >= 0 && hops != want.hops {
 				t.Errorf("%s, %d nodes: %d messages in %d hops, want %+v", name, n, messages, hops, want)
 			}

@@ -194,6 +194,17 @@ func anyOrder(t *testing.T, by maker) {
 	})
 }
 
+// drain delivers all messages in their order. All that is on the wire at once is one hop.
+func drain(wire *[]envelope, deliver func(int)) (messages, hops int) {
+	for ; len(*wire) > 0; hops++ {
+		for range len(*wire) {
+			deliver(0)
+			messages++
+		}
+	}
+	return messages, hops
+}
+
 // Two messages per node and exchange, and no more hops than the tree is deep.
 func TestCost(t *testing.T) {
 	for n, depth := range map[int]int{1: 0, 2: 1, 9: 1, 10: 2, 73: 2, 74: 3} {
@@ -201,14 +212,7 @@ func TestCost(t *testing.T) {
 		for node := range n {
 			w.add(node, 1)
 		}
-		messages, hops := 0, 0
-		for ; len(w.wire) > 0; hops++ {
-			// All that is on the wire at once is one hop.
-			for range len(w.wire) {
-				w.deliver(0)
-				messages++
-			}
-		}
+		messages, hops := drain(&w.wire, w.deliver)
 		if messages != 2*(n-1) || hops != 2*depth {
 			t.Errorf("%d nodes: %d messages in %d hops, want %d in %d", n, messages, hops, 2*(n-1), 2*depth)
 		}
