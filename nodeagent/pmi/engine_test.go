@@ -13,21 +13,28 @@ func newEngines(t testing.TB, rankNode []int32) []*Engine {
 	t.Helper()
 	var engines []*Engine
 	for node := 0; ; node++ {
-		e, err := NewEngine(JobInfo{Job: 7, KVSName: "kvs", RankNode: rankNode, NodeIndex: node})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, rank := range e.LocalRanks() {
-			if err := e.Init(rank); err != nil {
-				t.Fatal(err)
-			}
-		}
-		e.Events()
+		e := initialized(t, JobInfo{Job: 7, KVSName: "kvs", RankNode: rankNode, NodeIndex: node})
 		engines = append(engines, e)
 		if node == e.Nodes()-1 {
 			return engines
 		}
 	}
+}
+
+// initialized is the engine of a node whose ranks have begun to speak.
+func initialized(t testing.TB, info JobInfo) *Engine {
+	t.Helper()
+	e, err := NewEngine(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rank := range e.LocalRanks() {
+		if err := e.Init(rank); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.Events()
+	return e
 }
 
 // kinds lists the kinds of the events that wait.

@@ -7,17 +7,7 @@ import (
 
 func survivors(t *testing.T, nodes ...int32) *Engine {
 	t.Helper()
-	e, err := NewEngine(JobInfo{Job: 7, KVSName: "kvs", RankNode: nodes, Survive: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, rank := range e.LocalRanks() {
-		if err := e.Init(rank); err != nil {
-			t.Fatal(err)
-		}
-	}
-	e.Events()
-	return e
+	return initialized(t, JobInfo{Job: 7, KVSName: "kvs", RankNode: nodes, Survive: true})
 }
 
 // released are the ranks that leave a fence; failed says that all of them hear that there was none.

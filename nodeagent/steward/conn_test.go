@@ -23,19 +23,9 @@ func clientOf(t *testing.T, l *loop) (*conn, int) {
 	return c, fds[1]
 }
 
-func newTestLoop(t *testing.T) *loop {
-	t.Helper()
-	l, err := newLoop()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(l.close)
-	return l
-}
-
 // TestSendToSlowClient sends more than a socket holds: all of it comes, in order, as the client reads.
 func TestSendToSlowClient(t *testing.T) {
-	l := newTestLoop(t)
+	l := testLoop(t)
 	c, client := clientOf(t, l)
 	want := make([]byte, 4<<20)
 	for i := range want {
@@ -73,7 +63,7 @@ func TestSendToSlowClient(t *testing.T) {
 
 // TestSendToDeafClient sends until the bound: the client is hung up on, and nothing is kept for it.
 func TestSendToDeafClient(t *testing.T) {
-	l := newTestLoop(t)
+	l := testLoop(t)
 	c, _ := clientOf(t, l)
 	for range 3 {
 		l.send(c, tag{kind: kindPMI}, make([]byte, unsentLimit/2))

@@ -154,16 +154,22 @@ func plan(version uint64, slice time.Duration, rows ...[]ctxswitch.JobID) *ctxsw
 	return p
 }
 
-func TestTwoJobsTakeTurns(t *testing.T) {
-	s := start(t)
-	a, b := newCell(), newCell()
+// takeTurns has two jobs run, each in a row of its own.
+func takeTurns(t *testing.T, s *Switcher, slice time.Duration, a, b *cell) {
+	t.Helper()
 	s.Add(a.job(1))
 	s.Add(b.job(2))
-	s.Plan(plan(1, 2*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
-	a.until(t, "launch")
+	s.Plan(plan(1, slice, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
+	a.until(t, "launch") // before b's or after it
 	s.Launched(1)
 	b.until(t, "launch")
 	s.Launched(2)
+}
+
+func TestTwoJobsTakeTurns(t *testing.T) {
+	s := start(t)
+	a, b := newCell(), newCell()
+	takeTurns(t, s, 2*time.Millisecond, a, b)
 	for range 3 {
 		b.until(t, "freeze")
 		a.until(t, "thaw")
@@ -273,13 +279,7 @@ func TestStubbornJobDoesNotStopTheOther(t *testing.T) {
 	s := start(t)
 	a, b := newCell(), newCell()
 	a.stuck = true
-	s.Add(a.job(1))
-	s.Add(b.job(2))
-	s.Plan(plan(1, 10*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
-	a.until(t, "launch")
-	s.Launched(1)
-	b.until(t, "launch")
-	s.Launched(2)
+	takeTurns(t, s, 10*time.Millisecond, a, b)
 	n := notice(t, s, NoticeWarn)
 	if n.Job != 1 || n.Late < ctxswitch.WarnAfter {
 		t.Errorf("notice %+v", n)
@@ -298,13 +298,7 @@ func TestBrokenContainerIsToldOnce(t *testing.T) {
 	s := start(t)
 	a, b := newCell(), newCell()
 	a.broken = errors.New("no such group")
-	s.Add(a.job(1))
-	s.Add(b.job(2))
-	s.Plan(plan(1, 10*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
-	a.until(t, "launch")
-	s.Launched(1)
-	b.until(t, "launch")
-	s.Launched(2)
+	takeTurns(t, s, 10*time.Millisecond, a, b)
 	if n := notice(t, s, NoticeFailed); n.Job != 1 || n.Err == nil {
 		t.Errorf("notice %+v", n)
 	}
@@ -340,13 +334,7 @@ func TestReports(t *testing.T) {
 	if !s.Idle() {
 		t.Error("not idle without jobs")
 	}
-	s.Add(a.job(1))
-	s.Add(b.job(2))
-	s.Plan(plan(1, 2*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
-	a.until(t, "launch")
-	b.until(t, "launch") // in this order or the other
-	s.Launched(1)
-	s.Launched(2)
+	takeTurns(t, s, 2*time.Millisecond, a, b)
 	for range 5 {
 		a.until(t, "freeze")
 		a.until(t, "thaw")
