@@ -45,14 +45,25 @@ func (m *mortal) begin() {
 	}
 }
 
-// crash kills the agent and starts another; it returns the new one's stream.
-func (m *mortal) crash(s *leadertest.Session) *leadertest.Session {
-	m.t.Helper()
+// kill ends the agent by signal 9, and waits until its stream is gone.
+func (m *mortal) kill(s *leadertest.Session) {
 	m.process.Process.Kill()
 	m.process.Wait()
 	<-s.Gone()
+}
+
+// next starts another agent, and is its stream.
+func (m *mortal) next() *leadertest.Session {
+	m.t.Helper()
 	m.begin()
 	return m.leader.Next(m.t)
+}
+
+// crash kills the agent and starts another; it returns the new one's stream.
+func (m *mortal) crash(s *leadertest.Session) *leadertest.Session {
+	m.t.Helper()
+	m.kill(s)
+	return m.next()
 }
 
 // crashes runs a test in both modes with an agent that is connected and knows the time.
@@ -94,9 +105,7 @@ func touch(t testing.TB, path string) {
 func TestARunningJobOutlivesItsAgent(t *testing.T) {
 	crashes(t, func(t *testing.T, n *mortal, s *leadertest.Session) {
 		argv, release := n.waiter(7)
-		mustPrepare(t, s, n.order(1, argv...))
-		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-		pid := launched(t, s, 1).GetPids()[0]
+		pid := mustRun(t, s, n.order(1, argv...)).GetPids()[0]
 		for range 3 {
 			s = n.crash(s)
 			holds(t, s, 1)
@@ -121,16 +130,11 @@ func TestARunningJobOutlivesItsAgent(t *testing.T) {
 func TestAJobThatEndedWithoutAnAgentIsReported(t *testing.T) {
 	crashes(t, func(t *testing.T, n *mortal, s *leadertest.Session) {
 		argv, release := n.waiter(4)
-		mustPrepare(t, s, n.order(1, argv...))
-		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-		pid := int(launched(t, s, 1).GetPids()[0])
-		n.process.Process.Kill()
-		n.process.Wait()
-		<-s.Gone()
+		pid := int(mustRun(t, s, n.order(1, argv...)).GetPids()[0])
+		n.kill(s)
 		touch(t, release)
 		awaitEnd(t, pid)
-		n.begin()
-		s = n.leader.Next(t)
+		s = n.next()
 		holds(t, s, 1)
 		if _, exits := done(t, s, 1); len(exits) != 1 || exits[0].GetExitCode() != 4 {
 			t.Errorf("exits: %v", exits)
@@ -247,9 +251,7 @@ func standsStill(t testing.TB, path string) {
 func TestOutputIsCompleteOverAgents(t *testing.T) {
 	crashes(t, func(t *testing.T, n *mortal, s *leadertest.Session) {
 		const lines = 400_000
-		mustPrepare(t, s, n.order(1, "seq", itoa(lines)))
-		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-		launched(t, s, 1)
+		mustRun(t, s, n.order(1, "seq", itoa(lines)))
 		var got bytes.Buffer
 		reader := attach(t, n.node, s, 1)
 		for crash := 1; ; {
@@ -304,9 +306,7 @@ func TestAJobThatTheLeaderForgotEndsAfterTheRestart(t *testing.T) {
 			n := startMortal(t, leader, mode.change)
 			s := leader.Next(t)
 			clocked(t, s)
-			mustPrepare(t, s, n.order(1, "sh", "-c", "setsid sleep 1000 & exec sleep 1000"))
-			s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-			launched(t, s, 1)
+			mustRun(t, s, n.order(1, "sh", "-c", "setsid sleep 1000 & exec sleep 1000"))
 			forgets.Store(true)
 			s = n.crash(s)
 			holds(t, s, 1)
@@ -321,26 +321,19 @@ func TestAgentAndStewardDieTogether(t *testing.T) {
 	n := startMortal(t, leader)
 	s := leader.Next(t)
 	clocked(t, s)
-	mustPrepare(t, s, n.order(1, "sh", "-c", "setsid sleep 1000 & exec sleep 1000"))
-	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-	steward := parentOf(t, int(launched(t, s, 1).GetPids()[0]))
-	n.process.Process.Kill()
-	n.process.Wait()
-	<-s.Gone()
+	steward := parentOf(t, int(mustRun(t, s, n.order(1, "sh", "-c", "setsid sleep 1000 & exec sleep 1000")).GetPids()[0]))
+	n.kill(s)
 	if err := unix.Kill(steward, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	n.begin()
-	holds(t, leader.Next(t))
+	holds(t, n.next())
 	n.gone()
 }
 
 // A steward is lost after its job was taken over: the agent ends what is left and says so.
 func TestTheStewardOfAnAdoptedJobIsLost(t *testing.T) {
 	crashes(t, func(t *testing.T, n *mortal, s *leadertest.Session) {
-		mustPrepare(t, s, n.order(1, "sh", "-c", "setsid sleep 1000 & exec sleep 1000"))
-		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-		steward := parentOf(t, int(launched(t, s, 1).GetPids()[0]))
+		steward := parentOf(t, int(mustRun(t, s, n.order(1, "sh", "-c", "setsid sleep 1000 & exec sleep 1000")).GetPids()[0]))
 		s = n.crash(s)
 		if err := unix.Kill(steward, unix.SIGKILL); err != nil {
 			t.Fatal(err)

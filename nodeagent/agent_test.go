@@ -96,9 +96,7 @@ func TestKillOfAFrozenJob(t *testing.T) {
 // does not hold a kill back.
 func TestKillWithoutTheSteward(t *testing.T) {
 	inBothModes(t, func(t *testing.T, n *node, s *leadertest.Session) {
-		mustPrepare(t, s, n.order(1, "sleep", "1000"))
-		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-		l := launched(t, s, 1)
+		l := mustRun(t, s, n.order(1, "sleep", "1000"))
 		rank := int(l.GetPids()[0])
 		steward := parentOf(t, rank)
 		if err := unix.Kill(steward, unix.SIGSTOP); err != nil {
@@ -209,9 +207,7 @@ func TestSameNumberAgain(t *testing.T) {
 func TestLostStewardEndsItsJob(t *testing.T) {
 	inBothModes(t, func(t *testing.T, n *node, s *leadertest.Session) {
 		// A rank whose child has left its process group.
-		mustPrepare(t, s, n.order(1, "sh", "-c", "setsid sleep 1000 & exec sleep 1000"))
-		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-		l := launched(t, s, 1)
+		l := mustRun(t, s, n.order(1, "sh", "-c", "setsid sleep 1000 & exec sleep 1000"))
 		steward := parentOf(t, int(l.GetPids()[0]))
 		if err := unix.Kill(steward, unix.SIGKILL); err != nil {
 			t.Fatal(err)

@@ -293,6 +293,14 @@ func launched(t testing.TB, s *leadertest.Session, job uint64) *scorev1.Launched
 	}).GetLaunched()
 }
 
+// mustRun has job 1 run alone.
+func mustRun(t testing.TB, s *leadertest.Session, order *scorev1.Prepare) *scorev1.Launched {
+	t.Helper()
+	mustPrepare(t, s, order)
+	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
+	return launched(t, s, 1)
+}
+
 // done waits for the end of the job here, and returns what was said of its
 // ranks before.
 func done(t testing.TB, s *leadertest.Session, job uint64) (*scorev1.NodeDone, []*scorev1.RankExited) {

@@ -69,9 +69,7 @@ func TestPlansOfNonsenseAreIgnored(t *testing.T) {
 	n := startNode(t, leader)
 	s := leader.Next(t)
 	clocked(t, s)
-	mustPrepare(t, s, n.order(1, "sleep", "1000"))
-	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-	launched(t, s, 1)
+	mustRun(t, s, n.order(1, "sleep", "1000"))
 	for version, plan := range []*scorev1.Plan{
 		nil,
 		{Rows: []*scorev1.Plan_Row{nil}},

@@ -89,9 +89,7 @@ func TestMetricsAreServed(t *testing.T) {
 	n := startNode(t, leader, func(o *nodeagent.Options) { o.MetricsAddress = address })
 	s := leader.Next(t)
 	clocked(t, s)
-	mustPrepare(t, s, n.order(1, "true"))
-	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-	launched(t, s, 1)
+	mustRun(t, s, n.order(1, "true"))
 	done(t, s, 1)
 	response, err := http.Get("http://" + address + "/metrics")
 	if err != nil {

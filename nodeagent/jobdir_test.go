@@ -70,9 +70,7 @@ func TestJobsDirectory(t *testing.T) {
 func TestJobsDirectoryOverAgents(t *testing.T) {
 	crashes(t, func(t *testing.T, n *mortal, s *leadertest.Session) {
 		argv, release := n.waiter(0)
-		mustPrepare(t, s, n.order(1, argv...))
-		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-		launched(t, s, 1)
+		mustRun(t, s, n.order(1, argv...))
 		dirs, err := filepath.Glob(n.options.RunDir + ".jobs/*")
 		if err != nil || len(dirs) != 1 {
 			t.Fatalf("directories %v, %v", dirs, err)

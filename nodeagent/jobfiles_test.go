@@ -92,14 +92,11 @@ func TestTheNextAgentRemovesWhatIsLeft(t *testing.T) {
 		if !n.madeFile() {
 			t.Error("a living job has lost its files")
 		}
-		n.process.Process.Kill()
-		n.process.Wait()
-		<-s.Gone()
+		n.kill(s)
 		if err := unix.Kill(steward, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		n.begin()
-		holds(t, n.leader.Next(t))
+		holds(t, n.next())
 		if left := n.jobFiles(); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}

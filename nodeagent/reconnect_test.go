@@ -95,9 +95,7 @@ func TestUnknownJobsAreEnded(t *testing.T) {
 	n := startNode(t, leader)
 	s := leader.Next(t)
 	clocked(t, s)
-	mustPrepare(t, s, n.order(1, "sleep", "1000"))
-	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-	launched(t, s, 1)
+	mustRun(t, s, n.order(1, "sleep", "1000"))
 	keep = false
 	s.Drop()
 	leader.Next(t)

@@ -82,9 +82,7 @@ func drain(t testing.TB, stream *stdio) string {
 func TestInputAndOutput(t *testing.T) {
 	inBothModes(t, func(t *testing.T, n *node, s *leadertest.Session) {
 		early := attach(t, n, s, 1) // before the job has come
-		mustPrepare(t, s, n.order(1, "sh", "-c", "cat; echo end"))
-		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-		launched(t, s, 1)
+		mustRun(t, s, n.order(1, "sh", "-c", "cat; echo end"))
 		for _, part := range []*scorev1.StdioUp{input("hello ", false), input("world\n", false), input("", true)} {
 			if err := early.Send(part); err != nil {
 				t.Fatal(err)
