@@ -21,7 +21,6 @@ func (r *Reader) value(depth int) Value {
 
 // dataOf reads a value of a type.
 func (r *Reader) dataOf(t Type, depth int) Value {
-	v := Value{Type: t}
 	l, ok := layouts[t]
 	switch {
 	case r.err != nil:
@@ -33,6 +32,13 @@ func (r *Reader) dataOf(t Type, depth int) Value {
 		r.fail(fmt.Errorf("%w: values nested more than %d deep", ErrTooMany, MaxDepth))
 		return Value{}
 	}
+	r.markOf(l.form)
+	return r.rest(t, l, depth)
+}
+
+// rest reads a value behind the mark of its type, if that has one.
+func (r *Reader) rest(t Type, l layout, depth int) Value {
+	v := Value{Type: t}
 	switch l.form {
 	case formNone:
 	case formByte:
@@ -42,15 +48,10 @@ func (r *Reader) dataOf(t Type, depth int) Value {
 	case formSigned:
 		v.Number = uint64(r.signed(l.width))
 	case formSize:
-		v.Number = r.size()
+		v.Number = r.unsigned(8)
 	case formInt:
-		r.mark(Int32)
 		v.Number = uint64(r.signed(4))
-	case formUint:
-		r.mark(Int32)
-		v.Number = r.unsigned(4)
-	case formPID:
-		r.expect(Uint32)
+	case formUint, formPID:
 		v.Number = r.unsigned(4)
 	case formText:
 		v.Text, v.Null = r.text()
@@ -69,6 +70,19 @@ func (r *Reader) dataOf(t Type, depth int) Value {
 	return v
 }
 
+// markOf reads the mark of a value, or of an array's elements, which have one together.
+func (r *Reader) markOf(f form) {
+	switch f {
+	case formSize:
+		r.mark(Uint64)
+	case formInt, formUint:
+		r.mark(Int32)
+	case formPID:
+		r.expect(Uint32)
+	default:
+	}
+}
+
 // part reads a part of a group; a value of any type stands for itself.
 func (r *Reader) part(t Type, depth int) Value {
 	if t == ValueType {
@@ -83,13 +97,19 @@ func (r *Reader) array(v *Value, depth int) {
 	if n == 0 || v.Elem == Undefined || r.err != nil {
 		return
 	}
-	if layouts[v.Elem].form == formByte {
+	l := layouts[v.Elem]
+	if l.form == formByte {
 		v.Text = string(r.take(n))
 		return
 	}
 	count := r.bounded(n, 1)
+	next := func() Value { return r.part(v.Elem, depth+1) }
+	if l.form.marked() {
+		r.markOf(l.form) // one for all
+		next = func() Value { return r.rest(v.Elem, l, depth+1) }
+	}
 	for range count {
-		v.Parts = append(v.Parts, r.part(v.Elem, depth+1))
+		v.Parts = append(v.Parts, next())
 		if r.err != nil {
 			return
 		}

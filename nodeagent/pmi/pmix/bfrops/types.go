@@ -75,6 +75,9 @@ const (
 	formParts                    // one after the other
 )
 
+// marked reports whether a type mark may stand before a value of the form.
+func (f form) marked() bool { return f == formSize || f == formInt || f == formUint || f == formPID }
+
 // layout is the form of a type, the width of a number and the parts of a group.
 type layout struct {
 	form  form
@@ -119,7 +122,7 @@ var layouts = map[Type]layout{
 	Directives:     {form: formUnsigned, width: 4},
 	DataType:       {form: formUnsigned, width: 2},
 	ProcState:      {form: formByte},
-	ProcInfo:       {form: formParts, parts: []Type{ProcType, String, String, PID, Int, ProcState}},
+	ProcInfo:       {form: formParts, parts: []Type{ProcType, String, String, PID, ProcState}},
 	DataArray:      {form: formArray},
 	Rank:           {form: formUnsigned, width: 4},
 	CompressedText: {form: formBytes},

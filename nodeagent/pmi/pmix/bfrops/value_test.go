@@ -33,10 +33,13 @@ var samples = []Value{
 	NewBytes([]byte{0, 1, 2}),
 	{Type: DataArray, Elem: Uint8, Text: "bytes"},
 	{Type: DataArray, Elem: Uint32, Parts: []Value{NewNumber(Uint32, 1), NewNumber(Uint32, 300)}},
+	{Type: DataArray, Elem: Size, Parts: []Value{NewNumber(Size, 1), NewNumber(Size, 1<<50)}},
+	{Type: DataArray, Elem: PID, Parts: []Value{NewNumber(PID, 1), NewNumber(PID, 2)}},
 	{Type: DataArray},
 	NewInfos(Info{Key: "a", Value: NewInfos(Info{Key: "b", Value: NewString("deep")})}),
 	{Type: EnvVar, Parts: []Value{NewString("PATH"), NewString("/bin"), {Type: Byte, Number: ':'}}},
 	{Type: CompressedText, Text: "x"},
+	{Type: ProcInfo, Parts: []Value{NewProc(Proc{"job", 1}), NewString("host"), NewString("program"), NewNumber(PID, 9), NewNumber(ProcState, 4)}},
 }
 
 func TestValues(t *testing.T) {
@@ -76,6 +79,9 @@ func TestNumbersOnTheWire(t *testing.T) {
 		{V3, Value{Type: Int, Number: 2}, "\x00\x09\x00\x00\x00\x02"},
 		{V3, NewNumber(PID, 1), "\x00\x0e\x00\x00\x00\x01"},
 		{V3, NewString("ab"), "\x00\x00\x00\x03ab\x00"},
+		{V3, Value{Type: DataArray, Elem: Int, Parts: []Value{{Type: Int, Number: 2}, {Type: Int, Number: 3}}},
+			"\x00\x06\x00\x0f\x00\x00\x00\x00\x00\x00\x00\x02\x00\x09\x00\x00\x00\x02\x00\x00\x00\x03"},
+		{V41, Value{Type: DataArray, Elem: PID, Parts: []Value{NewNumber(PID, 1), NewNumber(PID, 2)}}, "\x05\x02\x0e\x01\x02"},
 	} {
 		w := NewWriter(test.encoding, nil)
 		w.Data(&test.value)

@@ -111,6 +111,12 @@ func (w *Writer) Data(v *Value) {
 	if !ok {
 		panic(fmt.Sprintf("bfrops: no layout of type %d", v.Type))
 	}
+	w.markOf(l.form)
+	w.rest(v, l)
+}
+
+// rest packs a value behind the mark of its type, if that has one.
+func (w *Writer) rest(v *Value, l layout) {
 	switch l.form {
 	case formNone:
 	case formByte:
@@ -120,15 +126,10 @@ func (w *Writer) Data(v *Value) {
 	case formSigned:
 		w.signed(v.Signed(), l.width)
 	case formSize:
-		w.size(v.Number)
+		w.unsigned(v.Number, 8)
 	case formInt:
-		w.marked(Int32)
 		w.signed(v.Signed(), 4)
-	case formUint:
-		w.marked(Int32)
-		w.unsigned(v.Number, 4)
-	case formPID:
-		w.unsigned(uint64(Uint32), 2)
+	case formUint, formPID:
 		w.unsigned(v.Number, 4)
 	case formText:
 		w.text(v.Text, v.Null)
@@ -143,6 +144,19 @@ func (w *Writer) Data(v *Value) {
 		for i := range l.parts {
 			w.part(&v.Parts[i], l.parts[i])
 		}
+	}
+}
+
+// markOf packs the mark of a value, or of an array's elements, which have one together.
+func (w *Writer) markOf(f form) {
+	switch f {
+	case formSize:
+		w.marked(Uint64)
+	case formInt, formUint:
+		w.marked(Int32)
+	case formPID:
+		w.unsigned(uint64(Uint32), 2)
+	default:
 	}
 }
 
@@ -164,6 +178,13 @@ func (w *Writer) array(v *Value) {
 		return
 	}
 	w.size(uint64(len(v.Parts)))
+	if l := layouts[v.Elem]; l.form.marked() && len(v.Parts) > 0 {
+		w.markOf(l.form)
+		for i := range v.Parts {
+			w.rest(&v.Parts[i], l)
+		}
+		return
+	}
 	for i := range v.Parts {
 		w.part(&v.Parts[i], v.Elem)
 	}
