@@ -36,6 +36,25 @@ func (e Encoding) String() string {
 	return "unknown"
 }
 
+// lastOfV3 is the last type that libpmix 3 knows.
+const lastOfV3 = EnvVar
+
+// Reads reports whether clients of the encoding can read a value. One that they cannot costs those of V3 all that stands beside it.
+func (e Encoding) Reads(v *Value) bool {
+	if e != V3 {
+		return true
+	}
+	if v.Type > lastOfV3 || v.Elem > lastOfV3 || v.Type == CompressedText || v.Elem == CompressedText {
+		return false // libpmix 3 has no way to unpack its own compressed text
+	}
+	for i := range v.Parts {
+		if !e.Reads(&v.Parts[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // flexBytes is how many bytes of seven bits a number takes at most; the eight
 // bits of a ninth byte hold the rest of 64.
 const flexBytes = 8

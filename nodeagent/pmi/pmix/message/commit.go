@@ -49,7 +49,11 @@ func WriteCommit(w *bfrops.Writer, parts []CommitPart) {
 	for i := range parts {
 		w.One(bfrops.NewNumber(bfrops.ScopeType, uint64(parts[i].Scope)))
 		buffer := w.Sub()
-		WritePairs(buffer, parts[i].Pairs)
+		for _, p := range parts[i].Pairs {
+			if v, err := Unpack(p.Packed); err == nil {
+				buffer.KVal(p.Key, v)
+			}
+		}
 		w.Buffer(buffer)
 	}
 }
@@ -68,15 +72,16 @@ func Unpack(packed string) (bfrops.Value, error) {
 	return v, r.Err()
 }
 
-// WritePairs writes keys with their values, in the writer's encoding. A value
-// that cannot be read is left out; another node sent it.
+// WritePairs writes keys with their values for a client of the writer's encoding.
+// A value that it cannot read is left out: another node sent it, or a client of a
+// newer library.
 func WritePairs(w *bfrops.Writer, pairs []Pair) {
 	for _, p := range pairs {
 		if w.Encoding() == bfrops.V41 {
 			w.RawKVal(p.Key, p.Packed)
 			continue
 		}
-		if v, err := Unpack(p.Packed); err == nil {
+		if v, err := Unpack(p.Packed); err == nil && w.Encoding().Reads(&v) {
 			w.KVal(p.Key, v)
 		}
 	}

@@ -47,7 +47,7 @@ func WriteFound(w *bfrops.Writer, code int32, found []Found) {
 	w.Count(len(found))
 	for i := range found {
 		v, err := Unpack(found[i].Packed)
-		if err != nil {
+		if err != nil || !w.Encoding().Reads(&v) {
 			v = bfrops.Value{}
 		}
 		w.Data(&bfrops.Value{Type: bfrops.PData, Parts: []bfrops.Value{

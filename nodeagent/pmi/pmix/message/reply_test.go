@@ -113,3 +113,21 @@ func TestPackedByAnotherNode(t *testing.T) {
 		t.Errorf("%s: %+v, %v", key, value, r.Err())
 	}
 }
+
+// TestPackedByANewerClient is for values of types that libpmix 3 does not have.
+func TestPackedByANewerClient(t *testing.T) {
+	array := bfrops.Value{Type: bfrops.DataArray, Elem: bfrops.InfoType, Parts: bfrops.NewInfos(
+		bfrops.Info{Key: "a", Value: bfrops.Value{Type: bfrops.Namespace, Text: "score_1"}}).Parts}
+	for name, v := range map[string]bfrops.Value{
+		"a type": {Type: bfrops.DeviceType, Number: 1}, "compressed": {Type: bfrops.CompressedText, Text: "x"}, "within": array,
+	} {
+		pairs := []Pair{{"new", Pack(&v)}, {"old", Pack(&bfrops.Value{Type: bfrops.Bool, Number: 1})}}
+		for encoding, first := range map[bfrops.Encoding]string{bfrops.V3: "old", bfrops.V41: "new"} {
+			w := bfrops.NewWriter(encoding, nil)
+			WritePairs(w, pairs)
+			if key, _ := bfrops.NewReader(encoding, w.Bytes()).KVal(); key != first {
+				t.Errorf("%s in %v: the first is %q", name, encoding, key)
+			}
+		}
+	}
+}
