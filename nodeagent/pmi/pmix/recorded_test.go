@@ -153,6 +153,7 @@ func (r *replay) name(op *pmi.NameOp) (ok bool, port string) {
 	case pmi.NameUnpublish:
 		delete(r.names, op.Service)
 		return there, ""
+	case pmi.NameLookup:
 	}
 	return there, port
 }
