@@ -93,7 +93,7 @@ func (m *Mesh) dial(ctx context.Context, name, address, protocol string) (net.Co
 		err = fmt.Errorf("%w: at %s is %s, and %s was meant; correct server.advertise of one of them", ErrImpostor, address, peer, name)
 	}
 	if err != nil {
-		conn.Close()
+		_ = conn.Close() // it was never used
 		return nil, err
 	}
 	return conn, nil
