@@ -104,8 +104,8 @@ func (r *Rotation) Has(rows []RotationRow) bool {
 //   - at once, when the row whose turn it is has gone, or there is at most one;
 //   - at once, when a gang has never run, or has slept: its row comes first, so that users do not wait for a
 //     program to begin. The interrupted rotation goes on after it with the row that was cut, which
-//     gets a whole slice. That slice must be over before the next gang is let in ahead of its turn: a
-//     burst of short jobs slows the others, but starves none;
+//     gets a whole slice. That slice must be over before the next gang is let in ahead of its turn, and where there
+//     was no other row, the slices of all that were let in: a burst of short jobs slows the others, but starves none;
 //   - else at the end of the slice.
 func Next(old Rotation, rows []RotationRow, now int64, lead time.Duration) Rotation {
 	t := now + int64(lead)
@@ -115,7 +115,7 @@ func Next(old Rotation, rows []RotationRow, now int64, lead time.Duration) Rotat
 	fresh, rest := cur.splitFresh(turns, t)
 
 	origin := t
-	if cutting && (len(fresh) == 0 || cur.guarding(t) != nil) {
+	if cutting && (len(fresh) == 0 || len(cur.guarding(t)) > 0) {
 		origin = end
 		if len(rest) > 0 && rest[0].Index == cur.Rows[pos].Index {
 			rest = append(rest[1:], rest[0])
@@ -201,28 +201,41 @@ func (r *Rotation) endOf(n int) int64 {
 	return end
 }
 
-// guarding is the row whose slice must be over before a gang may be let in ahead of its turn, nil if
-// none at time t. At the instant at which those let in begin, others may still join them.
-func (r *Rotation) guarding(t int64) *RotationRow {
+// guarding are the rows whose slices must be over before a gang may be let in ahead of its turn, none if it may at time t: up to the
+// row that follows those let in last, and where nobody else was there, the last of these. At the instant at which those let in begin,
+// others may still join them.
+func (r *Rotation) guarding(t int64) []RotationRow {
 	begin := r.endOf(r.after)
 	switch {
 	case len(r.Rows) < 2:
 		return nil
 	case t < begin && r.after > 0:
-		return &r.Rows[r.after-1]
-	case r.fresh > 0 && t > begin && t < r.endOf(r.after+r.fresh+1):
-		return &r.Rows[(r.after+r.fresh)%len(r.Rows)]
+		return r.waiting(0, r.after, t)
+	case r.fresh == len(r.Rows) && t > begin:
+		return r.waiting(0, r.fresh, t)
+	case r.fresh > 0 && t > begin:
+		return r.waiting(r.after, r.after+r.fresh+1, t)
 	}
 	return nil
 }
 
-// arrange puts fresh rows first or, under guard, right after the guarding row.
-func (r *Rotation) arrange(fresh, rest []RotationRow, guard *RotationRow) {
-	if guard != nil {
-		r.after = 1 + slices.IndexFunc(rest, func(row RotationRow) bool { return continues(&row, guard) })
+// waiting are the rows from one turn to another, exclusive, whose slices are not over at t.
+func (r *Rotation) waiting(from, to int, t int64) (rows []RotationRow) {
+	for i := from; i < to; i++ {
+		if t < r.endOf(i+1) {
+			rows = append(rows, r.Rows[i%len(r.Rows)])
+		}
+	}
+	return rows
+}
+
+// arrange puts fresh rows first or, under guard, right after the last guarding row that is still there.
+func (r *Rotation) arrange(fresh, rest, guards []RotationRow) {
+	for i := range rest {
+		if slices.ContainsFunc(guards, func(guard RotationRow) bool { return continues(&rest[i], &guard) }) {
+			r.after = i + 1
+		}
 	}
 	r.Rows = slices.Concat(rest[:r.after], fresh, rest[r.after:])
-	if len(rest) > 0 {
-		r.fresh = len(fresh)
-	}
+	r.fresh = len(fresh)
 }
