@@ -36,6 +36,7 @@ var samples = []Value{
 	{Type: DataArray, Elem: Size, Parts: []Value{NewNumber(Size, 1), NewNumber(Size, 1<<50)}},
 	{Type: DataArray, Elem: PID, Parts: []Value{NewNumber(PID, 1), NewNumber(PID, 2)}},
 	{Type: DataArray},
+	{Type: DataArray, Elem: ValueType, Parts: []Value{NewBool(true), {Type: ValueType, Parts: []Value{NewString("inner")}}}},
 	NewInfos(Info{Key: "a", Value: NewInfos(Info{Key: "b", Value: NewString("deep")})}),
 	{Type: EnvVar, Parts: []Value{NewString("PATH"), NewString("/bin"), {Type: Byte, Number: ':'}}},
 	{Type: CompressedText, Text: "x"},

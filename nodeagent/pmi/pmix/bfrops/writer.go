@@ -160,10 +160,10 @@ func (w *Writer) markOf(f form) {
 	}
 }
 
-// part packs one part of a group; where that is a value of any type, the type
-// goes before it.
+// part packs one part of a group; a value of any type stands for itself, so its
+// own type goes before it.
 func (w *Writer) part(v *Value, t Type) {
-	if t == ValueType && v.Type != ValueType {
+	if t == ValueType {
 		w.Value(v)
 		return
 	}
