@@ -68,9 +68,9 @@ func (b *brain) launched(j *job, p *part, at int64) {
 	if j.started != 0 {
 		return
 	}
-	j.started = at
-	if at <= 0 || at > b.now {
-		j.started = b.now
+	j.started = b.now
+	if at > 0 {
+		j.started = within(at, j.allocated, b.now)
 	}
 	b.proposeLazily(&statepb.Command{Command: &statepb.Command_MarkRunning{
 		MarkRunning: &statepb.MarkRunning{JobId: j.id, StartedNanos: j.started},

@@ -19,7 +19,7 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 		b.prepared(n, m.Prepared)
 	case *scorev1.AgentMessage_Launched:
 		if j, p := b.partOf(n, m.Launched.GetJobId()); p != nil {
-			p.started(m.Launched.GetStart())
+			b.startTold(j, p, m.Launched.GetStart())
 			b.step(j, evLaunched{p, m.Launched.GetAtNanos()})
 		}
 	case *scorev1.AgentMessage_RankExited:
@@ -30,7 +30,7 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 		}
 	case *scorev1.AgentMessage_NodeDone:
 		if j, p := b.partOf(n, m.NodeDone.GetJobId()); p != nil {
-			p.started(m.NodeDone.GetStart())
+			b.startTold(j, p, m.NodeDone.GetStart())
 			b.step(j, evNodeDone{p, m.NodeDone.GetUsage()})
 		}
 	case *scorev1.AgentMessage_Abort:
@@ -90,7 +90,7 @@ func (b *brain) prepared(n *node, m *scorev1.Prepared) {
 	if p == nil {
 		return
 	}
-	p.started(m.GetStart())
+	b.startTold(j, p, m.GetStart())
 	if m.GetWarning() != "" {
 		b.warn(j, m.GetWarning())
 	}

@@ -89,7 +89,7 @@ func (b *brain) askRanks(j *job, answered func(*scorev1.AttachEvent_RankStates))
 func (b *brain) rankStates(n *node, m *scorev1.RankStatesReply) {
 	if j := b.jobs[m.GetJobId()]; j != nil {
 		if p := j.part(n.name); p != nil {
-			p.started(m.GetStart())
+			b.startTold(j, p, m.GetStart())
 		}
 	}
 	b.answers(n, m.GetRequest(), func(a *ask) {

@@ -2,33 +2,35 @@ package leader
 
 import "score/scored/api/scorev1"
 
-// started notes what a node says of the start of its part. What it said first stays: it says more as
+// startTold notes what a node says of the start of its part. What it said first stays: it says more as
 // time goes on, and the rest again.
-func (p *part) started(told *scorev1.NodeStart) {
+func (b *brain) startTold(j *job, p *part, told *scorev1.NodeStart) {
 	if told == nil {
 		return
 	}
 	known := p.start
+	since := func(since, known, told int64) int64 {
+		if known != 0 || told <= 0 {
+			return known
+		}
+		return within(told, since, b.now)
+	}
 	// What was known may be on its way to the log or to a user: another message.
 	p.start = &scorev1.NodeStart{
-		OrderedNanos:   first(known.GetOrderedNanos(), told.GetOrderedNanos()),
-		StagedNanos:    first(known.GetStagedNanos(), told.GetStagedNanos()),
-		ReadyNanos:     first(known.GetReadyNanos(), told.GetReadyNanos()),
-		ForkedNanos:    first(known.GetForkedNanos(), told.GetForkedNanos()),
-		InitNanos:      first(known.GetInitNanos(), told.GetInitNanos()),
-		ExchangedNanos: first(known.GetExchangedNanos(), told.GetExchangedNanos()),
-		FenceNanos:     first(known.GetFenceNanos(), told.GetFenceNanos()),
+		OrderedNanos:   since(j.allocated, known.GetOrderedNanos(), told.GetOrderedNanos()),
+		StagedNanos:    since(j.submitted, known.GetStagedNanos(), told.GetStagedNanos()), // perhaps while the job was queued
+		ReadyNanos:     since(j.allocated, known.GetReadyNanos(), told.GetReadyNanos()),
+		ForkedNanos:    since(j.allocated, known.GetForkedNanos(), told.GetForkedNanos()),
+		InitNanos:      since(j.allocated, known.GetInitNanos(), told.GetInitNanos()),
+		ExchangedNanos: since(j.allocated, known.GetExchangedNanos(), told.GetExchangedNanos()),
+		FenceNanos:     since(j.allocated, known.GetFenceNanos(), told.GetFenceNanos()),
 		Contacts:       min(max(known.GetContacts(), told.GetContacts()), uint32(len(p.Ranks))),
 	}
 }
 
-// first is a, unless that is no instant.
-func first(a, b int64) int64 {
-	if a != 0 {
-		return a
-	}
-	return max(b, 0)
-}
+// within is the instant at which a node says that something was, or the nearest that can be: it came
+// after since, and the news is here. A node's estimate of this clock is off by up to half a round trip.
+func within(at, since, now int64) int64 { return max(since, min(at, now)) }
 
 // startTrace is how the job's start went so far; nil before it has places.
 func (j *job) startTrace() *scorev1.StartTrace {
