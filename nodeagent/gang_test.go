@@ -50,8 +50,16 @@ func runGangs(t *testing.T) (spans [2][2][]span, origin int64) {
 			awaitSpinning(t, files[job][i])
 		}
 	}
-	// The passing of time is what is tested here.
-	time.Sleep(gangLength)
+	origin = plan.GetPlan().GetOriginNanos()
+	letTurn(gangLength, func() bool {
+		for job := range files {
+			so := [2][]span{readSpans(t, files[job][0]), readSpans(t, files[job][1])}
+			if len(beginsApart(so, job, origin)) < minTurns {
+				return false
+			}
+		}
+		return true
+	})
 	for job := range files {
 		for _, s := range sessions {
 			s.Send(signalMessage(uint64(job)+1, int32(unix.SIGTERM)))
@@ -61,7 +69,7 @@ func runGangs(t *testing.T) (spans [2][2][]span, origin int64) {
 			spans[job][i] = readSpans(t, files[job][i])
 		}
 	}
-	return spans, plan.GetPlan().GetOriginNanos()
+	return spans, origin
 }
 
 // begins gives the instant at which a rank began to run in each slice of its
@@ -69,7 +77,7 @@ func runGangs(t *testing.T) (spans [2][2][]span, origin int64) {
 // before the last quarter are left out: the machine had other things to do.
 func begins(spans []span, job int, origin int64) map[int64]time.Duration {
 	found := make(map[int64]time.Duration)
-	for _, s := range spans[1:] { // the first begins with the launch
+	for _, s := range spans[min(1, len(spans)):] { // the first begins with the launch
 		since := s.From - origin - int64(job)*gangSlice.Nanoseconds()
 		round, phase := since/(2*gangSlice.Nanoseconds()), time.Duration(since%(2*gangSlice.Nanoseconds()))
 		if _, known := found[round]; !known && phase < gangSlice*3/4 {

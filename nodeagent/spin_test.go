@@ -22,8 +22,8 @@ const gapNanos = 200_000
 // span is a stretch of time in which a rank ran, by the monotonic clock.
 type span struct{ From, To int64 }
 
-// spin is a rank that computes without end, and writes when it ran to the file
-// named when it gets SIGTERM.
+// spin is a rank that computes without end, until it gets SIGTERM, and writes
+// when it ran to the file named, as it goes.
 func spin(args []string) int {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(-1)
@@ -31,47 +31,39 @@ func spin(args []string) int {
 	terminate := make(chan os.Signal, 1)
 	signal.Notify(terminate, unix.SIGTERM)
 	go func() { <-terminate; stop.Store(true) }()
-	if os.WriteFile(args[0]+spinning, nil, 0o644) != nil {
+	file, err := os.Create(args[0])
+	if err != nil {
 		return 1
 	}
+	defer file.Close()
+	ran := func(from, to int64) bool { return binary.Write(file, binary.LittleEndian, span{from, to}) == nil }
 
-	spans := make([]span, 0, 1<<16)
 	start, base := time.Now(), realtime.Now()
 	first, last := base, base
-	for i := 0; ; i++ {
+	for i := 0; !stop.Load(); i++ {
 		now := base + int64(time.Since(start))
-		if now-last > gapNanos && len(spans) < cap(spans) {
-			spans = append(spans, span{first, last})
+		if now-last > gapNanos {
+			if !ran(first, last) {
+				return 1
+			}
 			first = now
 		}
 		last = now
 		if i%1024 == 0 {
 			runtime.Gosched() // lets the signal in
 		}
-		if stop.Load() {
-			break
-		}
 	}
-	spans = append(spans, span{first, last})
-	file, err := os.Create(args[0])
-	if err != nil {
-		return 1
-	}
-	defer file.Close()
-	if binary.Write(file, binary.LittleEndian, spans) != nil {
+	if !ran(first, last) {
 		return 1
 	}
 	return 0
 }
 
-// spinning ends the name of the file that a spinning rank makes once SIGTERM may come.
-const spinning = ".spins"
-
-// awaitSpinning waits until a rank spins.
+// awaitSpinning waits until a rank spins, and SIGTERM may come.
 func awaitSpinning(t testing.TB, path string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(path + spinning); err == nil {
+		if _, err := os.Stat(path); err == nil {
 			return
 		}
 		if time.Now().After(end) {
@@ -80,23 +72,28 @@ func awaitSpinning(t testing.TB, path string) {
 	}
 }
 
-// readSpans reads what a spinning rank wrote.
+// readSpans reads what a spinning rank has written.
 func readSpans(t testing.TB, path string) []span {
 	t.Helper()
-	file, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	spans := make([]span, info.Size()/16)
-	if err := binary.Read(file, binary.LittleEndian, spans); err != nil {
+	spans := make([]span, len(data)/binary.Size(span{}))
+	if _, err := binary.Decode(data, binary.LittleEndian, spans); err != nil {
 		t.Fatal(err)
 	}
 	return spans
+}
+
+// letTurn has spinning ranks take turns for a while, and on a busy machine, where
+// they run in few of their slices, until they have run in enough of them.
+func letTurn(while time.Duration, enough func() bool) {
+	// The passing of time is what is tested here.
+	time.Sleep(while)
+	for end := time.Now().Add(patience); !enough() && time.Now().Before(end); {
+		time.Sleep(while / 10)
+	}
 }
 
 func (s span) length() time.Duration { return time.Duration(s.To - s.From) }

@@ -14,9 +14,11 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// share lets two spinning jobs take turns for a while, and returns when each
-// ran and when its row was to come on first.
-func share(t testing.TB, n *node, s *leadertest.Session, slice, length time.Duration, cpus [2]uint32) (spans [2][]span, origin int64) {
+// share lets two spinning jobs take turns for a while, and until each has run in some of its slices, and
+// returns when each ran and when its row was to come on first.
+func share(
+	t testing.TB, n *node, s *leadertest.Session, slice, length time.Duration, turns int, cpus [2]uint32,
+) (spans [2][]span, origin int64) {
 	t.Helper()
 	files := [2]string{spinner(t, n, s, 1, cpus[0]), spinner(t, n, s, 2, cpus[1])}
 	plan := planMessage(1, 1, slice, []uint64{1}, []uint64{2})
@@ -26,8 +28,11 @@ func share(t testing.TB, n *node, s *leadertest.Session, slice, length time.Dura
 	for _, file := range files {
 		awaitSpinning(t, file)
 	}
-	// The passing of time is what is tested here.
-	time.Sleep(length)
+	origin = plan.GetPlan().GetOriginNanos()
+	letTurn(length, func() bool {
+		so := [2][]span{readSpans(t, files[0]), readSpans(t, files[1])}
+		return turns == 0 || len(so[0]) > 0 && len(so[1]) > 0 && bothTurned(so, origin, slice, turns)
+	})
 	for job := range uint64(2) {
 		s.Send(signalMessage(job+1, int32(unix.SIGTERM)))
 	}
@@ -38,7 +43,7 @@ func share(t testing.TB, n *node, s *leadertest.Session, slice, length time.Dura
 		}
 		spans[i] = readSpans(t, files[i])
 	}
-	return spans, plan.GetPlan().GetOriginNanos()
+	return spans, origin
 }
 
 // common cuts both lists to the time in which both jobs existed.
@@ -111,6 +116,17 @@ func inTurn(spans []span, job int, origin int64, slice time.Duration) (part floa
 	return float64(inside) / float64(max(ran, 1)), len(seen)
 }
 
+// bothTurned tells whether each of two jobs ran in so many of its slices since both existed.
+func bothTurned(all [2][]span, origin int64, slice time.Duration, turns int) bool {
+	spans, _ := common(all)
+	for job := range spans {
+		if _, had := inTurn(spans[job], job, origin, slice); had < turns {
+			return false
+		}
+	}
+	return true
+}
+
 func TestTwoSpinningJobsShareTheNode(t *testing.T) {
 	// Each on a CPU of its own, if there are two, so that only the agent keeps
 	// them from running at once.
@@ -124,7 +140,7 @@ func TestTwoSpinningJobsShareACPU(t *testing.T) {
 
 func taketurns(t *testing.T, n *node, s *leadertest.Session, cpus [2]uint32) {
 	t.Helper()
-	all, origin := share(t, n, s, turnSlice, turnLength, cpus)
+	all, origin := share(t, n, s, turnSlice, turnLength, minTurns, cpus)
 	if found := latencies(all, origin, turnSlice); len(found) > 0 {
 		t.Logf("planned instant to running: median %v, max %v of %d", found[len(found)/2], found[len(found)-1], len(found))
 	}
@@ -196,7 +212,7 @@ func TestReportsOfSwitches(t *testing.T) {
 	s := leader.Next(t)
 	clocked(t, s)
 	const slice = 10 * time.Millisecond
-	share(t, n, s, slice, 1200*time.Millisecond, [2]uint32{0, 0})
+	share(t, n, s, slice, 1200*time.Millisecond, 0, [2]uint32{0, 0})
 	last, totals := int64(0), make(map[uint64]uint64)
 	// The first report may be of the first switch alone.
 	for totals[0] == 0 || totals[1] == 0 || totals[2] == 0 {
@@ -296,7 +312,7 @@ func BenchmarkSwitch(b *testing.B) {
 	clocked(b, s)
 	const slice = 5 * time.Millisecond
 	b.ResetTimer()
-	spans, origin := share(b, n, s, slice, max(time.Duration(b.N)*slice, 200*time.Millisecond), [2]uint32{0, 0})
+	spans, origin := share(b, n, s, slice, max(time.Duration(b.N)*slice, 200*time.Millisecond), 0, [2]uint32{0, 0})
 	found := latencies(spans, origin, slice)
 	if len(found) == 0 {
 		b.Fatal("no switches")
