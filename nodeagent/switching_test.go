@@ -31,7 +31,7 @@ func share(
 	origin = plan.GetPlan().GetOriginNanos()
 	letTurn(length, func() bool {
 		so := [2][]span{readSpans(t, files[0]), readSpans(t, files[1])}
-		return turns == 0 || len(so[0]) > 0 && len(so[1]) > 0 && bothTurned(so, origin, slice, turns)
+		return bothTurned(so, origin, slice, turns)
 	})
 	for job := range uint64(2) {
 		s.Send(signalMessage(job+1, int32(unix.SIGTERM)))
@@ -118,6 +118,9 @@ func inTurn(spans []span, job int, origin int64, slice time.Duration) (part floa
 
 // bothTurned tells whether each of two jobs ran in so many of its slices since both existed.
 func bothTurned(all [2][]span, origin int64, slice time.Duration, turns int) bool {
+	if len(all[0]) == 0 || len(all[1]) == 0 {
+		return turns == 0
+	}
 	spans, _ := common(all)
 	for job := range spans {
 		if _, had := inTurn(spans[job], job, origin, slice); had < turns {

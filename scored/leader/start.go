@@ -9,28 +9,28 @@ func (b *brain) startTold(j *job, p *part, told *scorev1.NodeStart) {
 		return
 	}
 	known := p.start
-	since := func(since, known, told int64) int64 {
+	first := func(known, told, after int64) int64 {
 		if known != 0 || told <= 0 {
 			return known
 		}
-		return within(told, since, b.now)
+		return within(told, after, b.now)
 	}
 	// What was known may be on its way to the log or to a user: another message.
 	p.start = &scorev1.NodeStart{
-		OrderedNanos:   since(j.allocated, known.GetOrderedNanos(), told.GetOrderedNanos()),
-		StagedNanos:    since(j.submitted, known.GetStagedNanos(), told.GetStagedNanos()), // perhaps while the job was queued
-		ReadyNanos:     since(j.allocated, known.GetReadyNanos(), told.GetReadyNanos()),
-		ForkedNanos:    since(j.allocated, known.GetForkedNanos(), told.GetForkedNanos()),
-		InitNanos:      since(j.allocated, known.GetInitNanos(), told.GetInitNanos()),
-		ExchangedNanos: since(j.allocated, known.GetExchangedNanos(), told.GetExchangedNanos()),
-		FenceNanos:     since(j.allocated, known.GetFenceNanos(), told.GetFenceNanos()),
+		OrderedNanos:   first(known.GetOrderedNanos(), told.GetOrderedNanos(), j.allocated),
+		StagedNanos:    first(known.GetStagedNanos(), told.GetStagedNanos(), j.submitted), // perhaps while the job was queued
+		ReadyNanos:     first(known.GetReadyNanos(), told.GetReadyNanos(), j.allocated),
+		ForkedNanos:    first(known.GetForkedNanos(), told.GetForkedNanos(), j.allocated),
+		InitNanos:      first(known.GetInitNanos(), told.GetInitNanos(), j.allocated),
+		ExchangedNanos: first(known.GetExchangedNanos(), told.GetExchangedNanos(), j.allocated),
+		FenceNanos:     first(known.GetFenceNanos(), told.GetFenceNanos(), j.allocated),
 		Contacts:       min(max(known.GetContacts(), told.GetContacts()), uint32(len(p.Ranks))),
 	}
 }
 
 // within is the instant at which a node says that something was, or the nearest that can be: it came
-// after since, and the news is here. A node's estimate of this clock is off by up to half a round trip.
-func within(at, since, now int64) int64 { return max(since, min(at, now)) }
+// after what led to it, and the news is here. A node's estimate of this clock is off by up to half a round trip.
+func within(at, after, now int64) int64 { return max(after, min(at, now)) }
 
 // startTrace is how the job's start went so far; nil before it has places.
 func (j *job) startTrace() *scorev1.StartTrace {

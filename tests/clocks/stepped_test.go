@@ -34,7 +34,7 @@ func TestStepped(t *testing.T) {
 	s.tookTurns(turns, began)
 	s.sees(s.Agents[1])
 	s.untouched(leased)
-	s.cancel(leased) // a busy machine may be without a server for longer than its lease
+	s.Cancel(leased) // a busy machine may be without a server for longer than its lease
 
 	for _, by := range []time.Duration{time.Hour, -2 * time.Hour} {
 		s.serverAnew(by)
@@ -43,7 +43,7 @@ func TestStepped(t *testing.T) {
 		s.untouched(limited)
 	}
 	s.historyInOrder()
-	s.cancel(limited)
+	s.Cancel(limited)
 	s.End(s.gangs...)
 }
 
@@ -200,10 +200,4 @@ func (s *scene) historyInOrder() {
 	if jobs == 0 {
 		s.T.Error("no job has ended")
 	}
-}
-
-func (s *scene) cancel(id uint64) {
-	s.T.Helper()
-	_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
-	s.Check(err)
 }

@@ -182,7 +182,7 @@ func scrunKilled(s *scene) {
 		s.orphans = append(s.orphans, id)
 		return
 	}
-	s.cancel(id)
+	s.Cancel(id)
 }
 
 // planChanged has all nodes follow another plan, with slices of another length.

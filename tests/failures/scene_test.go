@@ -176,10 +176,3 @@ func (s *scene) end() {
 	}
 	s.Check(s.AwaitClean(s.Ctx, nil))
 }
-
-// cancel ends a job.
-func (s *scene) cancel(id uint64) {
-	s.T.Helper()
-	_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
-	s.Check(err)
-}

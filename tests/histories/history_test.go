@@ -285,8 +285,7 @@ func (s *scene) fairShare() uint32 {
 func (s *scene) cancelAll(ids []uint64) {
 	s.T.Helper()
 	for _, id := range ids {
-		_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
-		s.Check(err)
+		s.Cancel(id)
 	}
 }
 

@@ -105,7 +105,7 @@ func (s *scene) methods(t *testing.T) {
 	if after := s.awaitRunning(id); after.GetStartedNanos() != before.GetStartedNanos() || after.GetSpec().GetPriority() != before.GetSpec().GetPriority() {
 		t.Errorf("the job was %v and is %v", before, after)
 	}
-	s.cancel(id)
+	s.Cancel(id)
 }
 
 // harmless are methods that refuse nothing, and why they need not.
@@ -123,18 +123,11 @@ func looksOnly(method string) bool {
 
 func (s *scene) awaitRunning(id uint64) (job *scorev1.Job) {
 	s.T.Helper()
-	s.Await("the job runs", func() bool {
-		reply, err := s.Jobs.GetJob(s.Ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
-		job = reply.Msg.GetJob()
-		return err == nil && job.GetState() == scorev1.JobState_JOB_STATE_RUNNING && job.GetStartedNanos() > 0
+	daemonstest.AwaitJob(s.T, s.Cluster, id, "runs", func(j *scorev1.Job) bool {
+		job = j
+		return daemonstest.Running(j)
 	})
 	return job
-}
-
-func (s *scene) cancel(id uint64) {
-	s.T.Helper()
-	_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
-	s.Check(err)
 }
 
 // counted is a body of which is known how much of it was read.

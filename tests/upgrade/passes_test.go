@@ -59,9 +59,7 @@ func (s *scene) sleeps(nodes string) (id uint64) {
 
 func (s *scene) cancel(id uint64) {
 	s.T.Helper()
-	if _, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id})); err != nil {
-		s.T.Error(err)
-	}
+	s.Cancel(id)
 	s.awaitJob(id, "has been cancelled", func(j *scorev1.Job) bool {
 		return j.GetVerdict().GetReason() == scorev1.EndReason_END_REASON_CANCELLED
 	})

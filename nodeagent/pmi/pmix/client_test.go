@@ -1,6 +1,7 @@
 package pmix
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,12 +34,19 @@ type host struct {
 // newHost serves node 0 of job 7.
 func newHost(t testing.TB, rankNode ...int32) *host {
 	t.Helper()
-	engine, err := pmi.NewEngine(pmi.JobInfo{Job: 7, KVSName: nameOf(7), RankNode: rankNode})
+	names := []string{"n0", "n1"}[:slices.Max(rankNode)+1]
+	return hostOf(t, Config{Job: 7, NodeNames: names, RankNode: rankNode})
+}
+
+// hostOf serves the first node of a job.
+func hostOf(t testing.TB, config Config) *host {
+	t.Helper()
+	engine, err := pmi.NewEngine(pmi.JobInfo{Job: config.Job, KVSName: nameOf(config.Job), RankNode: config.RankNode})
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"n0", "n1"}[:engine.Nodes()]
-	server := NewServer(engine, Config{Job: 7, NameOf: nameOf, NumberOf: numberOf, NodeNames: names, RankNode: rankNode})
+	config.NameOf, config.NumberOf = nameOf, numberOf
+	server := NewServer(engine, config)
 	return &host{t: t, now: time.Unix(1000, 0), server: server, replies: make(map[ConnID][]byte), closed: make(map[ConnID]bool)}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
 	"score/tests/daemons"
 )
 
@@ -32,6 +35,13 @@ func (s *Scene) Check(err error) {
 func (s *Scene) Await(what string, is func() bool) {
 	s.T.Helper()
 	s.Check(daemons.Await(s.Ctx, what, is))
+}
+
+// Cancel ends a job.
+func (s *Scene) Cancel(id uint64) {
+	s.T.Helper()
+	_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
+	s.Check(err)
 }
 
 // End says that gangs end right, and that nothing is left.

@@ -21,11 +21,11 @@ func (r *Reader) Apps() []App {
 func (r *Reader) app() App {
 	var a App
 	a.Command, _ = r.text()
-	r.mark(Int32)
+	r.mark(formInt)
 	a.Args = r.texts(r.signed(4))
 	a.Env = r.texts(r.signed(4))
 	a.Dir, _ = r.text()
-	r.mark(Int32)
+	r.mark(formInt)
 	a.MaxProcs = r.signed(4)
 	a.Infos = r.infos(r.bounded(r.size(), 3))
 	return a
@@ -62,11 +62,11 @@ func (w *Writer) Apps(apps []App) {
 
 func (w *Writer) app(a *App) {
 	w.text(a.Command, false)
-	w.marked(Int32)
+	w.mark(formInt)
 	w.texts(a.Args)
 	w.texts(a.Env)
 	w.text(a.Dir, a.Dir == "")
-	w.marked(Int32)
+	w.mark(formInt)
 	w.signed(a.MaxProcs, 4)
 	w.size(uint64(len(a.Infos)))
 	w.infos(a.Infos)

@@ -32,7 +32,7 @@ func (r *Reader) dataOf(t Type, depth int) Value {
 		r.fail(fmt.Errorf("%w: values nested more than %d deep", ErrTooMany, MaxDepth))
 		return Value{}
 	}
-	r.markOf(l.form)
+	r.mark(l.form)
 	return r.rest(t, l, depth)
 }
 
@@ -70,19 +70,6 @@ func (r *Reader) rest(t Type, l layout, depth int) Value {
 	return v
 }
 
-// markOf reads the mark of a value, or of an array's elements, which have one together.
-func (r *Reader) markOf(f form) {
-	switch f {
-	case formSize:
-		r.mark(Uint64)
-	case formInt, formUint:
-		r.mark(Int32)
-	case formPID:
-		r.expect(Uint32)
-	default:
-	}
-}
-
 // part reads a part of a group; a value of any type stands for itself.
 func (r *Reader) part(t Type, depth int) Value {
 	if t == ValueType {
@@ -104,8 +91,8 @@ func (r *Reader) array(v *Value, depth int) {
 	}
 	count := r.bounded(n, 1)
 	next := func() Value { return r.part(v.Elem, depth+1) }
-	if l.form.marked() {
-		r.markOf(l.form) // one for all
+	if l.form.mark(r.encoding) != Undefined {
+		r.mark(l.form)
 		next = func() Value { return r.rest(v.Elem, l, depth+1) }
 	}
 	for range count {

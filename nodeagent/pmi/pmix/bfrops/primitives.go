@@ -67,21 +67,19 @@ func (r *Reader) signed(width int) int64 {
 	return unzigzag(r.unsigned(width))
 }
 
-// mark reads the type mark of V3.
-func (r *Reader) mark(want Type) {
-	if r.encoding == V3 {
-		r.expect(want)
+// mark reads the mark of a form, if it has one.
+func (r *Reader) mark(f form) {
+	want := f.mark(r.encoding)
+	if want == Undefined {
+		return
 	}
-}
-
-func (r *Reader) expect(want Type) {
 	if got := Type(r.unsigned(2)); r.err == nil && got != want {
 		r.malformed(fmt.Sprintf("a number of type %d where %d was expected", got, want))
 	}
 }
 
 func (r *Reader) size() uint64 {
-	r.mark(Uint64)
+	r.mark(formSize)
 	return r.unsigned(8)
 }
 

@@ -75,8 +75,20 @@ const (
 	formParts                    // one after the other
 )
 
-// marked reports whether a type mark may stand before a value of the form.
-func (f form) marked() bool { return f == formSize || f == formInt || f == formUint || f == formPID }
+// mark is the type that stands before a value of the form, and once before all elements of an array; Undefined: none does.
+func (f form) mark(e Encoding) Type {
+	switch {
+	case f == formPID:
+		return Uint32
+	case e != V3: // which marks what has another width on other machines
+		return Undefined
+	case f == formSize:
+		return Uint64
+	case f == formInt || f == formUint:
+		return Int32
+	}
+	return Undefined
+}
 
 // layout is the form of a type, the width of a number and the parts of a group.
 type layout struct {

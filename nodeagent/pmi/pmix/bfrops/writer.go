@@ -111,7 +111,7 @@ func (w *Writer) Data(v *Value) {
 	if !ok {
 		panic(fmt.Sprintf("bfrops: no layout of type %d", v.Type))
 	}
-	w.markOf(l.form)
+	w.mark(l.form)
 	w.rest(v, l)
 }
 
@@ -147,19 +147,6 @@ func (w *Writer) rest(v *Value, l layout) {
 	}
 }
 
-// markOf packs the mark of a value, or of an array's elements, which have one together.
-func (w *Writer) markOf(f form) {
-	switch f {
-	case formSize:
-		w.marked(Uint64)
-	case formInt, formUint:
-		w.marked(Int32)
-	case formPID:
-		w.unsigned(uint64(Uint32), 2)
-	default:
-	}
-}
-
 // part packs one part of a group; a value of any type stands for itself, so its
 // own type goes before it.
 func (w *Writer) part(v *Value, t Type) {
@@ -178,8 +165,8 @@ func (w *Writer) array(v *Value) {
 		return
 	}
 	w.size(uint64(len(v.Parts)))
-	if l := layouts[v.Elem]; l.form.marked() && len(v.Parts) > 0 {
-		w.markOf(l.form)
+	if l := layouts[v.Elem]; l.form.mark(w.encoding) != Undefined && len(v.Parts) > 0 {
+		w.mark(l.form)
 		for i := range v.Parts {
 			w.rest(&v.Parts[i], l)
 		}
@@ -206,16 +193,15 @@ func (w *Writer) signed(n int64, width int) {
 	w.data = appendFixed(w.data, uint64(n), width)
 }
 
-// marked writes the type mark that V3 puts before what has another width on
-// other machines.
-func (w *Writer) marked(t Type) {
-	if w.encoding == V3 {
-		w.data = appendFixed(w.data, uint64(t), 2)
+// mark writes the mark of a form, if it has one.
+func (w *Writer) mark(f form) {
+	if t := f.mark(w.encoding); t != Undefined {
+		w.unsigned(uint64(t), 2)
 	}
 }
 
 func (w *Writer) size(n uint64) {
-	w.marked(Uint64)
+	w.mark(formSize)
 	w.unsigned(n, 8)
 }
 

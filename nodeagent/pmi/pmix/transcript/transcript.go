@@ -84,7 +84,7 @@ func parse(line string) (Line, bool) {
 	if err != nil {
 		return Line{}, false
 	}
-	tag, _ := strconv.ParseUint(found[3], 10, 32)
+	tag, _ := strconv.ParseUint(found[3], 10, 32) // older transcripts have none
 	return Line{Kind: Kind(found[4]), At: at, Rank: found[2], Tag: uint32(tag), Data: data}, whole
 }
 
