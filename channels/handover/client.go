@@ -59,7 +59,7 @@ func NewClient(conn *net.UnixConn) *Client { return &Client{conn: conn} }
 // again: a question that the one before it did not answer is asked once more.
 func Connect(path string) (*Client, error) {
 	conn, err := Dial(path)
-	for limit := time.Now().Add(startPatience); errors.Is(err, unix.ECONNREFUSED) && time.Now().Before(limit); {
+	for limit := time.Now().Add(startPatience); refused(err) && time.Now().Before(limit); {
 		time.Sleep(redialPause)
 		conn, err = Dial(path)
 	}
@@ -70,6 +70,9 @@ func Connect(path string) (*Client, error) {
 	c.dial = func() (*net.UnixConn, error) { return Dial(path) }
 	return c, nil
 }
+
+// refused says that nobody listens yet, or who does has not taken up those who dialled before.
+func refused(err error) bool { return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EAGAIN) }
 
 // Close hangs up.
 func (c *Client) Close() error {
@@ -139,12 +142,11 @@ func (c *Client) ask(request Request, want int) ([]*os.File, error) {
 }
 
 func (c *Client) askOnce(request Request, want int) ([]*os.File, error) {
-	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrLost, err)
-	}
-	defer c.noDeadline()
 	packet := request.encode()
 	if _, err := c.conn.Write(packet[:]); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	if err := c.awaitAnswer(time.Now().Add(patience)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLost, err)
 	}
 	buf, rights := make([]byte, answerBytes+1), make([]byte, unix.CmsgSpace(4*mostFiles))
@@ -172,9 +174,34 @@ func (c *Client) askOnce(request Request, want int) ([]*os.File, error) {
 	return files, nil
 }
 
-// noDeadline leaves no timer behind: of a program that waits for nothing but messages it can be told that
-// nothing else will wake it.
-func (c *Client) noDeadline() { _ = c.conn.SetDeadline(time.Time{}) }
+// awaitAnswer waits until there is something to read. The time is the kernel's: a timer of Go's runtime, also
+// one that was stopped, can have a thread wait for it until it would have rung, and the program then looks like one
+// that something other than a message will wake.
+func (c *Client) awaitAnswer(limit time.Time) error {
+	raw, err := c.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	err = raw.Control(func(fd uintptr) { inner = pollUntil(int(fd), limit) })
+	return errors.Join(err, inner)
+}
+
+func pollUntil(fd int, limit time.Time) error {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for {
+		n, err := unix.Poll(fds, int(max(time.Until(limit), 0).Milliseconds()))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return os.NewSyscallError("poll", err)
+		case n == 0:
+			return os.ErrDeadlineExceeded
+		default:
+			return nil
+		}
+	}
+}
 
 func (s Status) err() error {
 	switch s {

@@ -1,21 +1,16 @@
 package handover
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // network is a Unix socket that keeps the packets apart.
 const network = "unixpacket"
-
-// dialPatience bounds how long a rank waits for the daemon to accept it.
-const dialPatience = 10 * time.Second
 
 // ErrDial says that the daemon's socket is not there, or nobody answers it.
 var ErrDial = errors.New("handover: no daemon at the socket")
@@ -24,17 +19,10 @@ var ErrDial = errors.New("handover: no daemon at the socket")
 // with @. It must be root's or the caller's own: whoever hands out images can read and write
 // all messages. The error wraps ErrDial.
 func Dial(path string) (*net.UnixConn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
-	defer cancel()
-	var d net.Dialer
-	c, err := d.DialContext(ctx, network, path)
+	// It does not wait: where the daemon has not accepted as many as its queue takes, the kernel refuses.
+	conn, err := net.DialUnix(network, nil, &net.UnixAddr{Name: path, Net: network})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDial, err)
-	}
-	conn, ok := c.(*net.UnixConn)
-	if !ok {
-		c.Close()
-		return nil, fmt.Errorf("%w: %s", ErrDial, path)
 	}
 	who, err := Peer(conn)
 	if err != nil || who.Uid != 0 && int(who.Uid) != os.Geteuid() {

@@ -70,6 +70,24 @@ func TestOnlyTimeThatItIsOn(t *testing.T) {
 	}
 }
 
+// TestLooksTogether: ranks that began to wait at the same instant look around at the same instant, too.
+func TestLooksTogether(t *testing.T) {
+	const look = 2500 * time.Microsecond // of a program in Go on a slow machine
+	var w Watch
+	var cpu time.Duration
+	for ms := 0; ms <= 10_000; ms += 20 {
+		s := at(ms)
+		if ms%1000 == 0 {
+			cpu += time.Duration(s.Ranks) * look
+		}
+		s.CPU = cpu
+		w.Look(s)
+		if asleep := ms >= 200; w.Asleep() != asleep {
+			t.Fatalf("asleep %v after %d ms", w.Asleep(), ms)
+		}
+	}
+}
+
 // TestNothingIsMissed: what happened between two looks, and is over, has another epoch.
 func TestNothingIsMissed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -20,6 +20,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Own are the inodes of what the job's channels are made of.
@@ -31,27 +32,63 @@ type Own struct {
 // threadsMost bounds what is looked at: some ten threads for each of the most ranks that a node has.
 const threadsMost = 16384
 
-// Find says what could wake one of the processes, in a few words for people; empty: nothing can.
+// lookTwice is the pause before threads that something could wake are looked at again: a rank that looks around has Go's
+// monitor thread nap in turns for some 15 ms, and with many ranks there is always one that does.
+const lookTwice = 20 * time.Millisecond
+
+// Find says what could wake one of the processes, in a few words for people; empty: nothing can. It takes lookTwice
+// where something seems to.
 func Find(pids []int, own Own) string {
-	left := threadsMost
-	for _, pid := range pids {
-		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-		if err != nil {
-			return fmt.Sprintf("process %d cannot be looked at", pid)
-		}
-		if left -= len(threads); left < 0 {
-			return fmt.Sprintf("the job has more than %d threads on a node", threadsMost)
-		}
-		p := process{pid: pid, own: own}
-		for _, thread := range threads {
-			if what := p.waker(thread.Name()); what != "" {
-				p.close()
-				return fmt.Sprintf("process %d %s", pid, what)
-			}
-		}
-		p.close()
+	threads, what := threadsOf(pids)
+	if what != "" {
+		return what
 	}
-	return ""
+	awake, _ := look(threads, own)
+	if len(awake) == 0 {
+		return ""
+	}
+	time.Sleep(lookTwice)
+	_, what = look(awake, own)
+	return what
+}
+
+// thread is one of a process; id is its name in /proc.
+type thread struct {
+	pid int
+	id  string
+}
+
+// threadsOf lists the threads of the processes, those of one next to each other, or says why it cannot.
+func threadsOf(pids []int) (threads []thread, failed string) {
+	for _, pid := range pids {
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil {
+			return nil, fmt.Sprintf("process %d cannot be looked at", pid)
+		}
+		if len(threads)+len(entries) > threadsMost {
+			return nil, fmt.Sprintf("the job has more than %d threads on a node", threadsMost)
+		}
+		for _, entry := range entries {
+			threads = append(threads, thread{pid, entry.Name()})
+		}
+	}
+	return threads, ""
+}
+
+// look says which of the threads something could wake, and what could wake the last of them.
+func look(threads []thread, own Own) (awake []thread, what string) {
+	var p process
+	defer func() { p.close() }()
+	for _, t := range threads {
+		if t.pid != p.pid {
+			p.close()
+			p = process{pid: t.pid, own: own}
+		}
+		if waker := p.waker(t.id); waker != "" {
+			awake, what = append(awake, t), fmt.Sprintf("process %d %s", t.pid, waker)
+		}
+	}
+	return awake, what
 }
 
 // process is one that is being looked at.

@@ -7,10 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"score/channels/handover"
 )
 
 // patience ends a test that hangs.
@@ -56,6 +59,16 @@ func wait(what []string) {
 		if command.Start() == nil {
 			go func() { _ = command.Wait() }()
 		}
+	case "rank": // it asks for a context before it waits
+		if client, err := handover.Connect(what[1]); err == nil {
+			_, _ = client.Image(1, handover.Own)
+		}
+	case "naps": // for ever; Go's monitor stops soon
+		go func() {
+			for {
+				_ = unix.Nanosleep(&unix.Timespec{Nsec: 1_000_000}, nil)
+			}
+		}()
 	case "spin":
 		go func() {
 			for { //nolint:staticcheck // it is to run
@@ -125,12 +138,47 @@ func TestFind(t *testing.T) {
 		{[]string{"stdin"}, "reads pipe:"},
 		{[]string{"accept", filepath.Join(dir, "socket")}, forFile},
 		{[]string{"poll"}, forFile},
+		{[]string{"naps"}, "process"},
 		{[]string{"spin"}, "runs"},
 	} {
 		t.Run(test.what[0], func(t *testing.T) {
 			t.Parallel()
 			until(t, start(t, test.what...), test.want)
 		})
+	}
+}
+
+// TestRank: a rank that has asked for its contexts has no timer left of that, with which it would look for ten
+// seconds as if it waited for a time.
+func TestRank(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "socket")
+	listener, err := handover.Listen(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served sync.WaitGroup
+	t.Cleanup(func() { // when the ranks have ended
+		listener.Close()
+		served.Wait()
+	})
+	served.Go(func() {
+		for {
+			conn, err := listener.AcceptUnix()
+			if err != nil {
+				return
+			}
+			served.Go(func() {
+				handover.Serve(conn, func(handover.Request) (*os.File, handover.Status) { return nil, handover.StatusRank })
+			})
+		}
+	})
+	for range 5 {
+		pid := start(t, "rank", socket)
+		asked := time.Now()
+		until(t, pid, "")
+		if took := time.Since(asked); took > 5*time.Second {
+			t.Fatalf("it waited for a time, for %v", took)
+		}
 	}
 }
 

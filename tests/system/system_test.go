@@ -76,7 +76,7 @@ func TestScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("whole-system scripts take a minute; run without -short")
 	}
-	testscript.Run(t, testscript.Params{
+	testscript.RunT(terse{t}, testscript.Params{
 		Dir:                 "testdata",
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
@@ -100,6 +100,16 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// terse is a test whose scripts show the part that failed alone, unless -v asks for all of it: what writes a
+// summary of a run has every test verbose, and its reader looks for one line.
+type terse struct{ *testing.T }
+
+func (t terse) Run(name string, f func(testscript.T)) {
+	t.T.Run(name, func(t *testing.T) { f(terse{t}) })
+}
+
+func (terse) Verbose() bool { return flag.Lookup("test.v").Value.String() == "true" }
 
 // deadline is when the scripts must be over.
 func deadline() time.Time {
