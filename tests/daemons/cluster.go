@@ -131,7 +131,7 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	return Await(ctx, "all nodes are up", func() bool { return c.up(ctx) == c.Nodes })
+	return c.AwaitUp(ctx)
 }
 
 // startServer starts one server, which needs no certificate.
@@ -145,7 +145,10 @@ func (c *Cluster) startServer(ctx context.Context, port int) error {
 		return err
 	}
 	c.Client = client.New(settings.Server.Socket)
-	return Await(ctx, "the server answers", func() bool { return c.up(ctx) >= 0 })
+	return Await(ctx, "the server answers", func() bool {
+		_, err := c.nodes(ctx)
+		return err == nil
+	})
 }
 
 // address is where a daemon listens.
@@ -229,24 +232,27 @@ func (c *Cluster) Agent(node string) *Daemon {
 	return nil
 }
 
-// up counts the nodes that are up; -1 when the server does not answer.
-func (c *Cluster) up(ctx context.Context) int {
-	reply, err := c.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
+// AwaitUp waits until all nodes are up. The error says how they are.
+func (c *Cluster) AwaitUp(ctx context.Context) error {
+	var nodes []*scorev1.Node
+	var failed error
+	down := func(n *scorev1.Node) bool { return !n.GetUp() }
+	err := Await(ctx, "all nodes are up", func() bool {
+		nodes, failed = c.nodes(ctx)
+		return failed == nil && len(nodes) == c.Nodes && !slices.ContainsFunc(nodes, down)
+	})
 	if err != nil {
-		return -1
+		return errors.Join(err, failed, fmt.Errorf("nodes: %v", nodes))
 	}
-	up := 0
-	for _, n := range reply.Msg.GetNodes() {
-		if n.GetUp() {
-			up++
-		}
-	}
-	return up
+	return nil
 }
 
-// AwaitUp waits until all nodes are up.
-func (c *Cluster) AwaitUp(ctx context.Context) error {
-	return Await(ctx, "all nodes are up", func() bool { return c.up(ctx) == c.Nodes })
+func (c *Cluster) nodes(ctx context.Context) ([]*scorev1.Node, error) {
+	reply, err := c.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	return reply.Msg.GetNodes(), nil
 }
 
 // Stop ends all daemons in order and waits.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -69,10 +70,11 @@ var faultsOfThree = []fault{
 // scene is a cluster of two nodes; the second is held by a job of its own, so that others wait for it.
 type scene struct {
 	*daemonstest.Scene
-	holder uint64
-	faults []fault
-	round  int
-	points sync.Mutex // keepers disarm the points at the same time
+	holder  uint64
+	faults  []fault
+	round   int
+	keepers []*keeper
+	points  sync.Mutex // keepers disarm the points at the same time
 }
 
 func newScene(t *testing.T, servers int, faults []fault) *scene {
@@ -89,6 +91,7 @@ func newScene(t *testing.T, servers int, faults []fault) *scene {
 		reply, err := s.Jobs.GetJob(s.Ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.holder}))
 		return err == nil && reply.Msg.GetJob().GetState() == scorev1.JobState_JOB_STATE_RUNNING
 	})
+	s.keepAll()
 	return s
 }
 
@@ -118,15 +121,12 @@ func (s *scene) fails(f fault) {
 	s.round++
 	first, value := s.nextJob(), s.fairShare()
 	r := newRecorder(s.Cluster, s.round)
+	s.hits(f.daemon) // what happened before does not count
 	s.Check(s.Fail(fmt.Sprintf("%s:%s=%s@%d", f.daemon, f.point, f.action, s.passing())))
-	keepers := s.keep(f.daemon)
 	s.Check(r.work(s.Ctx, uint64(s.round)))
 	s.awaitEnds()
 	s.Check(s.disarm())
-	hit := false
-	for _, k := range keepers {
-		hit = k.stop() || hit
-	}
+	hit := s.hits(f.daemon)
 	if f.action != "error" && !hit && s.passing() == firstPassing {
 		s.T.Errorf("%s never came to %s", f.daemon, f.point)
 	}
@@ -153,56 +153,73 @@ const (
 func (s *scene) passing() int { return firstPassing + (s.round-1)/len(s.faults)*5%passings }
 
 // keeper starts a daemon anew when it dies, as a service manager does, and has it go on when it has been stopped for
-// so long that the others go on without it.
+// so long that the others go on without it. It does so until the test ends: what was set may come to its
+// point after it has been taken back.
 type keeper struct {
-	end func()
-	hit chan bool
+	scene  *scene
+	daemon *daemons.Daemon
+	help   sync.Mutex // is had while the daemon is being helped
+	hit    bool
 }
 
-// keep keeps a node's agent, or all servers.
-func (s *scene) keep(name string) (keepers []*keeper) {
-	if name != servers {
-		return []*keeper{s.keepOne(s.Agent(name))}
+// keepAll keeps all daemons.
+func (s *scene) keepAll() {
+	var run sync.WaitGroup
+	for _, daemon := range slices.Concat(s.Servers, s.Agents) {
+		k := &keeper{scene: s, daemon: daemon}
+		s.keepers = append(s.keepers, k)
+		run.Go(k.run)
 	}
-	for _, server := range s.Servers {
-		keepers = append(keepers, s.keepOne(server))
-	}
-	return keepers
+	s.T.Cleanup(run.Wait)
 }
 
-func (s *scene) keepOne(daemon *daemons.Daemon) *keeper {
-	end := make(chan struct{})
-	k := &keeper{end: sync.OnceFunc(func() { close(end) }), hit: make(chan bool, 1)}
-	s.T.Cleanup(func() { k.end() })
-	go func() {
-		hit := false
-		defer func() { k.hit <- hit }()
-		look := time.NewTicker(pausePoll)
-		defer look.Stop()
-		for {
-			var err error
-			select {
-			case <-daemon.Ended():
-				hit = true
-				// What is set counts anew in the next process.
-				err = errors.Join(s.disarm(), daemon.Start())
-			case <-look.C:
-				if daemon.Paused() {
-					hit = true
-					err = errors.Join(s.disarm(), s.awaitOther(daemon))
-					daemon.Continue()
-				}
-			case <-end:
-				return
+func (k *keeper) run() {
+	look := time.NewTicker(pausePoll)
+	defer look.Stop()
+	for {
+		err := error(nil)
+		select {
+		case <-k.daemon.Ended():
+			err = k.helped(k.daemon.Start)
+		case <-look.C:
+			if k.daemon.Paused() {
+				err = k.helped(k.goOn)
 			}
-			if err != nil {
-				s.T.Error(err)
-				<-end
-				return
-			}
+		case <-k.scene.Ctx.Done():
+			return
 		}
-	}()
-	return k
+		if err != nil && k.scene.Ctx.Err() == nil {
+			k.scene.T.Error(err)
+			return
+		}
+	}
+}
+
+// helped has a daemon helped to which something has happened. What is set counts anew in a new process.
+func (k *keeper) helped(help func() error) error {
+	k.help.Lock()
+	defer k.help.Unlock()
+	k.hit = true
+	return errors.Join(k.scene.disarm(), help())
+}
+
+// goOn lets the daemon go on when others have gone on without it.
+func (k *keeper) goOn() error {
+	defer k.daemon.Continue()
+	return k.scene.awaitOther(k.daemon)
+}
+
+// hits says whether anything has happened to a node's agent, or to one of the servers, since it was last asked.
+func (s *scene) hits(name string) (any bool) {
+	for _, k := range s.keepers {
+		if k.daemon.Name == name || name == servers && slices.Contains(s.Servers, k.daemon) {
+			k.help.Lock()
+			any = any || k.hit
+			k.hit = false
+			k.help.Unlock()
+		}
+	}
+	return any
 }
 
 // disarm lets no more happen.
@@ -231,12 +248,6 @@ func (s *scene) awaitOther(than *daemons.Daemon) error {
 		}
 		return false
 	})
-}
-
-// stop ends the keeping, and says whether anything has happened to the daemon.
-func (k *keeper) stop() bool {
-	k.end()
-	return <-k.hit
 }
 
 // awaitEnds waits until only jobs are left that wait.

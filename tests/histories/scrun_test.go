@@ -38,13 +38,11 @@ func (s *scene) submitsOnce(point failpoint.Point, leads bool) {
 	for early := true; early; early = strings.Contains(errs, "no daemon answers") { // an entry of before came to the point
 		s.Check(s.AwaitUp(s.Ctx))
 		asked := s.server(leads)
+		s.hits(servers) // what happened before does not count
 		s.Check(s.Fail(fmt.Sprintf("%s:%s=kill@1", servers, point)))
-		keepers := s.keep(servers)
 		code, errs = s.scrun(asked.Socket, token)
 		s.Check(s.disarm())
-		for _, k := range keepers {
-			hit = k.stop() || hit
-		}
+		hit = s.hits(servers) || hit
 	}
 	if ran := s.ranTimes(token); code != 7 || ran != 1 || !hit {
 		s.T.Errorf("%s, asked by scrun %v: code %d, the job ran %d times, a server was killed: %v\n%s", point, leads, code, ran, hit, errs)
