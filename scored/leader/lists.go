@@ -74,15 +74,20 @@ func (l *listing) ended(s *state.State) (records []*state.Job) {
 
 // Jobs lists jobs by id as the caller may see them: those that the request names, as many as an answer holds, and
 // where the list goes on. Whoever asks for page after page is told of each job at most once, and of each that was
-// there the whole time.
+// there the whole time. What of the first page is not done is as it was at one instant, unless there is a limit.
 func (l *Leader) Jobs(ctx context.Context, r *scorev1.ListJobsRequest, caller Caller) (*scorev1.ListJobsResponse, error) {
 	list := listing{request: r, after: r.GetPage().GetAfter(), last: r.GetPage().GetLast()}
-	if r.GetPage() == nil {
+	begins := r.GetPage() == nil
+	if begins && r.GetLimit() > 0 {
 		if err := l.bounds(ctx, &list); err != nil {
 			return nil, err
 		}
+		begins = false
 	}
 	views, err := consult(ctx, l, func(b *brain, answer func([]*scorev1.Job, error)) {
+		if begins {
+			list.last = b.nextJob - 1
+		}
 		views := b.listed(&list)
 		b.call(func(err error) { answer(views, err) })
 	})
@@ -94,17 +99,14 @@ func (l *Leader) Jobs(ctx context.Context, r *scorev1.ListJobsRequest, caller Ca
 	return list.answer(views, records, caller), nil
 }
 
-// bounds finds out where a list begins and ends.
+// bounds finds out where a list with a limit begins and ends.
 func (l *Leader) bounds(ctx context.Context, list *listing) error {
 	ids, err := consult(ctx, l, func(b *brain, answer func([]uint64, error)) {
 		list.last = b.nextJob - 1
-		var ids []uint64
-		if list.request.GetLimit() > 0 {
-			ids = list.open(b)
-		}
+		ids := list.open(b)
 		b.call(func(err error) { answer(ids, err) })
 	})
-	if err != nil || list.request.GetLimit() == 0 {
+	if err != nil {
 		return err
 	}
 	l.options.Replica.Read(func(s *state.State) {

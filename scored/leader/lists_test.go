@@ -3,7 +3,9 @@ package leader
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -63,6 +65,45 @@ func TestListsAreNarrowed(t *testing.T) {
 			if got := idsOf(reply.GetJobs()); err != nil || !slices.Equal(got, c.want) || reply.GetNext() != nil {
 				t.Errorf("%v: %v, next %v, %v", c.request, got, reply.GetNext(), err)
 			}
+		}
+	})
+}
+
+// TestListIsOfOneInstant: a job comes and one that was there goes while a list waits for the disk. There is no instant at
+// which neither is there.
+func TestListIsOfOneInstant(t *testing.T) {
+	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
+		join(t, l, "n1")
+		alone := jobSpec(1)
+		alone.Exclusive = true
+		mustSubmit(t, l, alone) // the others wait
+		first := mustSubmit(t, l, jobSpec(1))
+		var clients sync.WaitGroup
+		client := func(after time.Duration, does func() error) {
+			clients.Go(func() {
+				time.Sleep(after)
+				if err := does(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		submit := func() error {
+			_, err := l.Submit(t.Context(), jobSpec(1), ada, owner)
+			return err
+		}
+		var listed []uint64
+		r.delay = 10 * time.Millisecond
+		client(0, submit)
+		client(time.Millisecond, func() error {
+			reply, err := l.Jobs(t.Context(), &scorev1.ListJobsRequest{}, owner)
+			listed = idsOf(reply.GetJobs())
+			return err
+		})
+		client(2*time.Millisecond, submit)
+		client(3*time.Millisecond, func() error { return l.Cancel(t.Context(), first, owner, "ada") })
+		clients.Wait()
+		if want := []uint64{1, 2, 3}; !slices.Equal(listed, want) {
+			t.Errorf("the list has %v, want %v", listed, want)
 		}
 	})
 }
