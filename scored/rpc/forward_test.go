@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +25,7 @@ import (
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/leader"
 )
 
 // elsewhere is a cluster that another server leads, or none.
@@ -373,12 +375,23 @@ func FuzzUserFrom(f *testing.F) {
 	})
 }
 
-// TestUnchangedIsMarked: refusals that end by themselves say that the call may be made again.
+// TestUnchangedIsMarked: refusals that end by themselves say that the call may be made again. What may have been
+// carried out before the server found out that it leads no more does not.
 func TestUnchangedIsMarked(t *testing.T) {
+	marked := func(err error) bool {
+		failure, ok := errors.AsType[*connect.Error](coded(err))
+		if !ok || failure.Code() != connect.CodeUnavailable {
+			t.Errorf("%v: %v", err, failure)
+			return false
+		}
+		return failure.Meta().Get(api.Unchanged) != ""
+	}
 	for _, reason := range nothingDone {
-		failure, ok := errors.AsType[*connect.Error](coded(reason))
-		if !ok || failure.Code() != connect.CodeUnavailable || failure.Meta().Get(api.Unchanged) == "" {
-			t.Errorf("%v: %v", reason, failure)
+		if !marked(reason) {
+			t.Errorf("%v: not marked", reason)
+		}
+		if lost := fmt.Errorf("%w: %w", leader.ErrLost, reason); marked(lost) {
+			t.Errorf("%v: marked", lost)
 		}
 	}
 }

@@ -114,6 +114,12 @@ var codes = []struct {
 // nothingDone are the reasons of refusals that end by themselves.
 var nothingDone = []error{leader.ErrNoLeader, leader.ErrElsewhere, replica.ErrNotLeader}
 
+// isUnchanged tells whether nothing was done. What a server had taken up when it found out that it leads no more may
+// have been committed.
+func isUnchanged(err error) bool {
+	return !errors.Is(err, leader.ErrLost) && slices.ContainsFunc(nothingDone, func(reason error) bool { return errors.Is(err, reason) })
+}
+
 // coded makes a connect error of an error that is none.
 func coded(err error) error {
 	if _, ok := errors.AsType[*connect.Error](err); ok {
@@ -122,7 +128,7 @@ func coded(err error) error {
 	for _, c := range codes {
 		if errors.Is(err, c.err) {
 			coded := connect.NewError(c.code, sentence(err, c.err))
-			if slices.ContainsFunc(nothingDone, func(reason error) bool { return errors.Is(err, reason) }) {
+			if isUnchanged(err) {
 				coded.Meta().Set(api.Unchanged, api.Yes)
 			}
 			return coded
