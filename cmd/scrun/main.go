@@ -21,6 +21,9 @@ import (
 )
 
 func main() {
+	if os.Args[0] == guardName {
+		os.Exit(guardTerminal())
+	}
 	os.Exit(run(os.Args[1:]))
 }
 
@@ -49,7 +52,7 @@ func perform(o *options.Options) int {
 	}
 	speak := voice{out: os.Stderr, quiet: o.Quiet, verbose: o.Verbose}
 	here := options.Here()
-	if isNull(os.Stdin) {
+	if isNull(os.Stdin) && !o.PTY {
 		o.NoInput()
 	}
 	signals := catchSignals()
@@ -68,6 +71,9 @@ func perform(o *options.Options) int {
 	spec, err := o.Spec(here)
 	if err != nil {
 		return speak.fail(err.Error())
+	}
+	if o.PTY {
+		spec.Terminal = terminalSize(os.Stdin, os.Stdout)
 	}
 	if err := stage(ctx, o, speak, cluster, spec); err != nil {
 		return speak.giveUp(err, "left before the job was submitted")
@@ -89,6 +95,11 @@ func perform(o *options.Options) int {
 	}
 	s.display.SetJob(s.jobID)
 	speak.tell("job %d was submitted at %s", s.jobID, cluster.Socket())
+	restore, err := s.ownTerminal(o)
+	if err != nil {
+		return speak.fail(err.Error())
+	}
+	defer restore()
 	return s.run(ctx)
 }
 
@@ -127,6 +138,24 @@ func newSession(o *options.Options, speak voice, cluster *reached, signals <-cha
 		s.input = os.Stdin
 	}
 	return s, err
+}
+
+// ownTerminal makes this terminal raw while rank 0 has one of its own.
+func (s *session) ownTerminal(o *options.Options) (restore func(), err error) {
+	if s.input == nil || !isTerminal(s.input) {
+		return func() {}, nil
+	}
+	if !o.PTY {
+		s.hint = o.Tasks == 1 && isTerminal(os.Stdout)
+		return func() {}, nil
+	}
+	if s.raw, err = newRawTerminal(s.input); err != nil {
+		return nil, err
+	}
+	if isTerminal(os.Stderr) {
+		s.voice.out = rawWriter{s.voice.out}
+	}
+	return s.raw.Restore, nil
 }
 
 // unanswered is what is known of a job whose submission scrun did not wait for.

@@ -39,7 +39,9 @@ type session struct {
 	client  *client.Client
 	own     bool // the cluster is embedded and ends with the job
 	display *display.Display
-	input   *os.File // carried to the ranks; nil: none
+	input   *os.File     // carried to the ranks; nil: none
+	raw     *rawTerminal // input, while rank 0 has a terminal of its own; nil: it has none
+	hint    bool         // that it could is told to who types
 	signals <-chan os.Signal
 	// patience is for a cluster that cannot answer.
 	patience client.Patience
@@ -111,12 +113,21 @@ func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (st
 		return func() {}, nil
 	}
 	pump, err := startPump(s.input, func(input *scorev1.Stdin) error {
+		if s.hint && len(input.GetData()) > 0 {
+			s.hint = false
+			s.voice.warn(ptyHint)
+		}
 		return s.streams.send(ctx, &scorev1.AttachRequest{Request: &scorev1.AttachRequest_Stdin{Stdin: input}})
 	})
 	if err != nil {
 		return nil, err
 	}
+	ignore := func() {}
+	if s.raw != nil {
+		ignore = pump.followSize()
+	}
 	return func() {
+		ignore()
 		cancel() // frees a send that waits for the ranks to read
 		pump.Stop()
 	}, nil
@@ -228,6 +239,9 @@ func (s *session) finish(how outcome) int {
 // onSignal acts on one signal to scrun.
 func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAction {
 	number, _ := received.(syscall.Signal)
+	if number == unix.SIGCONT && s.raw != nil {
+		_ = s.raw.enter() // the shell has had it meanwhile; a terminal that is gone is told by the input's end
+	}
 	if number != unix.SIGINT {
 		s.order(ctx, func(ctx context.Context) string { return s.signalJob(ctx, number) })
 		return interruptShow

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +31,9 @@ type pump struct {
 	wake   int // eventfd that ends waiting
 	done   chan struct{}
 	isTerm bool
+
+	stopping atomic.Bool
+	resized  atomic.Bool // the terminal's size is to be sent
 }
 
 // startPump starts carrying file to send, which may block: that is how a job
@@ -53,15 +57,44 @@ func startPump(file *os.File, send func(*scorev1.Stdin) error) (*pump, error) {
 // Stop ends the pump and waits for it. A send under way must have been ended
 // before, by its own context.
 func (p *pump) Stop() {
-	_, _ = unix.Write(p.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // an eventfd takes it
+	p.stopping.Store(true)
+	p.interrupt()
 	<-p.done
 	unix.Close(p.wake)
+}
+
+// interrupt ends a wait. An eventfd takes it.
+func (p *pump) interrupt() { _, _ = unix.Write(p.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+
+// followSize sends the terminal's size whenever that changes, until stop.
+func (p *pump) followSize() (stop func()) {
+	changes := make(chan os.Signal, 1)
+	signal.Notify(changes, unix.SIGWINCH)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range changes {
+			p.resized.Store(true)
+			p.interrupt()
+		}
+	}()
+	return func() {
+		signal.Stop(changes)
+		close(changes)
+		<-ended
+	}
 }
 
 func (p *pump) run() {
 	defer close(p.done)
 	buffer := make([]byte, inputChunk)
 	for p.ready() {
+		if p.resized.Swap(false) {
+			if p.send(&scorev1.Stdin{Resize: terminalSize(p.file)}) != nil {
+				return
+			}
+			continue
+		}
 		n, err := unix.Read(int(p.file.Fd()), buffer)
 		if errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN) {
 			continue
@@ -79,7 +112,7 @@ func (p *pump) run() {
 	}
 }
 
-// ready waits until there is something to read; false means Stop. A process in
+// ready waits until there is something to read or to send; false means Stop. A process in
 // the background must leave the terminal alone, so it waits for the foreground,
 // and looks now and then whether it was lost while waiting for a key.
 func (p *pump) ready() bool {
@@ -92,24 +125,30 @@ func (p *pump) ready() bool {
 		if p.isTerm && !p.inForeground() {
 			watched = nil
 		}
-		readable, stopped := p.wait(watched, limit)
-		if stopped || readable {
-			return !stopped
+		readable := p.wait(watched, limit)
+		if p.stopping.Load() {
+			return false
+		}
+		if readable || p.resized.Load() {
+			return true
 		}
 	}
 }
 
-// wait polls for Stop and, unless nil, for the file to be readable, at most
+// wait polls for interrupt and, unless nil, for the file to be readable, at most
 // limit milliseconds (negative: for ever).
-func (p *pump) wait(file *os.File, limit int) (readable, stopped bool) {
+func (p *pump) wait(file *os.File, limit int) (readable bool) {
 	fds := []unix.PollFd{{Fd: int32(p.wake), Events: unix.POLLIN}}
 	if file != nil {
 		fds = append(fds, unix.PollFd{Fd: int32(file.Fd()), Events: unix.POLLIN})
 	}
 	if _, err := unix.Poll(fds, limit); err != nil {
-		return false, false // interrupted: look again
+		return false // interrupted: look again
 	}
-	return file != nil && fds[1].Revents != 0, fds[0].Revents != 0
+	if fds[0].Revents != 0 {
+		_, _ = unix.Read(p.wake, make([]byte, 8)) // the next wait is another
+	}
+	return file != nil && fds[1].Revents != 0
 }
 
 // inForeground tells whether the terminal's input is for this process group. A

@@ -57,6 +57,9 @@ type Rank struct {
 	Limits []Limit
 	// Umask is the file mode mask, or nil.
 	Umask *uint32
+	// Terminal says that Stdin is a terminal, which becomes the controlling one of a session that the rank
+	// leads; Pgid is 0 then.
+	Terminal bool
 }
 
 // check finds the caller's mistakes before anything is changed.
@@ -71,6 +74,9 @@ func (r *Rank) check() error {
 	}
 	if r.Stdin < 0 || r.Stdout < 0 || r.Stderr < 0 {
 		return fmt.Errorf("rank %d: %w: a standard stream is missing", r.ID, ErrRank)
+	}
+	if r.Terminal && r.Pgid != 0 {
+		return fmt.Errorf("rank %d: %w: a session of its own, and process group %d", r.ID, ErrRank, r.Pgid)
 	}
 	for _, fd := range r.Extra {
 		if fd.Target < 3 || fd.Target > MaxFD || fd.File < 0 {
@@ -100,6 +106,9 @@ func (r *Rank) attr(pidfd *int, stop bool) *syscall.ProcAttr {
 		Pdeathsig: syscall.SIGKILL,
 		PidFD:     pidfd,
 		Ptrace:    stop,
+	}
+	if r.Terminal {
+		sys.Setpgid, sys.Setsid, sys.Setctty, sys.Ctty = false, true, true, 0
 	}
 	if r.CgroupFD > 0 {
 		sys.UseCgroupFD, sys.CgroupFD = true, r.CgroupFD

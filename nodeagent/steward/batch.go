@@ -39,10 +39,7 @@ func (b *batch) open(j *job) error {
 		c := &b.children[i]
 		*c = childFDs{-1, -1, -1, -1}
 		b.opened++
-		err := b.openInput(j, b.low+i, c)
-		if err == nil {
-			err = b.openOutputs(j, c)
-		}
+		err := b.openStreams(j, b.low+i, c)
 		if err == nil && j.pmi != nil {
 			err = b.openPMI(c)
 		}
@@ -52,6 +49,16 @@ func (b *batch) open(j *job) error {
 		}
 	}
 	return nil
+}
+
+func (b *batch) openStreams(j *job, k int, c *childFDs) error {
+	if j.hasTerminal(j.ranks[k].rank) {
+		return b.openTerminal(j, c)
+	}
+	if err := b.openInput(j, k, c); err != nil {
+		return err
+	}
+	return b.openOutputs(j, c)
 }
 
 // openInput gives a rank its file, a pipe, or nothing to read.
@@ -161,6 +168,7 @@ func (j *job) launchRank(k int, c *childFDs) launch.Rank {
 		CgroupFD: j.container.FD(),
 		Limits:   j.limits,
 		Umask:    &umask,
+		Terminal: j.hasTerminal(j.ranks[k].rank),
 	}
 	if c.pmi >= 0 {
 		rank.Extra = []launch.FD{{File: c.pmi, Target: pmiTarget}}
@@ -174,7 +182,9 @@ func (b *batch) closeChildren() {
 	for i := range b.opened {
 		c := &b.children[i]
 		closeFD(c.stdin)
-		closeFD(c.stdout)
+		if c.stdout != c.stdin {
+			closeFD(c.stdout)
+		}
 		if c.stderr != c.stdout {
 			closeFD(c.stderr)
 		}

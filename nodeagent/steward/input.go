@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
 )
 
 // input is what the user types, on its way to one rank or to all. One message
@@ -18,6 +19,8 @@ type input struct {
 	chunk []byte // being delivered
 	busy  int    // sinks that have not got all of chunk
 	eof   bool   // close the sinks after chunk
+
+	terminal bool // the sinks are terminals, at which a character ends the input
 }
 
 // sink is the way to one rank's standard input.
@@ -43,6 +46,9 @@ func (in *input) ready() bool { return in.begun && in.busy == 0 }
 // take begins to deliver data. Without any rank that reads it is dropped, as by
 // a shell whose pipe's reader has gone.
 func (in *input) take(data []byte, eof bool) {
+	if eof && in.terminal {
+		data, eof = append(data, endOfInput...), false
+	}
 	in.chunk, in.eof = data, in.eof || eof
 	for i := range in.sinks {
 		if in.sinks[i].fd < 0 {
@@ -120,6 +126,15 @@ func (in *input) close() {
 	}
 }
 
+// resize tells the terminals their size.
+func (in *input) resize(size *scorev1.Terminal) {
+	for i := range in.sinks {
+		if in.terminal && in.sinks[i].fd >= 0 {
+			_ = resize(in.sinks[i].fd, size) // the programs there have ended
+		}
+	}
+}
+
 // takeInput hands the reader's messages on, as long as they can be delivered;
 // then it stops reading, and goes on when the ranks have read.
 func (r *relay) takeInput() {
@@ -133,9 +148,14 @@ func (r *relay) takeInput() {
 		if !ok {
 			break
 		}
-		if in := m.GetStdin(); in != nil {
-			r.input.take(in.GetData(), in.GetEof())
+		in := m.GetStdin()
+		if in == nil {
+			continue
 		}
+		if size := in.GetResize(); size != nil {
+			r.input.resize(size)
+		}
+		r.input.take(in.GetData(), in.GetEof())
 	}
 	var err error
 	if r.input.ready() {

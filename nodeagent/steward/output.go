@@ -24,6 +24,7 @@ type output struct {
 // now. The pipes come later.
 func (r *relay) begin(order *scorev1.Prepare, outputs []output, f *files) {
 	r.outputs, r.files = outputs, f
+	r.input.terminal = order.GetSpec().GetTerminal() != nil
 	r.mark.JobId, r.mark.Attempt, r.mark.NodeIndex = order.GetJobId(), order.GetAttempt(), order.GetNodeIndex()
 }
 

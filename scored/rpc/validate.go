@@ -30,6 +30,8 @@ const (
 	maxPath = 4095
 	// maxNodeList bounds a list of nodes.
 	maxNodeList = 4096
+	// maxTerminal is the largest number in a kernel's struct winsize.
+	maxTerminal = 1<<16 - 1
 	// maxLimits: Linux has 16 resource limits.
 	maxLimits = 16
 	// maxUmask is that of all permission bits.
@@ -46,7 +48,7 @@ func checkSpec(s *scorev1.JobSpec) error {
 	if s == nil {
 		return invalid("the submission holds no job")
 	}
-	for _, check := range []func(*scorev1.JobSpec) error{checkNumbers, checkProgram, checkNames, checkPatterns, checkEnums, checkStaged} {
+	for _, check := range []func(*scorev1.JobSpec) error{checkNumbers, checkProgram, checkNames, checkPatterns, checkTerminal, checkEnums, checkStaged} {
 		if err := check(s); err != nil {
 			return err
 		}
@@ -156,6 +158,22 @@ func checkPatterns(s *scorev1.JobSpec) error {
 	}
 	if s.GetDetached() && s.GetStdoutPattern() == "" {
 		return invalid("a detached job needs a file for its output; name one with -o")
+	}
+	return nil
+}
+
+// checkTerminal refuses a terminal where its streams go elsewhere.
+func checkTerminal(s *scorev1.JobSpec) error {
+	t := s.GetTerminal()
+	switch {
+	case t == nil:
+		return nil
+	case t.GetRows() > maxTerminal || t.GetColumns() > maxTerminal:
+		return invalid("a terminal of %d rows and %d columns is larger than there can be", t.GetRows(), t.GetColumns())
+	case s.GetDetached() || s.GetStdinPattern() != "" || s.GetStdin() != scorev1.StdinMode_STDIN_MODE_RANK0:
+		return invalid("a rank with a terminal has its input from there, and its output goes there: leave out --detach and --input")
+	case s.GetRespawn() > 0:
+		return invalid("a terminal ends with the rank that has it: leave out --respawn")
 	}
 	return nil
 }

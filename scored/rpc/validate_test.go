@@ -18,8 +18,20 @@ func goodSpec() *scorev1.JobSpec {
 }
 
 func TestGoodSpec(t *testing.T) {
-	if err := checkSpec(goodSpec()); err != nil {
-		t.Fatal(err)
+	for _, change := range []func(*scorev1.JobSpec){func(*scorev1.JobSpec) {}, terminal(func(*scorev1.JobSpec) {})} {
+		spec := goodSpec()
+		change(spec)
+		if err := checkSpec(spec); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// terminal changes a job whose rank 0 has a terminal.
+func terminal(change func(*scorev1.JobSpec)) func(*scorev1.JobSpec) {
+	return func(s *scorev1.JobSpec) {
+		s.Stdin, s.Terminal = scorev1.StdinMode_STDIN_MODE_RANK0, &scorev1.Terminal{Rows: 24, Columns: 80}
+		change(s)
 	}
 }
 
@@ -41,6 +53,10 @@ func TestBadSpecs(t *testing.T) {
 		{"long time", func(s *scorev1.JobSpec) { s.TimeLimitNanos = 1 << 62 }, "the time limit 1281023h53m38.427387904s is longer than 87600h0m0s"},
 		{"umask", func(s *scorev1.JobSpec) { s.Umask = 0o1000 }, "the umask 01000 is more than 0777"},
 		{"limits", func(s *scorev1.JobSpec) { s.Limits = make([]*scorev1.ResourceLimit, 17) }, "17 resource limits are more than the 16 there are"},
+		{"large terminal", terminal(func(s *scorev1.JobSpec) { s.Terminal.Columns = 1 << 16 }), "a terminal of 24 rows and 65536 columns is larger than there can be"},
+		{"terminal, detached", terminal(func(s *scorev1.JobSpec) { s.Detached = true }), "a rank with a terminal has its input from there"},
+		{"terminal, input for all", terminal(func(s *scorev1.JobSpec) { s.Stdin = scorev1.StdinMode_STDIN_MODE_ALL }), "a rank with a terminal has its input from there"},
+		{"terminal, respawn", terminal(func(s *scorev1.JobSpec) { s.Respawn = 1 }), "a terminal ends with the rank that has it"},
 		{"no program", func(s *scorev1.JobSpec) { s.Argv = nil }, "the job names no program"},
 		{"programs", func(s *scorev1.JobSpec) { s.Commands = []*scorev1.Command{{Tasks: 1}} }, "a submission has one program"},
 		{"empty program", func(s *scorev1.JobSpec) { s.Argv = []string{""} }, "the job names no program"},

@@ -115,6 +115,7 @@ func (o *Options) addStreams(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.errors, "error", "e", "", "where error output goes `to`, as for --output (default: this terminal, or the file of --output)")
 	flags.BoolVarP(&o.Label, "label", "l", false, "put the rank before every line")
 	flags.BoolVarP(&o.Unbuffered, "unbuffered", "u", false, "pass output on at once instead of whole lines")
+	flags.BoolVar(&o.PTY, "pty", false, "give rank 0 a terminal of its own, joined with this one: for shells, editors and debuggers; ^C and ^Z go to the program, and other ranks' output is not shown")
 	flags.BoolVarP(&o.Detach, "detach", "d", false, "print the job's number and leave; output goes to "+DetachedPattern)
 }
 

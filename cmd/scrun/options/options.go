@@ -51,6 +51,8 @@ type Options struct {
 	Stdout     Stream
 	Stderr     Stream
 	Detach     bool
+	// PTY gives rank 0 a terminal of its own.
+	PTY bool
 	// Stage and StageFiles say which files go along with the job.
 	Stage      Stage
 	StageFiles []string

@@ -51,9 +51,28 @@ func (o *Options) completeStreams() error {
 	if !o.Stderr.Given && o.Stdout.Kind == stdio.File {
 		o.Stderr = o.Stdout // as srun does
 	}
-	if o.Detach {
+	switch {
+	case o.PTY:
+		return o.completePTY()
+	case o.Detach:
 		return o.checkDetached()
 	}
+	return nil
+}
+
+// completePTY has this terminal be that of rank 0 alone, as srun does.
+func (o *Options) completePTY() error {
+	switch {
+	case o.Detach:
+		return errors.New("--pty joins this terminal with that of rank 0, and --detach leaves it: leave one out")
+	case o.Stdin.Given || o.Stdout.Given || o.Stderr.Given || o.Label:
+		return errors.New("--pty gives rank 0 a terminal for all its streams: leave out -i, -o, -e and -l")
+	case o.Respawn > 0:
+		return errors.New("--pty gives rank 0 a terminal that ends with it: leave out --respawn")
+	}
+	o.Unbuffered = true
+	o.Stdout = Stream{Target: stdio.Target{Kind: stdio.OneRank}}
+	o.Stderr = o.Stdout
 	return nil
 }
 

@@ -587,6 +587,7 @@ type JobSpec struct {
 	Staged             []*StagedFile          `protobuf:"bytes,50,rep,name=staged,proto3" json:"staged,omitempty"`                                             // files that were sent along; without them the nodes have their own
 	StageSeed          string                 `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed,proto3" json:"stage_seed,omitempty"`                      // the node that was given them first
 	AnyDirectory       bool                   `protobuf:"varint,52,opt,name=any_directory,json=anyDirectory,proto3" json:"any_directory,omitempty"`            // a node that lacks work_dir uses the job's own directory
+	Terminal           *Terminal              `protobuf:"bytes,70,opt,name=terminal,proto3" json:"terminal,omitempty"`                                         // rank 0 has a pseudoterminal for its standard streams; unset: none has
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -866,6 +867,66 @@ func (x *JobSpec) GetAnyDirectory() bool {
 	return false
 }
 
+func (x *JobSpec) GetTerminal() *Terminal {
+	if x != nil {
+		return x.Terminal
+	}
+	return nil
+}
+
+// Terminal is the size of a terminal; 0: unknown.
+type Terminal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          uint32                 `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"` // at most 65535, as for columns
+	Columns       uint32                 `protobuf:"varint,2,opt,name=columns,proto3" json:"columns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Terminal) Reset() {
+	*x = Terminal{}
+	mi := &file_score_v1_job_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Terminal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Terminal) ProtoMessage() {}
+
+func (x *Terminal) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_job_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Terminal.ProtoReflect.Descriptor instead.
+func (*Terminal) Descriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Terminal) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *Terminal) GetColumns() uint32 {
+	if x != nil {
+		return x.Columns
+	}
+	return 0
+}
+
 // StagedFile is a file that goes along with a job to its nodes.
 type StagedFile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -879,7 +940,7 @@ type StagedFile struct {
 
 func (x *StagedFile) Reset() {
 	*x = StagedFile{}
-	mi := &file_score_v1_job_proto_msgTypes[3]
+	mi := &file_score_v1_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -891,7 +952,7 @@ func (x *StagedFile) String() string {
 func (*StagedFile) ProtoMessage() {}
 
 func (x *StagedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[3]
+	mi := &file_score_v1_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -904,7 +965,7 @@ func (x *StagedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedFile.ProtoReflect.Descriptor instead.
 func (*StagedFile) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{3}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StagedFile) GetName() string {
@@ -951,7 +1012,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_score_v1_job_proto_msgTypes[4]
+	mi := &file_score_v1_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1024,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[4]
+	mi := &file_score_v1_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1037,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Identity) GetUid() uint32 {
@@ -1027,7 +1088,7 @@ type NodePlace struct {
 
 func (x *NodePlace) Reset() {
 	*x = NodePlace{}
-	mi := &file_score_v1_job_proto_msgTypes[5]
+	mi := &file_score_v1_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1100,7 @@ func (x *NodePlace) String() string {
 func (*NodePlace) ProtoMessage() {}
 
 func (x *NodePlace) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[5]
+	mi := &file_score_v1_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1113,7 @@ func (x *NodePlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodePlace.ProtoReflect.Descriptor instead.
 func (*NodePlace) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NodePlace) GetNode() string {
@@ -1097,7 +1158,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_score_v1_job_proto_msgTypes[6]
+	mi := &file_score_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1170,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[6]
+	mi := &file_score_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1183,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Verdict) GetReason() EndReason {
@@ -1177,7 +1238,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_score_v1_job_proto_msgTypes[7]
+	mi := &file_score_v1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1189,7 +1250,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[7]
+	mi := &file_score_v1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1202,7 +1263,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Usage) GetCpuNanos() int64 {
@@ -1273,7 +1334,7 @@ type Fences struct {
 
 func (x *Fences) Reset() {
 	*x = Fences{}
-	mi := &file_score_v1_job_proto_msgTypes[8]
+	mi := &file_score_v1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1346,7 @@ func (x *Fences) String() string {
 func (*Fences) ProtoMessage() {}
 
 func (x *Fences) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[8]
+	mi := &file_score_v1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1359,7 @@ func (x *Fences) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fences.ProtoReflect.Descriptor instead.
 func (*Fences) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Fences) GetFences() uint64 {
@@ -1339,7 +1400,7 @@ type Messages struct {
 
 func (x *Messages) Reset() {
 	*x = Messages{}
-	mi := &file_score_v1_job_proto_msgTypes[9]
+	mi := &file_score_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1412,7 @@ func (x *Messages) String() string {
 func (*Messages) ProtoMessage() {}
 
 func (x *Messages) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[9]
+	mi := &file_score_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1425,7 @@ func (x *Messages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Messages.ProtoReflect.Descriptor instead.
 func (*Messages) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Messages) GetContexts() uint64 {
@@ -1449,7 +1510,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_score_v1_job_proto_msgTypes[10]
+	mi := &file_score_v1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1522,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[10]
+	mi := &file_score_v1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1535,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Job) GetId() uint64 {
@@ -1616,7 +1677,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_score_v1_job_proto_msgTypes[11]
+	mi := &file_score_v1_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1628,7 +1689,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[11]
+	mi := &file_score_v1_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1641,7 +1702,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StartTrace) GetAllocatedNanos() int64 {
@@ -1682,7 +1743,7 @@ type NodeStart struct {
 
 func (x *NodeStart) Reset() {
 	*x = NodeStart{}
-	mi := &file_score_v1_job_proto_msgTypes[12]
+	mi := &file_score_v1_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1755,7 @@ func (x *NodeStart) String() string {
 func (*NodeStart) ProtoMessage() {}
 
 func (x *NodeStart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[12]
+	mi := &file_score_v1_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1768,7 @@ func (x *NodeStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStart.ProtoReflect.Descriptor instead.
 func (*NodeStart) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeStart) GetOrderedNanos() int64 {
@@ -1783,7 +1844,7 @@ type Idleness struct {
 
 func (x *Idleness) Reset() {
 	*x = Idleness{}
-	mi := &file_score_v1_job_proto_msgTypes[13]
+	mi := &file_score_v1_job_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1856,7 @@ func (x *Idleness) String() string {
 func (*Idleness) ProtoMessage() {}
 
 func (x *Idleness) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[13]
+	mi := &file_score_v1_job_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1869,7 @@ func (x *Idleness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Idleness.ProtoReflect.Descriptor instead.
 func (*Idleness) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Idleness) GetSinceNanos() int64 {
@@ -1876,7 +1937,7 @@ type RankWait struct {
 
 func (x *RankWait) Reset() {
 	*x = RankWait{}
-	mi := &file_score_v1_job_proto_msgTypes[14]
+	mi := &file_score_v1_job_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1888,7 +1949,7 @@ func (x *RankWait) String() string {
 func (*RankWait) ProtoMessage() {}
 
 func (x *RankWait) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[14]
+	mi := &file_score_v1_job_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1901,7 +1962,7 @@ func (x *RankWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankWait.ProtoReflect.Descriptor instead.
 func (*RankWait) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RankWait) GetRank() uint32 {
@@ -1966,7 +2027,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x05tasks\x18\x01 \x01(\rR\x05tasks\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
 	"\x03env\x18\x03 \x03(\tR\x03env\x12\x19\n" +
-	"\bwork_dir\x18\x04 \x01(\tR\aworkDir\"\xba\t\n" +
+	"\bwork_dir\x18\x04 \x01(\tR\aworkDir\"\xea\t\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
@@ -2004,7 +2065,11 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x06staged\x182 \x03(\v2\x14.score.v1.StagedFileR\x06staged\x12\x1d\n" +
 	"\n" +
 	"stage_seed\x183 \x01(\tR\tstageSeed\x12#\n" +
-	"\rany_directory\x184 \x01(\bR\fanyDirectory\"v\n" +
+	"\rany_directory\x184 \x01(\bR\fanyDirectory\x12.\n" +
+	"\bterminal\x18F \x01(\v2\x12.score.v1.TerminalR\bterminal\"8\n" +
+	"\bTerminal\x12\x12\n" +
+	"\x04rows\x18\x01 \x01(\rR\x04rows\x12\x18\n" +
+	"\acolumns\x18\x02 \x01(\rR\acolumns\"v\n" +
 	"\n" +
 	"StagedFile\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
@@ -2169,7 +2234,7 @@ func file_score_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_score_v1_job_proto_goTypes = []any{
 	(JobState)(0),         // 0: score.v1.JobState
 	(StdinMode)(0),        // 1: score.v1.StdinMode
@@ -2181,18 +2246,19 @@ var file_score_v1_job_proto_goTypes = []any{
 	(*ResourceLimit)(nil), // 7: score.v1.ResourceLimit
 	(*Command)(nil),       // 8: score.v1.Command
 	(*JobSpec)(nil),       // 9: score.v1.JobSpec
-	(*StagedFile)(nil),    // 10: score.v1.StagedFile
-	(*Identity)(nil),      // 11: score.v1.Identity
-	(*NodePlace)(nil),     // 12: score.v1.NodePlace
-	(*Verdict)(nil),       // 13: score.v1.Verdict
-	(*Usage)(nil),         // 14: score.v1.Usage
-	(*Fences)(nil),        // 15: score.v1.Fences
-	(*Messages)(nil),      // 16: score.v1.Messages
-	(*Job)(nil),           // 17: score.v1.Job
-	(*StartTrace)(nil),    // 18: score.v1.StartTrace
-	(*NodeStart)(nil),     // 19: score.v1.NodeStart
-	(*Idleness)(nil),      // 20: score.v1.Idleness
-	(*RankWait)(nil),      // 21: score.v1.RankWait
+	(*Terminal)(nil),      // 10: score.v1.Terminal
+	(*StagedFile)(nil),    // 11: score.v1.StagedFile
+	(*Identity)(nil),      // 12: score.v1.Identity
+	(*NodePlace)(nil),     // 13: score.v1.NodePlace
+	(*Verdict)(nil),       // 14: score.v1.Verdict
+	(*Usage)(nil),         // 15: score.v1.Usage
+	(*Fences)(nil),        // 16: score.v1.Fences
+	(*Messages)(nil),      // 17: score.v1.Messages
+	(*Job)(nil),           // 18: score.v1.Job
+	(*StartTrace)(nil),    // 19: score.v1.StartTrace
+	(*NodeStart)(nil),     // 20: score.v1.NodeStart
+	(*Idleness)(nil),      // 21: score.v1.Idleness
+	(*RankWait)(nil),      // 22: score.v1.RankWait
 }
 var file_score_v1_job_proto_depIdxs = []int32{
 	7,  // 0: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
@@ -2201,26 +2267,27 @@ var file_score_v1_job_proto_depIdxs = []int32{
 	4,  // 3: score.v1.JobSpec.distribution:type_name -> score.v1.Distribution
 	3,  // 4: score.v1.JobSpec.exchange:type_name -> score.v1.ExchangeMode
 	8,  // 5: score.v1.JobSpec.commands:type_name -> score.v1.Command
-	10, // 6: score.v1.JobSpec.staged:type_name -> score.v1.StagedFile
-	5,  // 7: score.v1.StagedFile.kind:type_name -> score.v1.StagedKind
-	6,  // 8: score.v1.Verdict.reason:type_name -> score.v1.EndReason
-	16, // 9: score.v1.Usage.messages:type_name -> score.v1.Messages
-	15, // 10: score.v1.Usage.fences:type_name -> score.v1.Fences
-	9,  // 11: score.v1.Job.spec:type_name -> score.v1.JobSpec
-	11, // 12: score.v1.Job.user:type_name -> score.v1.Identity
-	0,  // 13: score.v1.Job.state:type_name -> score.v1.JobState
-	12, // 14: score.v1.Job.places:type_name -> score.v1.NodePlace
-	13, // 15: score.v1.Job.verdict:type_name -> score.v1.Verdict
-	14, // 16: score.v1.Job.usage:type_name -> score.v1.Usage
-	20, // 17: score.v1.Job.idle:type_name -> score.v1.Idleness
-	18, // 18: score.v1.Job.start:type_name -> score.v1.StartTrace
-	19, // 19: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
-	21, // 20: score.v1.Idleness.waits:type_name -> score.v1.RankWait
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	11, // 6: score.v1.JobSpec.staged:type_name -> score.v1.StagedFile
+	10, // 7: score.v1.JobSpec.terminal:type_name -> score.v1.Terminal
+	5,  // 8: score.v1.StagedFile.kind:type_name -> score.v1.StagedKind
+	6,  // 9: score.v1.Verdict.reason:type_name -> score.v1.EndReason
+	17, // 10: score.v1.Usage.messages:type_name -> score.v1.Messages
+	16, // 11: score.v1.Usage.fences:type_name -> score.v1.Fences
+	9,  // 12: score.v1.Job.spec:type_name -> score.v1.JobSpec
+	12, // 13: score.v1.Job.user:type_name -> score.v1.Identity
+	0,  // 14: score.v1.Job.state:type_name -> score.v1.JobState
+	13, // 15: score.v1.Job.places:type_name -> score.v1.NodePlace
+	14, // 16: score.v1.Job.verdict:type_name -> score.v1.Verdict
+	15, // 17: score.v1.Job.usage:type_name -> score.v1.Usage
+	21, // 18: score.v1.Job.idle:type_name -> score.v1.Idleness
+	19, // 19: score.v1.Job.start:type_name -> score.v1.StartTrace
+	20, // 20: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
+	22, // 21: score.v1.Idleness.waits:type_name -> score.v1.RankWait
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_job_proto_init() }
@@ -2234,7 +2301,7 @@ func file_score_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_job_proto_rawDesc), len(file_score_v1_job_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

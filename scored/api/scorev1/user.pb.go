@@ -1010,6 +1010,7 @@ type Stdin struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	Eof           bool                   `protobuf:"varint,2,opt,name=eof,proto3" json:"eof,omitempty"`
+	Resize        *Terminal              `protobuf:"bytes,10,opt,name=resize,proto3" json:"resize,omitempty"` // the terminal of rank 0 has this size from now on
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1056,6 +1057,13 @@ func (x *Stdin) GetEof() bool {
 		return x.Eof
 	}
 	return false
+}
+
+func (x *Stdin) GetResize() *Terminal {
+	if x != nil {
+		return x.Resize
+	}
+	return nil
 }
 
 type AttachEvent struct {
@@ -6816,10 +6824,12 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\n" +
 	"node_index\x18\x02 \x01(\rR\tnodeIndex\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x18\n" +
-	"\aattempt\x18< \x01(\rR\aattempt\"-\n" +
+	"\aattempt\x18< \x01(\rR\aattempt\"Y\n" +
 	"\x05Stdin\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x10\n" +
-	"\x03eof\x18\x02 \x01(\bR\x03eof\"\xf6\x04\n" +
+	"\x03eof\x18\x02 \x01(\bR\x03eof\x12*\n" +
+	"\x06resize\x18\n" +
+	" \x01(\v2\x12.score.v1.TerminalR\x06resize\"\xf6\x04\n" +
 	"\vAttachEvent\x129\n" +
 	"\x05state\x18\x01 \x01(\v2!.score.v1.AttachEvent.StateChangeH\x00R\x05state\x12*\n" +
 	"\x06output\x18\x02 \x01(\v2\x10.score.v1.OutputH\x00R\x06output\x12C\n" +
@@ -7431,14 +7441,15 @@ var file_score_v1_user_proto_goTypes = []any{
 	(*SwitchMetricsResponse_Group)(nil), // 103: score.v1.SwitchMetricsResponse.Group
 	(*MatrixRow_Cell)(nil),              // 104: score.v1.MatrixRow.Cell
 	(*JobSpec)(nil),                     // 105: score.v1.JobSpec
-	(*Verdict)(nil),                     // 106: score.v1.Verdict
-	(JobState)(0),                       // 107: score.v1.JobState
-	(*Job)(nil),                         // 108: score.v1.Job
-	(*Usage)(nil),                       // 109: score.v1.Usage
-	(EndReason)(0),                      // 110: score.v1.EndReason
-	(*StagedFile)(nil),                  // 111: score.v1.StagedFile
-	(*Identity)(nil),                    // 112: score.v1.Identity
-	(*NodePlace)(nil),                   // 113: score.v1.NodePlace
+	(*Terminal)(nil),                    // 106: score.v1.Terminal
+	(*Verdict)(nil),                     // 107: score.v1.Verdict
+	(JobState)(0),                       // 108: score.v1.JobState
+	(*Job)(nil),                         // 109: score.v1.Job
+	(*Usage)(nil),                       // 110: score.v1.Usage
+	(EndReason)(0),                      // 111: score.v1.EndReason
+	(*StagedFile)(nil),                  // 112: score.v1.StagedFile
+	(*Identity)(nil),                    // 113: score.v1.Identity
+	(*NodePlace)(nil),                   // 114: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
 	3,   // 0: score.v1.Server.disk:type_name -> score.v1.Disk
@@ -7448,148 +7459,149 @@ var file_score_v1_user_proto_depIdxs = []int32{
 	99,  // 4: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
 	17,  // 5: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
 	16,  // 6: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	101, // 7: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
-	19,  // 8: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	102, // 9: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	106, // 10: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	100, // 11: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
-	16,  // 12: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	107, // 13: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
-	23,  // 14: score.v1.ListJobsRequest.page:type_name -> score.v1.JobPage
-	108, // 15: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	23,  // 16: score.v1.ListJobsResponse.next:type_name -> score.v1.JobPage
-	108, // 17: score.v1.GetJobResponse.job:type_name -> score.v1.Job
-	20,  // 18: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	26,  // 19: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	109, // 20: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	59,  // 21: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	59,  // 22: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	60,  // 23: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	108, // 24: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	38,  // 25: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	39,  // 26: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	37,  // 27: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	44,  // 28: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
-	0,   // 29: score.v1.Node.state:type_name -> score.v1.NodeState
-	45,  // 30: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
-	45,  // 31: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
-	45,  // 32: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	54,  // 33: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	54,  // 34: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	54,  // 35: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	103, // 36: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	59,  // 37: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	59,  // 38: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	104, // 39: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	63,  // 40: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	65,  // 41: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	68,  // 42: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	59,  // 43: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	59,  // 44: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	107, // 45: score.v1.TopJob.state:type_name -> score.v1.JobState
-	109, // 46: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	59,  // 47: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	59,  // 48: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	4,   // 49: score.v1.GetVersionResponse.program:type_name -> score.v1.ProgramVersion
-	73,  // 50: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	73,  // 51: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	78,  // 52: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
-	1,   // 53: score.v1.User.role:type_name -> score.v1.Role
-	83,  // 54: score.v1.User.limits:type_name -> score.v1.UserLimits
-	84,  // 55: score.v1.ListUsersResponse.users:type_name -> score.v1.User
-	84,  // 56: score.v1.SetUserRequest.values:type_name -> score.v1.User
-	84,  // 57: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	110, // 58: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
-	23,  // 59: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
-	108, // 60: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
-	23,  // 61: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
-	92,  // 62: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
-	111, // 63: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
-	112, // 64: score.v1.StageFiles.user:type_name -> score.v1.Identity
-	96,  // 65: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
-	16,  // 66: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	107, // 67: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	113, // 68: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	20,  // 69: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	59,  // 70: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	60,  // 71: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	11,  // 72: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	13,  // 73: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	14,  // 74: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	21,  // 75: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	24,  // 76: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	27,  // 77: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	29,  // 78: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	31,  // 79: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	33,  // 80: score.v1.JobService.RequeueJob:input_type -> score.v1.RequeueJobRequest
-	35,  // 81: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	40,  // 82: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	42,  // 83: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	91,  // 84: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
-	94,  // 85: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
-	89,  // 86: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	52,  // 87: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	46,  // 88: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
-	48,  // 89: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
-	50,  // 90: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
-	55,  // 91: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	57,  // 92: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	61,  // 93: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	64,  // 94: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	66,  // 95: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	69,  // 96: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	71,  // 97: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	74,  // 98: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	76,  // 99: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	79,  // 100: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	81,  // 101: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	85,  // 102: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	87,  // 103: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	97,  // 104: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
-	5,   // 105: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
-	7,   // 106: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
-	9,   // 107: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
-	12,  // 108: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	18,  // 109: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	15,  // 110: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	22,  // 111: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	25,  // 112: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	28,  // 113: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	30,  // 114: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	32,  // 115: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	34,  // 116: score.v1.JobService.RequeueJob:output_type -> score.v1.RequeueJobResponse
-	36,  // 117: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	41,  // 118: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	43,  // 119: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	93,  // 120: score.v1.JobService.Stage:output_type -> score.v1.StageReply
-	95,  // 121: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
-	90,  // 122: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	53,  // 123: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	47,  // 124: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
-	49,  // 125: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
-	51,  // 126: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
-	56,  // 127: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	58,  // 128: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	62,  // 129: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	65,  // 130: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	67,  // 131: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	70,  // 132: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	72,  // 133: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	75,  // 134: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	77,  // 135: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	80,  // 136: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	82,  // 137: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	86,  // 138: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	88,  // 139: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	98,  // 140: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
-	6,   // 141: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
-	8,   // 142: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
-	10,  // 143: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
-	108, // [108:144] is the sub-list for method output_type
-	72,  // [72:108] is the sub-list for method input_type
-	72,  // [72:72] is the sub-list for extension type_name
-	72,  // [72:72] is the sub-list for extension extendee
-	0,   // [0:72] is the sub-list for field type_name
+	106, // 7: score.v1.Stdin.resize:type_name -> score.v1.Terminal
+	101, // 8: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	19,  // 9: score.v1.AttachEvent.output:type_name -> score.v1.Output
+	102, // 10: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	107, // 11: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	100, // 12: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
+	16,  // 13: score.v1.Output.mark:type_name -> score.v1.OutputMark
+	108, // 14: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
+	23,  // 15: score.v1.ListJobsRequest.page:type_name -> score.v1.JobPage
+	109, // 16: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	23,  // 17: score.v1.ListJobsResponse.next:type_name -> score.v1.JobPage
+	109, // 18: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	20,  // 19: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
+	26,  // 20: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
+	110, // 21: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	59,  // 22: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	59,  // 23: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	60,  // 24: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	109, // 25: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	38,  // 26: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	39,  // 27: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	37,  // 28: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	44,  // 29: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	0,   // 30: score.v1.Node.state:type_name -> score.v1.NodeState
+	45,  // 31: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
+	45,  // 32: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
+	45,  // 33: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	54,  // 34: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	54,  // 35: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	54,  // 36: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	103, // 37: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	59,  // 38: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	59,  // 39: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	104, // 40: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	63,  // 41: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	65,  // 42: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	68,  // 43: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	59,  // 44: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	59,  // 45: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	108, // 46: score.v1.TopJob.state:type_name -> score.v1.JobState
+	110, // 47: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	59,  // 48: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	59,  // 49: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	4,   // 50: score.v1.GetVersionResponse.program:type_name -> score.v1.ProgramVersion
+	73,  // 51: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	73,  // 52: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	78,  // 53: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	1,   // 54: score.v1.User.role:type_name -> score.v1.Role
+	83,  // 55: score.v1.User.limits:type_name -> score.v1.UserLimits
+	84,  // 56: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	84,  // 57: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	84,  // 58: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	111, // 59: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
+	23,  // 60: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
+	109, // 61: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	23,  // 62: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
+	92,  // 63: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
+	112, // 64: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
+	113, // 65: score.v1.StageFiles.user:type_name -> score.v1.Identity
+	96,  // 66: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
+	16,  // 67: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	108, // 68: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	114, // 69: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	20,  // 70: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	59,  // 71: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	60,  // 72: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	11,  // 73: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	13,  // 74: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	14,  // 75: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	21,  // 76: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	24,  // 77: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	27,  // 78: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	29,  // 79: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	31,  // 80: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	33,  // 81: score.v1.JobService.RequeueJob:input_type -> score.v1.RequeueJobRequest
+	35,  // 82: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	40,  // 83: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	42,  // 84: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	91,  // 85: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
+	94,  // 86: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
+	89,  // 87: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	52,  // 88: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	46,  // 89: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	48,  // 90: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	50,  // 91: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	55,  // 92: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	57,  // 93: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	61,  // 94: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	64,  // 95: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	66,  // 96: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	69,  // 97: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	71,  // 98: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	74,  // 99: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	76,  // 100: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	79,  // 101: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	81,  // 102: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	85,  // 103: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	87,  // 104: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	97,  // 105: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
+	5,   // 106: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
+	7,   // 107: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
+	9,   // 108: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
+	12,  // 109: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	18,  // 110: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	15,  // 111: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	22,  // 112: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	25,  // 113: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	28,  // 114: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	30,  // 115: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	32,  // 116: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	34,  // 117: score.v1.JobService.RequeueJob:output_type -> score.v1.RequeueJobResponse
+	36,  // 118: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	41,  // 119: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	43,  // 120: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	93,  // 121: score.v1.JobService.Stage:output_type -> score.v1.StageReply
+	95,  // 122: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
+	90,  // 123: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	53,  // 124: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	47,  // 125: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	49,  // 126: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	51,  // 127: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	56,  // 128: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	58,  // 129: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	62,  // 130: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	65,  // 131: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	67,  // 132: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	70,  // 133: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	72,  // 134: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	75,  // 135: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	77,  // 136: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	80,  // 137: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	82,  // 138: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	86,  // 139: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	88,  // 140: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	98,  // 141: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
+	6,   // 142: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
+	8,   // 143: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
+	10,  // 144: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
+	109, // [109:145] is the sub-list for method output_type
+	73,  // [73:109] is the sub-list for method input_type
+	73,  // [73:73] is the sub-list for extension type_name
+	73,  // [73:73] is the sub-list for extension extendee
+	0,   // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"score/scored/api/scorev1"
+)
+
+const (
+	// usualRows and usualColumns are the size of a terminal that does not say its own.
+	usualRows, usualColumns = 24, 80
+	// guardName is the name under which scrun starts itself as guard of its terminal.
+	guardName = "scrun-terminal-guard"
+)
+
+// ptyHint is for a person who types to a program that may want a terminal.
+const ptyHint = "the program has no terminal of its own; 'scrun --pty' gives it one, for shells, editors and debuggers"
+
+// rawTerminal is this terminal while rank 0 has one of its own: every character goes there as it is typed, ^C and ^Z
+// too, and comes from there as it is to be shown.
+type rawTerminal struct {
+	fd    int
+	saved unix.Termios
+	guard *exec.Cmd
+	alive *os.File // the guard's other end is closed by this process's death
+}
+
+// newRawTerminal makes a terminal raw. Restore undoes that, and a process of its own does when this one dies.
+func newRawTerminal(file *os.File) (*rawTerminal, error) {
+	fd := int(file.Fd())
+	saved, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the terminal's mode: %w", err)
+	}
+	t := &rawTerminal{fd: fd, saved: *saved}
+	if err := t.startGuard(file); err != nil {
+		return nil, fmt.Errorf("cannot guard the terminal: %w", err)
+	}
+	if err := t.enter(); err != nil {
+		t.Restore()
+		return nil, err
+	}
+	return t, nil
+}
+
+// enter makes the terminal raw, again if somebody has changed it.
+func (t *rawTerminal) enter() error {
+	if _, err := term.MakeRaw(t.fd); err != nil {
+		return fmt.Errorf("cannot make the terminal raw: %w", err)
+	}
+	return nil
+}
+
+// startGuard starts the process that restores the terminal if this one is killed.
+func (t *rawTerminal) startGuard(file *os.File) error {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	t.guard = exec.Command("/proc/self/exe")
+	t.guard.Args = []string{guardName}
+	t.guard.Stdin, t.guard.ExtraFiles = file, []*os.File{read}
+	// A signal for this process and its children, as a shell sends them, does not reach the guard.
+	t.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := t.guard.Start(); err != nil {
+		write.Close()
+		return err
+	}
+	t.alive = write
+	return binary.Write(write, binary.NativeEndian, t.saved)
+}
+
+// Restore gives the terminal back as it was, and ends the guard.
+func (t *rawTerminal) Restore() {
+	_ = unix.IoctlSetTermios(t.fd, unix.TCSETSW, &t.saved) // it may be gone
+	_, _ = t.alive.Write([]byte{0})                        // nothing is left to restore
+	t.alive.Close()
+	_ = t.guard.Wait() // it has nothing to say
+}
+
+// guardTerminal is the guard: descriptor 0 is the terminal, 3 tells its mode, and then how scrun ends.
+func guardTerminal() int {
+	signal.Ignore(unix.SIGINT, unix.SIGQUIT, unix.SIGHUP, unix.SIGTERM, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
+	from := os.NewFile(3, "scrun")
+	var saved unix.Termios
+	if err := binary.Read(from, binary.NativeEndian, &saved); err != nil {
+		return exitCluster
+	}
+	if n, _ := from.Read(make([]byte, 1)); n == 0 { // scrun is dead, and has restored nothing
+		_ = unix.IoctlSetTermios(0, unix.TCSETS, &saved) // it may be gone, too
+	}
+	return 0
+}
+
+// terminalSize is that of the first of some files that is a terminal.
+func terminalSize(files ...*os.File) *scorev1.Terminal {
+	for _, file := range files {
+		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && size.Row > 0 && size.Col > 0 {
+			return &scorev1.Terminal{Rows: uint32(size.Row), Columns: uint32(size.Col)}
+		}
+	}
+	return &scorev1.Terminal{Rows: usualRows, Columns: usualColumns}
+}
+
+// isTerminal reports whether a file is one.
+func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
+
+// rawWriter writes lines to a terminal that is raw.
+type rawWriter struct{ io.Writer }
+
+// Write implements io.Writer.
+func (w rawWriter) Write(text []byte) (int, error) {
+	if _, err := w.Writer.Write(bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
