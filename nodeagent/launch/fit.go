@@ -13,20 +13,21 @@ type Misfit struct {
 
 func (m Misfit) String() string { return fmt.Sprintf("%v instead of %v", m.Given, m.Asked) }
 
-// Fit finds out beforehand which limits can be given to ranks of the user (nil:
-// the caller's own) and lowers the others to what can. A hard limit is raised
-// only by who may (CAP_SYS_RESOURCE outside of any container), and one that the
-// rest of this process must not have is set on the rank itself, which takes
-// either that capability or the rank's being the same user; setrlimit(2).
-func (f *Forker) Fit(limits []Limit, u *User) (fit []Limit, misfits []Misfit) {
+// Fit finds out beforehand which limits can be given to ranks and lowers the
+// others to what can. Lowering takes no privilege. A hard limit is raised only
+// by who may: by CAP_SYS_RESOURCE outside of any container; setrlimit(2).
+// Limits that no rank is given are left out; see keptFromRanks.
+func (f *Forker) Fit(limits []Limit) (fit []Limit, misfits []Misfit) {
 	f.mu.Lock() // no rank is being started meanwhile
 	defer f.mu.Unlock()
-	foreign := u != nil && (int(u.UID) != unix.Getuid() || int(u.GID) != unix.Getgid()) && !maySetOthers()
 	fit = make([]Limit, 0, len(limits))
 	for _, asked := range limits {
+		if keptFromRanks(asked.Resource) {
+			continue
+		}
 		given := asked
 		if asked.Resource >= 0 && asked.Resource <= maxResource && asked.Soft <= asked.Hard {
-			given = f.fitOne(asked, foreign)
+			given = f.fitOne(asked)
 		}
 		fit = append(fit, given)
 		if given != asked {
@@ -36,20 +37,16 @@ func (f *Forker) Fit(limits []Limit, u *User) (fit []Limit, misfits []Misfit) {
 	return fit, misfits
 }
 
-func (f *Forker) fitOne(l Limit, foreign bool) Limit {
+func (f *Forker) fitOne(l Limit) Limit {
 	inherited := f.inherited[l.Resource]
 	if l.Hard > inherited.Max && !mayRaise(l) {
 		l.Hard = inherited.Max
 		l.Soft = min(l.Soft, l.Hard)
 	}
-	same := l.Soft == inherited.Cur && l.Hard == inherited.Max
-	if foreign && !same && !ownLimit(l.Resource) {
-		return Limit{Resource: l.Resource, Soft: inherited.Cur, Hard: inherited.Max}
-	}
 	return l
 }
 
-// maySetOthers tells whether this thread may set the limits of a process of
+// maySetOthers reports whether this thread may set the limits of a process of
 // another user.
 func maySetOthers() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -15,13 +15,7 @@ func withoutCapability(t *testing.T, f func()) {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-		var data [2]unix.CapUserData
-		err := unix.Capget(&header, &data[0])
-		if err == nil {
-			data[0].Effective &^= 1 << unix.CAP_SYS_RESOURCE
-			err = unix.Capset(&header, &data[0])
-		}
+		err := dropCapability()
 		if err == nil {
 			f()
 		}
@@ -30,6 +24,17 @@ func withoutCapability(t *testing.T, f func()) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
+}
+
+// dropCapability takes CAP_SYS_RESOURCE from the calling thread.
+func dropCapability() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return err
+	}
+	data[0].Effective &^= 1 << unix.CAP_SYS_RESOURCE
+	return unix.Capset(&header, &data[0])
 }
 
 func TestFit(t *testing.T) {
@@ -47,29 +52,21 @@ func TestFit(t *testing.T) {
 	beyond := Limit{unix.RLIMIT_NOFILE, own(unix.RLIMIT_NOFILE).Soft, unix.RLIM_INFINITY} // above fs.nr_open for everybody
 	lower := Limit{unix.RLIMIT_NOFILE, 10, 20}
 	core := Limit{unix.RLIMIT_CORE, 0, own(unix.RLIMIT_CORE).Hard}
-	other := &User{UID: 65534, GID: 65534}
 	for name, test := range map[string]struct {
-		user        *User
 		asked, want []Limit
 		misfits     int
 	}{
-		"none":                          {nil, nil, []Limit{}, 0},
-		"inherited":                     {other, []Limit{own(unix.RLIMIT_CPU)}, []Limit{own(unix.RLIMIT_CPU)}, 0},
-		"beyond what anybody may":       {nil, []Limit{beyond}, []Limit{own(unix.RLIMIT_NOFILE)}, 1},
-		"lower, for the same user":      {nil, []Limit{lower}, []Limit{lower}, 0},
-		"lower, for another":            {other, []Limit{lower, core}, []Limit{own(unix.RLIMIT_NOFILE), core}, 1},
-		"what contradicts itself stays": {nil, []Limit{{1, 2, 1}, {99, 1, 1}}, []Limit{{1, 2, 1}, {99, 1, 1}}, 0},
+		"none":                          {nil, []Limit{}, 0},
+		"inherited":                     {[]Limit{own(unix.RLIMIT_CPU)}, []Limit{own(unix.RLIMIT_CPU)}, 0},
+		"beyond what anybody may":       {[]Limit{beyond}, []Limit{own(unix.RLIMIT_NOFILE)}, 1},
+		"lower":                         {[]Limit{lower, core}, []Limit{lower, core}, 0},
+		"what contradicts itself stays": {[]Limit{{1, 2, 1}, {99, 1, 1}}, []Limit{{1, 2, 1}, {99, 1, 1}}, 0},
+		"no rank is given priorities":   {[]Limit{{unix.RLIMIT_RTPRIO, 1, 99}, {unix.RLIMIT_NICE, 1, 40}, {unix.RLIMIT_RTTIME, 1, 2}, core}, []Limit{core}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []Limit
 			var misfits []Misfit
-			fit := func() { got, misfits = b.Fit(test.asked, test.user) }
-			if test.user == other {
-				needRoot(t)
-				withoutCapability(t, fit)
-			} else {
-				fit()
-			}
+			withoutCapability(t, func() { got, misfits = b.Fit(test.asked) })
 			if !slices.Equal(got, test.want) || len(misfits) != test.misfits {
 				t.Errorf("got %v, %v; want %v and %d changed", got, misfits, test.want, test.misfits)
 			}
@@ -93,12 +90,12 @@ func TestFitRaises(t *testing.T) {
 	asked := Limit{unix.RLIMIT_SIGPENDING, now.Max + 1, now.Max + 1}
 	given := Limit{unix.RLIMIT_SIGPENDING, now.Max, now.Max}
 	withoutCapability(t, func() {
-		fit, misfits := b.Fit([]Limit{asked}, nil)
+		fit, misfits := b.Fit([]Limit{asked})
 		if !slices.Equal(fit, []Limit{given}) || !slices.Equal(misfits, []Misfit{{asked, given}}) {
 			t.Errorf("without the capability: %v, %v", fit, misfits)
 		}
 	})
-	fit, _ := b.Fit([]Limit{asked}, nil)
+	fit, _ := b.Fit([]Limit{asked})
 	if _, hard := b.limits(t, "Max pending signals", func(r *Rank) { r.Limits = fit }); hard != amount(fit[0].Hard) {
 		t.Errorf("a rank has %s, not %v", hard, fit)
 	}

@@ -53,6 +53,9 @@ func (f *Forker) run(ready chan<- error) {
 		err = sealFiles()
 	}
 	if err == nil {
+		err = denyPriority()
+	}
+	if err == nil {
 		f.inherited, err = inheritedLimits()
 	}
 	ready <- err
@@ -136,7 +139,7 @@ func (f *Forker) start(r *Rank) (*Process, error) {
 		return nil, startError(r, err)
 	}
 	if len(late) > 0 {
-		err = giveLimits(pid, late)
+		err = giveLimits(pid, late, r.User)
 	}
 	if err == nil {
 		var p *Process

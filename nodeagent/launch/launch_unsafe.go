@@ -39,6 +39,19 @@ func setThreadGroups(groups []uint32) error {
 	return nil
 }
 
+// setThreadRealIDs sets the real user and group of the calling thread alone. The
+// effective and saved ones, and with them its privileges, stay.
+func setThreadRealIDs(uid, gid int) error {
+	const keep = ^uintptr(0)
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, uintptr(gid), keep, keep); errno != 0 {
+		return errno
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), keep, keep); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
 // ownPrlimit sets and reads a limit of this process. Go's own call would take a
 // limit on open files for the one that ranks are to inherit.
 func ownPrlimit(resource int, set, old *unix.Rlimit) error {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 
@@ -46,6 +47,24 @@ func ownLimit(resource int) bool {
 	return resource == unix.RLIMIT_STACK || resource == unix.RLIMIT_CORE
 }
 
+// keptFromRanks reports whether no rank is given the limit, whatever its user
+// may have elsewhere: a rank with a real-time or raised priority would hold up
+// the switch of gangs and other users' ranks.
+func keptFromRanks(resource int) bool {
+	return resource == unix.RLIMIT_RTPRIO || resource == unix.RLIMIT_NICE || resource == unix.RLIMIT_RTTIME
+}
+
+// denyPriority lowers the limits on real-time and raised priorities of this
+// process to nothing, for every rank to inherit. The launcher needs neither.
+func denyPriority() error {
+	for _, resource := range [...]int{unix.RLIMIT_RTPRIO, unix.RLIMIT_NICE} {
+		if err := ownPrlimit(resource, new(unix.Rlimit), nil); err != nil {
+			return fmt.Errorf("lowering %s: %w", limitNames[resource], err)
+		}
+	}
+	return nil
+}
+
 // inheritedLimits are what a child gets without our doing. The Go runtime lifts
 // the soft limit on open files for itself and puts the old one back between
 // fork and exec, without telling which: so that one is read off a child that is
@@ -83,20 +102,46 @@ func takeOwn(l Limit, inherited *unix.Rlimit) error {
 }
 
 // giveLimits sets limits on a child that is stopped at its exec, and lets it go.
-func giveLimits(pid int, limits []Limit) error {
+func giveLimits(pid int, limits []Limit, u *User) error {
 	if err := waitStopped(pid); err != nil {
 		return err
 	}
+	if err := asOwner(u, func() error { return setLimits(pid, limits) }); err != nil {
+		return err
+	}
+	if err := unix.PtraceDetach(pid); err != nil {
+		return fmt.Errorf("letting the process go: %w", err)
+	}
+	return nil
+}
+
+func setLimits(pid int, limits []Limit) error {
 	for _, l := range limits {
 		wanted := unix.Rlimit{Cur: l.Soft, Max: l.Hard}
 		if err := unix.Prlimit(pid, l.Resource, &wanted, nil); err != nil {
 			return limitError(l, err)
 		}
 	}
-	if err := unix.PtraceDetach(pid); err != nil {
-		return fmt.Errorf("letting the process go: %w", err)
-	}
 	return nil
+}
+
+// asOwner runs f as somebody who may set limits of a process of the user. The
+// kernel lets a process with CAP_SYS_RESOURCE do so, and one whose real ids are
+// the user's: without the capability this thread takes these for the moment. The
+// user may signal the thread meanwhile; the process works for nobody else.
+func asOwner(u *User, f func() error) error {
+	if u == nil || u.isSelf() || maySetOthers() {
+		return f()
+	}
+	uid, gid := unix.Getuid(), unix.Getgid()
+	if err := setThreadRealIDs(int(u.UID), int(u.GID)); err != nil {
+		return fmt.Errorf("%w: %w", ErrUser, err)
+	}
+	err := f()
+	if back := setThreadRealIDs(uid, gid); back != nil {
+		return errors.Join(err, fmt.Errorf("%w: %w", ErrUser, back))
+	}
+	return err
 }
 
 // waitStopped returns when the child has stopped at its exec. It looks without

@@ -44,6 +44,47 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// Lowering takes no privilege: ranks of another user get his limits from a
+// launcher that has not the capability to set limits of others, and it is itself
+// again afterwards.
+func TestLimitsOfAnotherUser(t *testing.T) {
+	needRoot(t)
+	b := newBench(t)
+	if err := b.Do(dropCapability); err != nil {
+		t.Fatal(err)
+	}
+	own := b.inherited[unix.RLIMIT_NOFILE]
+	wanted, misfits := b.Fit([]Limit{{unix.RLIMIT_NOFILE, 100, own.Max}, {unix.RLIMIT_NPROC, 70, 80}})
+	if len(misfits) > 0 {
+		t.Errorf("not given: %v", misfits)
+	}
+	asNobody := func(r *Rank) { r.User, r.Limits = nobody, wanted }
+	if soft, hard := b.limits(t, "Max open files", asNobody); soft != "100" || hard != amount(own.Max) {
+		t.Errorf("open files: %s/%s, want 100/%s", soft, hard, amount(own.Max))
+	}
+	if soft, hard := b.limits(t, "Max processes", asNobody); soft != "70" || hard != "80" {
+		t.Errorf("processes: %s/%s, want 70/80", soft, hard)
+	}
+	if err := b.Do(func() error {
+		if uid, gid := unix.Getuid(), unix.Getgid(); uid != 0 || gid != 0 {
+			t.Errorf("the launcher goes on as user %d, group %d", uid, gid)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// No rank may raise its priority, whatever the launcher might.
+func TestNoPriorities(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"Max realtime priority", "Max nice priority"} {
+		if soft, hard := b.limits(t, name, nil); soft != "0" || hard != "0" {
+			t.Errorf("%s: %s/%s", name, soft, hard)
+		}
+	}
+}
+
 // The kernel leaves a gap of the stack's limit above the mapped files, so a rank
 // whose limit was right at exec has its libraries further down.
 func TestStackIsRightAtExec(t *testing.T) {

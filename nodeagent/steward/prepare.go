@@ -146,7 +146,7 @@ func (j *job) chooseLimits(forker *launch.Forker) {
 		wanted = append(wanted, launch.Limit{Resource: int(l.GetResource()), Soft: l.GetSoft(), Hard: l.GetHard()})
 	}
 	var misfits []launch.Misfit
-	j.limits, misfits = forker.Fit(wanted, j.user)
+	j.limits, misfits = forker.Fit(wanted)
 	if len(misfits) == 0 {
 		return
 	}
