@@ -9,8 +9,10 @@ import (
 	"syscall"
 	"time"
 
+	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
+	"score/scored/api"
 	"score/scored/api/h2"
 	"score/scored/api/pki"
 	"score/scored/api/socket"
@@ -127,14 +129,16 @@ type userKey struct{}
 
 // caller is who is at the other end of a connection; err tells why it is not known.
 type caller struct {
-	uid uint32
-	err error
+	uid  uint32
+	err  error
+	conn syscall.Conn
 }
 
 func withUser(ctx context.Context, c net.Conn) context.Context {
 	who := caller{err: socket.ErrNoIdentity}
 	if conn, ok := c.(syscall.Conn); ok {
 		who.uid, who.err = socket.PeerUID(conn)
+		who.conn = conn
 	}
 	return context.WithValue(ctx, userKey{}, who)
 }
@@ -145,4 +149,18 @@ func userOf(ctx context.Context) (uint32, error) {
 		return 0, socket.ErrNoIdentity
 	}
 	return who.uid, who.err
+}
+
+// limitsOf are the resource limits of the process that calls, for servers to read
+// in api.ForLimits; "": the call takes none.
+func limitsOf(r *http.Request) (string, error) {
+	who, _ := r.Context().Value(userKey{}).(caller)
+	if !api.TakesLimits(r.URL.Path) || who.conn == nil {
+		return "", nil
+	}
+	limits, err := socket.PeerLimits(who.conn)
+	if err != nil {
+		return "", connect.NewError(connect.CodeFailedPrecondition, err)
+	}
+	return api.FormatLimits(limits), nil
 }

@@ -22,6 +22,7 @@ import (
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 
 	"score/scored/api"
 	"score/scored/api/h2"
@@ -67,6 +68,12 @@ func (s *server) url() string { return "https://" + s.address }
 func (s *server) CancelJob(_ context.Context, r *connect.Request[scorev1.CancelJobRequest]) (*connect.Response[scorev1.CancelJobResponse], error) {
 	s.headers <- r.Header().Clone()
 	return connect.NewResponse(new(scorev1.CancelJobResponse)), nil
+}
+
+// Submit implements JobServiceHandler.
+func (s *server) Submit(_ context.Context, r *connect.Request[scorev1.SubmitRequest]) (*connect.Response[scorev1.SubmitResponse], error) {
+	s.headers <- r.Header().Clone()
+	return connect.NewResponse(new(scorev1.SubmitResponse)), nil
 }
 
 // Attach implements JobServiceHandler: it says what it hears, until the first signal.
@@ -147,6 +154,30 @@ func TestWhoCalls(t *testing.T) {
 		if strings.HasPrefix(name, "Score-") && name != api.ForUID || name == "Authorization" || name == "Cookie" || name == "Forwarded" {
 			t.Errorf("the server heard %s: %q", name, heard[name])
 		}
+	}
+}
+
+// TestWhoseLimits: with a submission a server hears the resource limits of the process that calls, as the kernel tells.
+func TestWhoseLimits(t *testing.T) {
+	c, path := pkitest.New(t, "c1"), filepath.Join(t.TempDir(), "s")
+	s := startServer(t, c, pki.Server, "s1")
+	openDoor(t, c, path, newCluster(s.url()))
+	client, _ := jobs(t, path)
+	request := connect.NewRequest(&scorev1.SubmitRequest{})
+	request.Header().Set(api.ForLimits, "7=18446744073709551615:18446744073709551615")
+	if _, err := client.Submit(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	heard, err := api.ParseLimits(strings.Join((<-s.headers).Values(api.ForLimits), " and "))
+	if err != nil || len(heard) != api.ResourceLimits {
+		t.Fatalf("the server heard %v, %v", heard, err)
+	}
+	var own unix.Rlimit
+	if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &own); err != nil {
+		t.Fatal(err)
+	}
+	if files := heard[unix.RLIMIT_NOFILE]; files.GetSoft() != own.Cur || files.GetHard() != own.Max {
+		t.Errorf("the server heard %v, the limit is %+v", files, own)
 	}
 }
 

@@ -53,7 +53,8 @@ type call struct {
 	r        *http.Request
 	body     *carry.Body
 	uid      uint32
-	doubtful bool // a server that was lost may have carried it out
+	limits   string // of the calling process; "": not needed
+	doubtful bool   // a server that was lost may have carried it out
 }
 
 // ServeHTTP implements http.Handler.
@@ -67,6 +68,9 @@ func (h *passer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := access.ByAgent(r.URL.Path)
 	if err == nil {
 		c.uid, err = userOf(r.Context())
+	}
+	if err == nil {
+		c.limits, err = limitsOf(r)
 	}
 	if err == nil {
 		c.body, err = carry.Take(r, false) // programs make submissions under keys again themselves
@@ -199,6 +203,9 @@ func (c *call) request(ctx context.Context, server string) (*http.Request, error
 		}
 	}
 	out.Header.Set(api.ForUID, strconv.FormatUint(uint64(c.uid), 10))
+	if c.limits != "" {
+		out.Header.Set(api.ForLimits, c.limits)
+	}
 	return out, nil
 }
 

@@ -49,7 +49,7 @@ func agentsUser(r *http.Request, caller pki.Name) (connIdentity, error) {
 	}
 	identity = proto.CloneOf(identity) // others have it, too
 	identity.Node = caller.Name
-	return connIdentity{identity: identity, agent: caller.Name}, nil
+	return connIdentity{identity: identity, agent: caller.Name, limits: limitsSaid(r.Header)}, nil
 }
 
 // knownUsers are those of agents' hosts.

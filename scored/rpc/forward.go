@@ -71,7 +71,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	who, err := h.who(r)
 	if err != nil {
-		carry.Refuse(w, r, connect.NewError(connect.CodeUnauthenticated, err))
+		carry.Refuse(w, r, unauthenticated(err))
 		return
 	}
 	limit, doubtful := time.Now().Add(electionPatience), false
@@ -107,6 +107,15 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// unauthenticated is the answer to a caller of whom not enough is known, unless the
+// error says more.
+func unauthenticated(err error) error {
+	if _, coded := errors.AsType[*connect.Error](err); coded {
+		return err
+	}
+	return connect.NewError(connect.CodeUnauthenticated, err)
 }
 
 // noMajority is what users are told when no server leads; doubtful: one that was lost may have done what they asked for.

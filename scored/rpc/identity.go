@@ -24,13 +24,18 @@ type connIdentity struct {
 	identity *scorev1.Identity
 	err      error
 	agent    string // the node by whose agent the call came; "": by none
+	limits   limitsReader
 }
 
 // ConnContext puts the peer's identity into the context of its requests; it is
 // the field of that name of http.Server.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	identity, err := peerIdentity(c)
-	return context.WithValue(ctx, identityKey{}, connIdentity{identity: identity, err: err})
+	known := connIdentity{identity: identity, err: err}
+	if conn, ok := c.(syscall.Conn); ok && err == nil {
+		known.limits = limitsOfPeer(conn)
+	}
+	return context.WithValue(ctx, identityKey{}, known)
 }
 
 // identityOf is who sent the request, as the kernel told when they connected.

@@ -3,14 +3,23 @@ package rpc
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"testing"
 
+	"connectrpc.com/connect"
+
+	"score/scored/api"
+	"score/scored/api/pki"
+	"score/scored/api/scorev1"
 	"score/scored/api/socket"
 )
 
@@ -93,5 +102,48 @@ func TestGroupsAndNamesFromTheDatabase(t *testing.T) {
 	}
 	if len(names.known) > maxKnownNames+1 {
 		t.Errorf("%d names are remembered", len(names.known))
+	}
+}
+
+// A submission has the limits of the process that calls, wherever it is decided:
+// what a user says of them in a header counts for nothing.
+func TestSubmissionsHaveTheLimitsOfTheirProcess(t *testing.T) {
+	has, err := socket.PeerLimits(connection(t).(syscall.Conn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := &scorev1.JobSpec{Limits: []*scorev1.ResourceLimit{{Resource: 7, Soft: math.MaxUint64, Hard: math.MaxUint64}}}
+	files := has[7]
+	check := func(where string, ctx context.Context) {
+		t.Helper()
+		spec, err := withOwnLimits(ctx, claims)
+		if err != nil || len(spec.GetLimits()) != len(has) || spec.GetLimits()[7].GetHard() != files.GetHard() || spec.GetLimits()[7].GetSoft() > files.GetHard() {
+			t.Errorf("%s: %v, %v; the process has %v", where, spec.GetLimits(), err, files)
+		}
+	}
+	ctx := ConnContext(t.Context(), connection(t))
+	check("at the socket", ctx)
+	r := httptest.NewRequest(http.MethodPost, api.KeyedSubmit, nil).WithContext(ctx)
+	r.Header.Set(api.ForLimits, "7=18446744073709551615:18446744073709551615")
+	said, err := forwardUser(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said.put(r.Header)
+	passed := &trusting{here: func() bool { return true }}
+	ctx, _, err = passed.open(r.WithContext(context.WithValue(t.Context(), daemonKey{}, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s2"})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("at the server that leads", ctx)
+}
+
+// A submission whose process cannot be asked is refused.
+func TestSubmissionsOfTheDeadAreRefused(t *testing.T) {
+	gone := connection(t)
+	ctx := ConnContext(t.Context(), gone)
+	gone.Close()
+	if spec, err := withOwnLimits(ctx, &scorev1.JobSpec{}); connect.CodeOf(err) != connect.CodeFailedPrecondition {
+		t.Errorf("%v, %v", spec, err)
 	}
 }

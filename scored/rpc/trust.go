@@ -27,14 +27,18 @@ const (
 var errForwarded = errors.New("only servers may call for others")
 
 // forwarded is for whom a call is passed on.
-type forwarded struct{ header, value string }
+type forwarded struct{ header, value, limits string }
 
 func (f forwarded) put(h http.Header) {
 	h.Del(forUser)
 	h.Del(forDaemon)
 	h.Del(forAgentsUser)
 	h.Del(api.ForUID)
+	h.Del(api.ForLimits)
 	h.Set(f.header, f.value)
+	if f.limits != "" {
+		h.Set(api.ForLimits, f.limits)
+	}
 }
 
 // forwardUser is the user at the other end of a Unix socket.
@@ -47,7 +51,11 @@ func forwardUser(r *http.Request) (forwarded, error) {
 	if err != nil {
 		return forwarded{}, err
 	}
-	return forwarded{forUser, base64.StdEncoding.EncodeToString(data)}, nil
+	limits, err := limitsFor(r)
+	if err != nil {
+		return forwarded{}, err
+	}
+	return forwarded{forUser, base64.StdEncoding.EncodeToString(data), limits}, nil
 }
 
 // forwardDaemon is the daemon at the other end of an encrypted connection.
@@ -56,7 +64,7 @@ func forwardDaemon(r *http.Request) (forwarded, error) {
 	if err != nil {
 		return forwarded{}, err
 	}
-	return forwarded{forDaemon, name.URI()}, nil
+	return forwarded{header: forDaemon, value: name.URI()}, nil
 }
 
 func userFrom(text string) (*scorev1.Identity, error) {
@@ -113,10 +121,11 @@ func (h *trusting) open(r *http.Request) (ctx context.Context, next http.Handler
 	}
 	if len(user) == 1 {
 		identity, err := userFrom(user[0])
-		return context.WithValue(r.Context(), identityKey{}, connIdentity{identity: identity, err: err}), h.users, err
+		return context.WithValue(r.Context(), identityKey{}, connIdentity{identity: identity, err: err, limits: limitsSaid(r.Header)}), h.users, err
 	}
 	if len(guest) == 1 {
 		who, err := agentsUserFrom(guest[0])
+		who.limits = limitsSaid(r.Header)
 		return context.WithValue(r.Context(), identityKey{}, who), h.users, err
 	}
 	name, err := pki.ParseURI(daemon[0])

@@ -101,11 +101,15 @@ func (u users) Submit(ctx context.Context, r *connect.Request[scorev1.SubmitRequ
 	if err != nil {
 		return nil, err
 	}
+	spec, err := withOwnLimits(ctx, r.Msg.GetSpec())
+	if err != nil {
+		return nil, err
+	}
 	var id uint64
 	if key == nil {
-		id, err = u.Leader.Submit(ctx, r.Msg.GetSpec(), identity, callerOf(ctx))
+		id, err = u.Leader.Submit(ctx, spec, identity, callerOf(ctx))
 	} else {
-		id, err = u.Leader.SubmitOnce(ctx, *key, r.Msg.GetSpec(), identity, callerOf(ctx))
+		id, err = u.Leader.SubmitOnce(ctx, *key, spec, identity, callerOf(ctx))
 	}
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"score/gang"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 )
@@ -32,8 +33,6 @@ const (
 	maxNodeList = 4096
 	// maxTerminal is the largest number in a kernel's struct winsize.
 	maxTerminal = 1<<16 - 1
-	// maxLimits: Linux has 16 resource limits.
-	maxLimits = 16
 	// maxUmask is that of all permission bits.
 	maxUmask = 0o777
 )
@@ -79,8 +78,8 @@ func checkNumbers(s *scorev1.JobSpec) error {
 		return invalid("the time limit %v is longer than %v", limit, gang.MaxTimeLimit)
 	case s.GetUmask() > maxUmask:
 		return invalid("the umask %#o is more than %#o", s.GetUmask(), maxUmask)
-	case len(s.GetLimits()) > maxLimits:
-		return invalid("%d resource limits are more than the %d there are", len(s.GetLimits()), maxLimits)
+	case len(s.GetLimits()) > api.ResourceLimits:
+		return invalid("%d resource limits are more than the %d there are", len(s.GetLimits()), api.ResourceLimits)
 	}
 	return nil
 }

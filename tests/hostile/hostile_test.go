@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path"
@@ -51,6 +52,7 @@ func TestHostileUsers(t *testing.T) {
 	}
 	s.answers()
 	t.Run("methods", s.methods)
+	t.Run("limits", s.limits)
 	t.Run("large", s.large)
 	t.Run("burst", s.burst)
 	if n := silence.number(); n != silent {
@@ -61,6 +63,23 @@ func TestHostileUsers(t *testing.T) {
 	}
 	s.answers()
 	s.cancelAll()
+}
+
+// limits: who claims to have no resource limits gets those of the process that submits, and no priorities.
+func (s *scene) limits(t *testing.T) {
+	text := start(t, s.Cluster, eve, "limits").line()
+	has := make(map[string]string)
+	for line := range strings.SplitSeq(text, ";") {
+		for _, name := range []string{"Max open files", "Max msgqueue size", "Max realtime priority", "Max nice priority"} {
+			if rest, ok := strings.CutPrefix(line, name); ok {
+				has[name] = strings.Join(strings.Fields(rest)[:2], "/")
+			}
+		}
+	}
+	want := map[string]string{"Max open files": "128/128", "Max msgqueue size": "128/128", "Max realtime priority": "0/0", "Max nice priority": "0/0"}
+	if !maps.Equal(has, want) {
+		t.Errorf("the ranks have %v, not %v", has, want)
+	}
 }
 
 // answers says that others are served.

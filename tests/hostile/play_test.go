@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,10 +21,12 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 )
@@ -45,7 +48,7 @@ func play(part string) int {
 	}
 	if err == nil {
 		err = map[string]func() error{
-			"silence": playSilence, "slow": playSlow, "burst": playBurst, "one": playOne, "methods": playMethods,
+			"silence": playSilence, "slow": playSlow, "burst": playBurst, "one": playOne, "methods": playMethods, "limits": playLimits,
 		}[part]()
 	}
 	if err != nil {
@@ -182,6 +185,42 @@ func playOne() error {
 		return fmt.Errorf("it ended with %v", job.GetVerdict())
 	}
 	fmt.Println(time.Since(begin).Milliseconds())
+	return nil
+}
+
+// playLimits lowers its own limits, claims to have none, and tells those of the
+// ranks that it gets.
+func playLimits() error {
+	const soft, hard = 64, 128
+	for _, resource := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_MSGQUEUE} {
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: soft, Max: hard}); err != nil {
+			return err
+		}
+	}
+	dir, err := os.MkdirTemp("", "limits")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	spec := shortJob("limits")
+	spec.Argv, spec.StdoutPattern = []string{"/bin/cat", "/proc/self/limits"}, filepath.Join(dir, "out")
+	for resource := range api.ResourceLimits {
+		spec.Limits = append(spec.Limits, &scorev1.ResourceLimit{Resource: uint32(resource), Soft: unix.RLIM_INFINITY, Hard: unix.RLIM_INFINITY})
+	}
+	user := client.New(socket())
+	defer user.Close()
+	reply, err := user.Jobs.Submit(context.Background(), connect.NewRequest(&scorev1.SubmitRequest{Spec: spec}))
+	if err != nil {
+		return err
+	}
+	if _, err = user.Jobs.WaitJob(context.Background(), connect.NewRequest(&scorev1.WaitJobRequest{JobId: reply.Msg.GetJobId()})); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(spec.GetStdoutPattern())
+	if err != nil {
+		return err
+	}
+	fmt.Println(strings.ReplaceAll(string(text), "\n", ";"))
 	return nil
 }
 

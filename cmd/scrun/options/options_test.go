@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/tests/pinned"
 )
@@ -270,8 +271,8 @@ func TestHere(t *testing.T) {
 	if after := syscall.Umask(0o027); after != 0o027 {
 		t.Errorf("the umask was left at %03o", after)
 	}
-	if len(process.Limits) != rlimits {
-		t.Errorf("%d limits, want %d", len(process.Limits), rlimits)
+	if len(process.Limits) != api.ResourceLimits {
+		t.Errorf("%d limits, want %d", len(process.Limits), api.ResourceLimits)
 	}
 	if wd, _ := os.Getwd(); process.Dir != wd {
 		t.Errorf("directory %s, want %s", process.Dir, wd)

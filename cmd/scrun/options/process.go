@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"score/scored/api"
 	"score/scored/api/scorev1"
 )
 
@@ -18,9 +19,6 @@ type Process struct {
 	Limits  []*scorev1.ResourceLimit
 	Umask   uint32
 }
-
-// rlimits are those of Linux, RLIMIT_CPU (0) to RLIMIT_RTTIME (15).
-const rlimits = 16
 
 // Here describes this process. It must be called before other goroutines make
 // files, since the kernel tells the umask only to who changes it.
@@ -45,8 +43,8 @@ func ownUmask() uint32 {
 
 func ownLimits() []*scorev1.ResourceLimit {
 	restoreFileLimit()
-	limits := make([]*scorev1.ResourceLimit, 0, rlimits)
-	for resource := range rlimits {
+	limits := make([]*scorev1.ResourceLimit, 0, api.ResourceLimits)
+	for resource := range api.ResourceLimits {
 		var limit unix.Rlimit
 		if unix.Prlimit(0, resource, nil, &limit) != nil {
 			continue // a kernel without this one limits nothing by it
