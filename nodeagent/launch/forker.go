@@ -27,6 +27,7 @@ type Forker struct {
 	thread    thread
 	inherited [maxResource + 1]unix.Rlimit
 	changed   bool
+	oom       oomScore
 }
 
 // NewForker starts the thread. Every rank started is handed to the Reaper, which
@@ -57,6 +58,13 @@ func (f *Forker) run(ready chan<- error) {
 	}
 	if err == nil {
 		f.inherited, err = inheritedLimits()
+	}
+	if err == nil {
+		f.oom, err = openOOMScore()
+	}
+	defer f.oom.close()
+	if err == nil {
+		err = forgetAgent()
 	}
 	ready <- err
 	if err != nil {
@@ -98,9 +106,11 @@ func (f *Forker) Do(task func() error) error {
 // launcher itself.
 func (f *Forker) Start(r *Rank) (*Process, error) {
 	var p *Process
-	err := f.Do(func() (err error) {
-		p, err = f.start(r)
-		return err
+	err := f.Do(func() error {
+		return f.oom.asRanks(func() (err error) {
+			p, err = f.start(r)
+			return err
+		})
 	})
 	return p, err
 }
@@ -111,12 +121,17 @@ func (f *Forker) Start(r *Rank) (*Process, error) {
 func (f *Forker) StartAll(ranks []Rank) ([]*Process, error) {
 	started := make([]*Process, 0, len(ranks))
 	err := f.Do(func() error {
-		for i := range ranks {
-			p, err := f.start(&ranks[i])
-			if err != nil {
-				return err
+		if err := f.oom.asRanks(func() error {
+			for i := range ranks {
+				p, err := f.start(&ranks[i])
+				if err != nil {
+					return err
+				}
+				started = append(started, p)
 			}
-			started = append(started, p)
+			return nil
+		}); err != nil {
+			return err
 		}
 		return f.thread.setCPUs(nil)
 	})

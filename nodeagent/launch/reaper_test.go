@@ -131,6 +131,9 @@ func TestReaperCloseLeavesRanksAlone(t *testing.T) {
 const orphanEnv = "LAUNCH_TEST_ORPHANS"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(oddEnv) != "" {
+		os.Exit(oddLauncher())
+	}
 	if os.Getenv(orphanEnv) != "" {
 		os.Exit(adoptingSteward())
 	}
