@@ -21,11 +21,6 @@ import (
 const (
 	// takeAgain is how often a socket is tried that cannot be had: another agent of this host has it, which may end.
 	takeAgain = time.Second
-	// streamBuffer is how much of a stream may wait in this process: enough to keep the sender busy, little enough that
-	// thousands of streams fit.
-	streamBuffer = 256 << 10
-	// maxStreams bounds the calls under way on one connection.
-	maxStreams = 1024
 )
 
 // Servers are those of the cluster, by their base URLs; see package uplink.
@@ -58,7 +53,6 @@ type Door struct {
 // New makes a door.
 func New(options Options) *Door {
 	calls := h2.NewTransport(options.Credentials, pki.Server)
-	calls.HTTP2.MaxReceiveBufferPerStream = streamBuffer
 	calls.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
 		return h2.Dial(ctx, options.Credentials, address, pki.Server)
 	}
@@ -97,8 +91,6 @@ func (d *Door) tell(err error) {
 func (d *Door) serve(ctx context.Context, held *holding) error {
 	defer held.release()
 	server := h2.NewServer(d.handler())
-	server.HTTP2.MaxConcurrentStreams = maxStreams
-	server.HTTP2.MaxReceiveBufferPerStream = streamBuffer
 	server.ErrorLog, _ = zap.NewStdLogAt(d.options.Logger, zap.DebugLevel) // the level exists
 	server.ConnContext = withUser
 	var ending sync.WaitGroup

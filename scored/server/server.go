@@ -51,7 +51,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: options, logger: options.Logger, peers: newTransport(options.Credentials)}
+	s := &Server{options: options, logger: options.Logger, peers: h2.NewTransport(options.Credentials, pki.Agent)}
 	listener, err := listenAgents(options.AgentListen)
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (s *Server) AgentURL() string {
 // AgentClient reaches AgentURL, also when it is a Unix socket. Every call makes
 // a client with connections of its own.
 func (s *Server) AgentClient() *http.Client {
-	transport := newTransport(nil)
+	transport := h2.NewTransport(nil)
 	if s.agents.Network() == "unix" {
 		path := s.agents.String()
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {

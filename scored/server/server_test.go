@@ -15,6 +15,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"score/scored/api/h2"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/replica"
@@ -73,7 +74,7 @@ func start(t testing.TB, o Options) (s *Server, stop func()) {
 
 func users(t testing.TB, socket string) (scorev1connect.JobServiceClient, scorev1connect.ClusterServiceClient) {
 	t.Helper()
-	transport := newTransport(nil)
+	transport := h2.NewTransport(nil)
 	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}

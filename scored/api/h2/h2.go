@@ -24,10 +24,21 @@ const (
 	// is noticed within the sum.
 	ping        = 5 * time.Second
 	pingTimeout = 5 * time.Second
+	// streamBuffer is how many bytes of a stream may wait in this process for their reader: enough to keep the
+	// sender busy, little enough that thousands of streams fit.
+	streamBuffer = 64 << 10
+	// maxStreams bounds the calls under way on one connection; a client makes another one for more.
+	maxStreams = 1024
+	// connectionBuffer has room for what all streams of a connection may have waiting. So a stream that nobody
+	// reads, such as input for a rank that takes none, holds up no other (RFC 9113, section 5.2.2).
+	connectionBuffer = maxStreams * streamBuffer
 )
 
 func config() *http.HTTP2Config {
-	return &http.HTTP2Config{SendPingTimeout: ping, PingTimeout: pingTimeout}
+	return &http.HTTP2Config{
+		SendPingTimeout: ping, PingTimeout: pingTimeout,
+		MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer,
+	}
 }
 
 // NewTransport reaches daemons of the roles that show a certificate of the

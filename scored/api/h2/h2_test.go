@@ -1,6 +1,7 @@
 package h2_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -95,3 +96,62 @@ func TestRevoked(t *testing.T) {
 		t.Errorf("a revoked server is called, and says %q, %v", got, err)
 	}
 }
+
+// Streams that nobody reads, in either direction, hold up no other of their connection.
+func TestStuckStreams(t *testing.T) {
+	const stuck, size = 100, 4 << 20
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, over := make(chan struct{}, stuck), make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/takes-nothing", func(http.ResponseWriter, *http.Request) {
+		begun <- struct{}{}
+		<-over
+	})
+	mux.HandleFunc("/tells-much", func(w http.ResponseWriter, _ *http.Request) {
+		begun <- struct{}{}
+		_, _ = io.CopyN(w, endless{}, 1<<40) // until the client leaves
+	})
+	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
+	server := h2.NewServer(mux)
+	done := make(chan struct{})
+	go func() { _ = server.Serve(listener); close(done) }()
+	client := h2.NewClient(nil)
+	ctx, leave := context.WithCancel(t.Context())
+	t.Cleanup(func() { leave(); close(over); server.Close(); <-done })
+	url := "http://" + listener.Addr().String()
+	for i := range stuck {
+		path, body := "/takes-nothing", io.Reader(endless{})
+		if i%2 == 0 {
+			path, body = "/tells-much", nil
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if answer, err := client.Do(request); err == nil {
+				<-ctx.Done() // it is not read
+				answer.Body.Close()
+			}
+		}()
+	}
+	for range stuck {
+		<-begun
+	}
+	answer, err := client.Post(url+"/echo", "", io.LimitReader(endless{}, size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if n, err := io.Copy(io.Discard, answer.Body); n != size || err != nil {
+		t.Errorf("%d bytes of %d, %v", n, size, err)
+	}
+}
+
+// endless can always be read.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
