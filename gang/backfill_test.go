@@ -97,6 +97,7 @@ func load(draw draw, id JobID, limits bool) (Request, time.Duration) {
 		Exclusive:  draw(10) == 9,
 		Channels:   max(0, draw(4)-1),
 		Priority:   []int{0, 100, 300}[draw(3)],
+		Owner:      OwnerID(draw(3)),
 	}
 	if draw(2) == 1 {
 		r.Nodes = 1 + draw(min(r.Tasks, 3))
@@ -112,13 +113,15 @@ func load(draw draw, id JobID, limits bool) (Request, time.Duration) {
 	return r, work
 }
 
-// drawSim makes a small cluster, in which priority gives weight but hardly any precedence.
+// drawSim makes a small cluster, in which priority gives weight but hardly any precedence, and owners' shares do, too.
 func drawSim(draw draw) *sim {
 	nodes := make([]Node, 1+draw(3))
 	for i := range nodes {
 		nodes[i] = Node{ID: NodeID(fmt.Sprint("n", i)), CPUs: 4, Memory: 8, Channels: 4 + draw(9)}
 	}
-	return newSim(Config{MaxRows: 1 + draw(4), AgePerPoint: 1}, nodes)
+	s := newSim(Config{MaxRows: 1 + draw(4), AgePerPoint: 1}, nodes)
+	s.m.SetOwners(map[OwnerID]Owner{1: {Share: 30}, 2: {Share: 250}})
+	return s
 }
 
 // run submits jobs in bursts and calls check after every pass, until all have ended.

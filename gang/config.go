@@ -30,9 +30,16 @@ const (
 
 	// DefaultWeightStep gives weight 2 to priority 100, 4 to 300 and above.
 	DefaultWeightStep = 100
-	// MaxWeight bounds how much longer than the default a slice can be, so
-	// that high priority is faster but starves nobody.
-	MaxWeight = 4
+	// maxUrgency bounds how much longer than the default a slice gets by priority,
+	// so that high priority is faster but starves nobody.
+	maxUrgency = 4
+	// UsualWeight is the weight of a gang of usual priority whose owner has the usual
+	// share: its slice is Config.Slice. The least weight is 1: a quarter of the default
+	// slice, at which a switch of 150 us costs 0.6 % of the time.
+	UsualWeight = 4
+	// MaxWeight bounds what priority and share give together: four default slices,
+	// so that with eight rows everybody is back within three seconds.
+	MaxWeight = maxUrgency * UsualWeight
 )
 
 // Config holds the settings of a Machine. Zero values stand for the defaults.
@@ -46,9 +53,9 @@ type Config struct {
 	// MaxAgePerPoint. A job of priority p goes before jobs of priority 0 that
 	// were submitted up to p*AgePerPoint before it, and after older ones.
 	AgePerPoint time.Duration
-	// WeightStep is how many points of priority add 1 to a gang's weight. The
-	// slice of a row is Slice times the weight of its weightiest gang, from 1 to
-	// MaxWeight.
+	// WeightStep is how many points of priority make a gang's slice longer by Slice,
+	// at the usual share of its owner. The slice of a row is that of its weightiest
+	// gang, a quarter of Slice to four times Slice.
 	WeightStep int
 }
 
@@ -84,7 +91,19 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// weight of a priority: what the slice of a row is multiplied by.
-func (c *Config) weight(priority int) int {
-	return min(max(1+priority/c.WeightStep, 1), MaxWeight)
+// weight of a priority and a share: UsualWeight for what is usual, in proportion to
+// the share.
+func (c *Config) weight(priority, share int) int {
+	urgency := min(max(1+priority/c.WeightStep, 1), maxUrgency)
+	const half = UsualShare / 2 // rounds
+	return min(max((urgency*UsualWeight*share+half)/UsualShare, 1), MaxWeight)
+}
+
+// sliceOf is a row's slice by its weight. The lightest of the rows has at least
+// MinSlice, and the others are longer in proportion.
+func (c *Config) sliceOf(weight, lightest int) time.Duration {
+	if shortest := c.Slice * time.Duration(lightest) / UsualWeight; shortest < MinSlice {
+		return MinSlice * time.Duration(weight) / time.Duration(lightest)
+	}
+	return c.Slice * time.Duration(weight) / UsualWeight
 }

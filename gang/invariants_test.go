@@ -165,7 +165,7 @@ func checkRows(t tb, m *Machine) {
 	t.Helper()
 	rows := m.Rows()
 	for i, row := range rows {
-		if row.Slice < m.cfg.Slice || row.Slice > MaxWeight*m.cfg.Slice || !slices.IsSorted(row.Jobs) {
+		if row.Slice < MinSlice || row.Slice > MaxWeight*max(m.cfg.Slice/UsualWeight, MinSlice) || !slices.IsSorted(row.Jobs) {
 			t.Fatalf("bad row %+v", row)
 		}
 		taken := m.newTurn()

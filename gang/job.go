@@ -72,10 +72,10 @@ type gang struct {
 }
 
 // refresh derives seats, weight and exclusive from the members.
-func (ga *gang) refresh(c *Config) {
+func (ga *gang) refresh(m *Machine) {
 	ga.seats, ga.weight, ga.exclusive = nil, 0, false
 	for _, j := range ga.members {
-		ga.weight = max(ga.weight, c.weight(j.req.Priority))
+		ga.weight = max(ga.weight, m.weightOf(&j.req))
 		ga.exclusive = ga.exclusive || j.req.Exclusive
 		for i := range j.seats {
 			ga.include(&j.seats[i], int32(j.seats[i].ranks*j.req.Channels))

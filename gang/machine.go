@@ -69,11 +69,8 @@ func (m *Machine) Configure(cfg Config) error {
 		return err
 	}
 	m.cfg = cfg.withDefaults()
-	for _, ga := range m.gangs {
-		ga.refresh(&m.cfg)
-	}
 	m.orderQueue()
-	m.rebuild()
+	m.weighGangs()
 	return nil
 }
 
@@ -160,7 +157,7 @@ func (m *Machine) vacate(j *job) {
 		at, _ := m.findGang(ga.id)
 		m.gangs = slices.Delete(m.gangs, at, at+1)
 	} else {
-		ga.refresh(&m.cfg)
+		ga.refresh(m)
 		m.grid.add(ga)
 	}
 	m.full, m.freed = true, true

@@ -87,6 +87,7 @@ func (w *world) setOwners(t *rapid.T) {
 	owners := make(map[OwnerID]Owner)
 	for id := range OwnerID(2) {
 		owners[id+1] = Owner{
+			Share:   rapid.SampledFrom([]int{0, 1, 30, 100, 200, 1 << 30}).Draw(t, "share"),
 			Points:  rapid.SampledFrom([]int{0, 1, 50, -3, 1 << 30}).Draw(t, "points"),
 			MaxJobs: rapid.IntRange(0, 2).Draw(t, "most jobs"), MaxCPUs: rapid.IntRange(0, 9).Draw(t, "most CPUs"),
 		}
@@ -239,6 +240,7 @@ func (w *world) checkRestore(t *rapid.T) {
 			w.m.Remove(id) // its node has gone: the new leader ends it
 		}
 	}
+	m.SetOwners(w.m.owners)
 	checkInvariants(t, m)
 	for r := range w.m.grid.rows {
 		if r < len(m.grid.rows) && (!slices.Equal(m.grid.rows[r].busy, w.m.grid.rows[r].busy) ||

@@ -49,7 +49,7 @@ func (m *Machine) RemoveNode(id NodeID) ([]JobID, error) {
 				lost = append(lost, j.req.ID)
 			}
 		}
-		ga.refresh(&m.cfg)
+		ga.refresh(m)
 	}
 	slices.Sort(lost)
 	m.nodes = slices.Delete(m.nodes, int(n.pos), int(n.pos)+1)

@@ -11,6 +11,13 @@ import (
 // MaxAgePerPoint the queue's keys stay within int64.
 const MaxOwnerPoints = 100_000
 
+// UsualShare is the share of an owner of whom nothing else is known, and maxShare
+// bounds the product with weights; beyond MaxWeight a share gives nothing.
+const (
+	UsualShare = 100
+	maxShare   = UsualShare * MaxWeight
+)
+
 // OwnerID names the user to whom a job belongs.
 type OwnerID uint32
 
@@ -19,6 +26,9 @@ type OwnerID uint32
 type Owner struct {
 	// Points of priority, for all jobs of the owner; they change no slice.
 	Points int
+	// Share says how long the slices of each of the owner's gangs are beside those of
+	// others; 0: UsualShare. See Config.WeightStep for the bounds.
+	Share int
 	// MaxJobs and MaxCPUs bound what the owner's gangs have at once, in all rows
 	// together; 0: no bound. What joins a gang is not held back by them.
 	MaxJobs, MaxCPUs int
@@ -34,6 +44,7 @@ func (m *Machine) SetOwners(owners map[OwnerID]Owner) bool {
 	if maps.Equal(m.owners, owners) {
 		return false
 	}
+	shares := m.sharesChange(owners)
 	m.owners = maps.Clone(owners)
 	m.limited = false
 	for _, o := range m.owners {
@@ -42,7 +53,47 @@ func (m *Machine) SetOwners(owners map[OwnerID]Owner) bool {
 	m.orderQueue()
 	m.full = true
 	m.rowsOK, m.shared = false, false // guests take their turns in queue order
+	if shares {
+		m.weighGangs()
+	}
 	return true
+}
+
+// sharesChange reports whether an owner's share will be another.
+func (m *Machine) sharesChange(next map[OwnerID]Owner) bool {
+	for id, o := range next {
+		if m.owners[id].share() != o.share() {
+			return true
+		}
+	}
+	for id, o := range m.owners {
+		if next[id].share() != o.share() {
+			return true
+		}
+	}
+	return false
+}
+
+// share of an owner, within its bounds.
+func (o Owner) share() int {
+	if o.Share <= 0 {
+		return UsualShare
+	}
+	return min(o.Share, maxShare)
+}
+
+// weightOf is the weight of a request.
+func (m *Machine) weightOf(r *Request) int {
+	return m.cfg.weight(r.Priority, m.owners[r.Owner].share())
+}
+
+// weighGangs gives all gangs their weights anew, and the head of the queue a new
+// promise if it needs one.
+func (m *Machine) weighGangs() {
+	for _, ga := range m.gangs {
+		ga.refresh(m)
+	}
+	m.rebuild()
 }
 
 // pointsOf an owner, within their bounds.

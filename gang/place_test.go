@@ -124,10 +124,18 @@ func TestNodeOrder(t *testing.T) {
 
 func TestWeight(t *testing.T) {
 	c := Config{}.withDefaults()
-	for priority, want := range map[int]int{-500: 1, 0: 1, 99: 1, 100: 2, 299: 3, 300: 4, MaxPriority: 4} {
-		if got := c.weight(priority); got != want {
+	for priority, want := range map[int]int{-500: 4, 0: 4, 99: 4, 100: 8, 299: 12, 300: 16, MaxPriority: 16} {
+		if got := c.weight(priority, UsualShare); got != want {
 			t.Errorf("priority %d: weight %d, want %d", priority, got, want)
 		}
+	}
+	for share, want := range map[int]int{1: 1, 25: 1, 38: 2, 50: 2, 100: 4, 112: 4, 113: 5, 200: 8, 400: 16, 10000: 16} {
+		if got := c.weight(0, share); got != want {
+			t.Errorf("share %d: weight %d, want %d", share, got, want)
+		}
+	}
+	if got := c.weight(100, 50); got != 4 {
+		t.Errorf("priority 100 with half of the usual share: weight %d", got)
 	}
 }
 

@@ -3,7 +3,6 @@ package gang
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 // Rows returns the rows that take part in the rotation, by index: those with at least one gang at
@@ -21,6 +20,7 @@ func (m *Machine) Rows() []RotationRow {
 	asleep := jobsOf(m.sleepers)
 	guests := m.guests()
 	t := m.newTurn()
+	var weights []int
 	for r := range m.grid.rows {
 		t.clear(m.grid)
 		m.reserve(t)
@@ -34,15 +34,15 @@ func (m *Machine) Rows() []RotationRow {
 			}
 		}
 		m.residents = append(m.residents, residents)
-		m.rows = append(m.rows, RotationRow{
-			Index: r,
-			Slice: m.cfg.Slice * time.Duration(weight),
-			Jobs:  jobsOf(residents), Asleep: asleep,
-		})
+		m.rows = append(m.rows, RotationRow{Index: r, Jobs: jobsOf(residents), Asleep: asleep})
+		weights = append(weights, weight)
+	}
+	for i, weight := range weights {
+		m.rows[i].Slice = m.cfg.sliceOf(weight, slices.Min(weights))
 	}
 	if len(m.rows) == 0 && len(asleep) > 0 {
 		home := slices.MinFunc(m.sleepers, func(a, b *gang) int { return cmp.Compare(a.row, b.row) })
-		m.rows = []RotationRow{{Index: home.row, Slice: m.cfg.Slice * time.Duration(home.weight), Asleep: asleep}}
+		m.rows = []RotationRow{{Index: home.row, Slice: m.cfg.sliceOf(home.weight, home.weight), Asleep: asleep}}
 		m.residents = [][]*gang{nil}
 	}
 	return m.rows

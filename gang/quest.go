@@ -6,7 +6,7 @@ import "slices"
 func (m *Machine) questOf(r *Request, shared bool) quest {
 	q := quest{shape: shape{
 		tasks: r.Tasks, nodes: r.Nodes, cpus: r.CPUsPerTask,
-		mem: r.MemPerNode, channels: r.Channels, weight: m.cfg.weight(r.Priority),
+		mem: r.MemPerNode, channels: r.Channels, weight: m.weightOf(r),
 		exclusive: r.Exclusive, shared: shared,
 	}}
 	for _, id := range r.NodeList {

@@ -158,7 +158,7 @@ func (m *Machine) growRows(row int) {
 
 func (m *Machine) refound(j *job, a *Allocation) *gang {
 	ga := &gang{id: founder(a), row: a.Row, members: []*job{j}}
-	ga.refresh(&m.cfg)
+	ga.refresh(m)
 	at, _ := m.findGang(ga.id)
 	m.gangs = slices.Insert(m.gangs, at, ga)
 	m.grid.add(ga)

@@ -101,7 +101,7 @@ func (m *Machine) tryStart(j, head *job, v *view) (*gang, bool) {
 func (m *Machine) found(j *job, s spot) *gang {
 	j.seats = s.seats
 	ga := &gang{id: j.req.ID, row: s.row, members: []*job{j}}
-	ga.refresh(&m.cfg)
+	ga.refresh(m)
 	return ga
 }
 
@@ -171,7 +171,7 @@ func (m *Machine) admit(j *job, ga *gang) {
 		return 1
 	})
 	ga.members = slices.Insert(ga.members, at, j)
-	ga.refresh(&m.cfg)
+	ga.refresh(m)
 	m.grid.add(ga)
 }
 

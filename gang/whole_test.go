@@ -96,7 +96,7 @@ func (w *whole) goOn(t tb, pause int64) {
 func (w *whole) checkFirst(t tb, job JobID) {
 	t.Helper()
 	cfg := w.m.Config()
-	bound := int64(wholeLead) + int64(cfg.MaxRows+2)*MaxWeight*int64(cfg.Slice)
+	bound := int64(wholeLead) + int64(cfg.MaxRows+2)*maxUrgency*int64(cfg.Slice)
 	first := w.first[job]
 	if first == 0 {
 		first = w.now

@@ -84,7 +84,7 @@ func (b *brain) shareOut() {
 	b.weights()
 	owners := make(map[gang.OwnerID]gang.Owner, len(b.accounts))
 	for uid, a := range b.accounts {
-		owner := gang.Owner{Points: a.points, MaxJobs: int(a.limits.GetRunning()), MaxCPUs: int(a.limits.GetCpus())}
+		owner := gang.Owner{Points: a.points, Share: a.sliceShare(), MaxJobs: int(a.limits.GetRunning()), MaxCPUs: int(a.limits.GetCpus())}
 		if owner != (gang.Owner{}) {
 			owners[gang.OwnerID(uid)] = owner
 		}
@@ -92,6 +92,14 @@ func (b *brain) shareOut() {
 	if b.gang.SetOwners(owners) {
 		b.placeDirty, b.planDirty = true, true
 	}
+}
+
+// sliceShare is the user's share as the matrix knows it; 0: the usual one.
+func (a *account) sliceShare() int {
+	if a.share == state.DefaultShare {
+		return 0
+	}
+	return int(max(uint64(a.share)*gang.UsualShare/state.DefaultShare, 1))
 }
 
 // weights gives every user with jobs the points for what is left of the share:

@@ -302,6 +302,45 @@ func TestChargedWhileItRuns(t *testing.T) {
 	}
 }
 
+// TestSharesOfSlices: the slices of running gangs follow their users' shares, from when these are set, and under the
+// next leader.
+func TestSharesOfSlices(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 2))
+	w.b.submit(jobSpec(2), &scorev1.Identity{Uid: 8, User: "bob"}, owner, func(uint64, error) {})
+	bobs := uint64(1)
+	adas, _ := w.submit(jobSpec(2))
+	for _, id := range []uint64{bobs, adas} {
+		w.say("n1", prepared(id))
+		w.say("n1", launched(id, w.b.now))
+	}
+	slices := func() (ada, bob time.Duration) {
+		for _, row := range w.b.gang.Rows() {
+			if row.Jobs[0] == gang.JobID(adas) {
+				ada = row.Slice
+			} else {
+				bob = row.Slice
+			}
+		}
+		return ada, bob
+	}
+	if ada, bob := slices(); ada == 0 || ada != bob {
+		t.Errorf("slices of %v and %v without shares", ada, bob)
+	}
+	if _, err := w.b.setUser(7, "ada", &scorev1.User{Share: 200}, []string{"share"}); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	if ada, bob := slices(); ada != 2*bob || bob == 0 {
+		t.Errorf("slices of %v and %v with shares of 200 and 100", ada, bob)
+	}
+	w.restart()
+	w.connect(hello("n1", 2, bobs, adas))
+	if ada, bob := slices(); ada != 2*bob || bob == 0 {
+		t.Errorf("slices of %v and %v under the next leader", ada, bob)
+	}
+}
+
 func TestPoints(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))

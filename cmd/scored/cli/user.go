@@ -50,7 +50,7 @@ var userFields = []userField{
 		},
 	},
 	{
-		key: "share", about: "part of the cluster, beside the shares of the others (100 unless set)",
+		key: "share", about: "part of the cluster, beside the shares of the others (100 unless set): of the time that gangs which share CPUs take turns, between 25 and 400, and of the place in the queue",
 		show: func(u *scorev1.User) string { return strconv.Itoa(int(u.GetShare())) },
 		read: func(u *scorev1.User, text string) (err error) { u.Share, err = options.ParseCount(text); return err },
 	},
