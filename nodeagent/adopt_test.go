@@ -330,6 +330,33 @@ func TestAgentAndStewardDieTogether(t *testing.T) {
 	n.gone()
 }
 
+// A steward that is stopped costs its own job. The next agent starts, and other jobs go on.
+func TestAStoppedStewardDoesNotKeepTheAgentFromStarting(t *testing.T) {
+	crashes(t, func(t *testing.T, n *mortal, s *leadertest.Session) {
+		argv, release := n.waiter(7)
+		mustPrepare(t, s, n.order(1, "sleep", "1000"))
+		mustPrepare(t, s, n.order(2, argv...))
+		s.Send(planMessage(1, 1, 10*time.Millisecond, []uint64{1}, []uint64{2}))
+		steward := parentOf(t, int(launched(t, s, 1).GetPids()[0]))
+		launched(t, s, 2)
+		n.kill(s)
+		if err := unix.Kill(steward, unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		s = n.next()
+		awaitEnd(t, steward)
+		holds(t, s, 2)
+		clocked(t, s)
+		s.Send(planMessage(1, 2, 10*time.Millisecond, []uint64{2}))
+		touch(t, release)
+		if _, exits := done(t, s, 2); len(exits) != 1 || exits[0].GetExitCode() != 7 {
+			t.Errorf("exits: %v", exits)
+		}
+		s.Send(forgetMessage(2))
+		n.gone()
+	})
+}
+
 // A steward is lost after its job was taken over: the agent ends what is left and says so.
 func TestTheStewardOfAnAdoptedJobIsLost(t *testing.T) {
 	crashes(t, func(t *testing.T, n *mortal, s *leadertest.Session) {

@@ -99,6 +99,7 @@ func New(options Options) (*Agent, error) {
 		Hello:         a.hello,
 		Handler:       leaderOrders{a},
 		Clock:         leaseKeeper{a.clock, a},
+		Troubles:      a.troubles,
 		Now:           realtime.Now,
 		Logger:        a.log,
 	})
@@ -240,6 +241,16 @@ func (a *Agent) hello() *scorev1.Hello {
 		hello.Jobs = append(hello.Jobs, j.id)
 	}
 	return hello
+}
+
+// troubles are what is amiss on the node at present, a sentence each; the agent's log has said so, too.
+func (a *Agent) troubles() (sentences []string) {
+	for _, sentence := range []string{a.pool.Trouble()} {
+		if sentence != "" {
+			sentences = append(sentences, sentence)
+		}
+	}
+	return sentences
 }
 
 func (a *Agent) gauges() metrics.Gauges {

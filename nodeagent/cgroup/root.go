@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -142,41 +143,47 @@ func (r *Root) Slots() ([]int, error) {
 
 // Sweep ends the processes of every slot for which keep is false (all, if keep
 // is nil) and removes its group: what daemons left that died. It touches
-// nothing outside this Root, and says how many groups it removed. Others may
-// remove the same groups meanwhile, as stewards without an agent do.
+// nothing outside this Root, and returns how many groups it removed. The slots
+// are swept at once, so that one that stays busy does not use up the time of the
+// others.
 func (r *Root) Sweep(deadline time.Time, keep func(slot int) bool) (removed int, err error) {
+	slots, err := r.Slots()
+	if err != nil {
+		return 0, err
+	}
+	if keep != nil {
+		slots = slices.DeleteFunc(slots, keep)
+	}
+	failed := make([]error, len(slots))
+	var sweeps sync.WaitGroup
+	for i, n := range slots {
+		sweeps.Go(func() { failed[i] = r.SweepSlot(n, deadline) })
+	}
+	sweeps.Wait()
+	for _, err := range failed {
+		if err == nil {
+			removed++
+		}
+	}
+	return removed, errors.Join(failed...)
+}
+
+// SweepSlot ends the processes of one slot and removes its group. Others may
+// remove the same group meanwhile, as stewards without an agent do. When it fails
+// it can be called again.
+func (r *Root) SweepSlot(n int, deadline time.Time) error {
 	for pause := rmdirPauseMin; ; pause = min(2*pause, rmdirPauseMax) {
-		n, err := r.sweepOnce(deadline, keep)
-		removed += n
-		if err == nil || !vanished(err) || !time.Now().Before(deadline) {
-			return removed, err
+		err := r.sweepSlot(n, deadline)
+		if !vanished(err) || !time.Now().Before(deadline) {
+			return err
 		}
 		time.Sleep(pause)
 	}
 }
 
-// vanished says that a group was removed by another while it was worked on; one
+// vanished reports whether a group was removed by another while it was worked on; one
 // of its halves may be left.
 func vanished(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) }
-
-func (r *Root) sweepOnce(deadline time.Time, keep func(slot int) bool) (removed int, err error) {
-	slots, err := r.Slots()
-	if err != nil {
-		return 0, err
-	}
-	var failed []error
-	for _, n := range slots {
-		if keep != nil && keep(n) {
-			continue
-		}
-		if err := r.sweepSlot(n, deadline); err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		removed++
-	}
-	return removed, errors.Join(failed...)
-}
 
 func (r *Root) sweepSlot(n int, deadline time.Time) error {
 	if err := r.endCharged(n); err != nil {

@@ -85,7 +85,7 @@ type Pool struct {
 	busyUntil time.Time  // when the last launch is quiet
 	shortage  time.Time  // since when one is missing; zero: none is
 	failedAt  time.Time  // of the last start that failed
-	stuck     []*Steward // whose container could not be removed yet
+	stuck     []*remains // what could not be removed yet
 }
 
 // Open makes a pool that has no steward yet but those with jobs that a dead
@@ -95,11 +95,14 @@ func Open(options Options) (*Pool, []*Orphan, error) {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
 	}
-	orphans, err := survey(&options)
+	orphans, left, err := survey(&options)
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Pool{options: options, kick: make(chan struct{}, 1), used: make(map[int]bool)}
+	p := &Pool{options: options, kick: make(chan struct{}, 1), used: make(map[int]bool), stuck: left}
+	for _, r := range left {
+		p.used[r.number] = true
+	}
 	for _, o := range orphans {
 		p.used[o.steward.Number] = true
 	}
@@ -255,7 +258,7 @@ func (p *Pool) discard(s *Steward) {
 	if err := s.destroy(time.Now().Add(closeWait)); err != nil {
 		p.options.Logger.Warn("the container of a job cannot be removed yet", zap.Int("slot", s.Number), zap.Error(err))
 		p.mu.Lock()
-		p.stuck = append(p.stuck, s)
+		p.stuck = append(p.stuck, &remains{number: s.Number, remove: s.Container.Close, err: err})
 		p.mu.Unlock()
 	} else {
 		p.free(s.Number)
@@ -275,26 +278,22 @@ func (p *Pool) Close(ctx context.Context) error {
 	for _, s := range warm {
 		p.discard(s)
 	}
+	p.mu.Lock()
+	stuck := p.stuck
+	p.stuck = nil
+	p.mu.Unlock()
 	var failed []error
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		deadline = time.Now().Add(closeWait)
 	}
-	for _, s := range p.takeStuck() {
-		failed = append(failed, s.destroy(deadline))
+	for _, r := range stuck {
+		failed = append(failed, r.remove(deadline))
 	}
 	if p.options.Root != nil {
 		failed = append(failed, p.options.Root.Remove(deadline))
 	}
 	return errors.Join(failed...)
-}
-
-func (p *Pool) takeStuck() []*Steward {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	stuck := p.stuck
-	p.stuck = nil
-	return stuck
 }
 
 func (p *Pool) wake() {

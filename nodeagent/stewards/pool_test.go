@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -263,4 +265,53 @@ func TestAStewardThatWasJustKilledIsNotGivenOut(t *testing.T) {
 		}
 		p.Retire(t.Context(), again, notReading)
 	}
+}
+
+// A group that a dead agent has left and that stays busy is put aside, told of, and removed when that is possible.
+func TestABusyGroupIsSweptLater(t *testing.T) {
+	first := testPool(t, 0)
+	group, err := first.options.Root.Create(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Release()
+	if group.MemoryDir() == "" {
+		t.Skip("a group of cgroup v2 cannot be kept busy: its processes die")
+	}
+	leave := occupy(t, group.MemoryDir())
+	p, orphans, err := Open(first.options)
+	if err != nil || len(orphans) > 0 {
+		t.Fatal(orphans, err)
+	}
+	if p.Trouble() == "" || !p.used[0] {
+		t.Errorf("trouble %q, slot in use: %v", p.Trouble(), p.used[0])
+	}
+	if wait := p.retryStuck(); wait == 0 || p.Trouble() == "" {
+		t.Error("it counts as removed, and is still there")
+	}
+	leave()
+	for limit := time.Now().Add(patience); p.retryStuck() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal(p.Trouble())
+		}
+	}
+	if p.Trouble() != "" || p.used[0] {
+		t.Errorf("trouble %q, slot in use: %v", p.Trouble(), p.used[0])
+	}
+}
+
+// occupy keeps a memory group busy with a thread of this process, which no sweep kills, until leave is called.
+func occupy(t *testing.T, dir string) (leave func()) {
+	t.Helper()
+	entered, left, over := make(chan error), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		entered <- os.WriteFile(filepath.Join(dir, "tasks"), []byte("0"), 0)
+		<-left
+	}()
+	if err := <-entered; err != nil {
+		t.Fatal(err)
+	}
+	return func() { close(left); <-over }
 }

@@ -110,29 +110,6 @@ func (p *Pool) dropDead() {
 	}
 }
 
-// retryStuck tries again to remove what could not be removed.
-func (p *Pool) retryStuck() time.Duration {
-	stuck := p.takeStuck()
-	if len(stuck) == 0 {
-		return 0
-	}
-	var left []*Steward
-	for _, s := range stuck {
-		if s.Container.Close(time.Now()) != nil {
-			left = append(left, s)
-			continue
-		}
-		p.free(s.Number)
-	}
-	p.mu.Lock()
-	p.stuck = append(p.stuck, left...)
-	p.mu.Unlock()
-	if len(left) == 0 {
-		return 0
-	}
-	return retryEvery
-}
-
 // soonest is the smaller of two times of which 0 means never.
 func soonest(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {

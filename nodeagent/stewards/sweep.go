@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,9 +17,14 @@ import (
 	"score/nodeagent/steward/wire"
 )
 
-// sweepWait bounds the looking after what a dead agent has left: half of the time that
-// the leader gives a node to come back.
-const sweepWait = 5 * time.Second
+const (
+	// visitWait bounds the conversation with the stewards that a dead agent has left: half of
+	// the time that the leader gives a node to come back.
+	visitWait = 5 * time.Second
+	// sweepWait is how long the agent waits for what they leave to go. What is not gone then is
+	// put aside and swept later: the node's other jobs wait for the agent.
+	sweepWait = time.Second
+)
 
 // Orphan is a steward with a job that an agent before this one has left behind. Its
 // steward does nothing else than before until Adopt or Refuse is called, one of them once.
@@ -29,40 +35,59 @@ type Orphan struct {
 }
 
 // survey asks the stewards of a dead agent of the same name what they have. It returns those
-// whose jobs can go on, ends the others, and removes their sockets and groups.
-func survey(o *Options) ([]*Orphan, error) {
+// whose jobs can go on, ends the others, and removes their sockets and groups. What does not go
+// in time it returns, too.
+func survey(o *Options) ([]*Orphan, []*remains, error) {
 	numbers, err := client.Slots(o.RunDir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	deadline := time.Now().Add(sweepWait)
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
-	defer cancel()
 	found := make([]*Orphan, len(numbers))
 	failed := make([]error, len(numbers))
+	ctx, cancel := context.WithTimeout(context.Background(), visitWait)
+	defer cancel()
 	var visits sync.WaitGroup
 	for i, number := range numbers {
 		visits.Go(func() { found[i], failed[i] = visit(ctx, o, number) })
 	}
 	visits.Wait()
-	kept := make(map[int]bool)
-	var orphans []*Orphan
-	for _, orphan := range found {
-		if orphan != nil {
-			kept[orphan.steward.Number] = true
-			orphans = append(orphans, orphan)
-		}
+	if err := errors.Join(failed...); err != nil {
+		return nil, nil, err
 	}
-	groups := 0
-	if o.Root != nil && errors.Join(failed...) == nil {
-		if groups, err = o.Root.Sweep(deadline, func(slot int) bool { return kept[slot] }); err != nil {
-			failed = append(failed, fmt.Errorf("removing what a dead agent has left: %w", err))
-		}
-	}
+	orphans := slices.DeleteFunc(found, func(o *Orphan) bool { return o == nil })
+	groups, left, err := sweep(o, orphans)
 	if ended := len(numbers) - len(orphans); ended > 0 || groups > 0 {
 		o.Logger.Info("swept away what a dead agent had left", zap.Int("stewards", ended), zap.Int("groups", groups))
 	}
-	return orphans, errors.Join(failed...)
+	return orphans, left, err
+}
+
+// sweep removes the groups that are no orphan's, all at once.
+func sweep(o *Options, orphans []*Orphan) (groups int, left []*remains, err error) {
+	if o.Root == nil {
+		return 0, nil, nil
+	}
+	slots, err := o.Root.Slots()
+	if err != nil {
+		return 0, nil, err
+	}
+	deadline := time.Now().Add(sweepWait)
+	swept := make([]*remains, 0, len(slots))
+	var sweeps sync.WaitGroup
+	for _, slot := range slots {
+		if slices.ContainsFunc(orphans, func(o *Orphan) bool { return o.steward.Number == slot }) {
+			continue
+		}
+		r := &remains{number: slot, remove: func(deadline time.Time) error { return o.Root.SweepSlot(slot, deadline) }}
+		swept = append(swept, r)
+		sweeps.Go(func() { r.err = r.remove(deadline) })
+	}
+	sweeps.Wait()
+	left = slices.DeleteFunc(slices.Clone(swept), func(r *remains) bool { return r.err == nil })
+	for _, r := range left {
+		o.Logger.Warn("what a dead agent has left cannot be removed yet; it is tried again", zap.Int("slot", r.number), zap.Error(r.err))
+	}
+	return len(swept) - len(left), left, nil
 }
 
 // visit asks one steward what it has. It is nil if nothing of it is wanted, and then
@@ -80,6 +105,8 @@ func visit(ctx context.Context, o *Options, number int) (*Orphan, error) {
 				zap.Uint64("job", status.GetJobId()), zap.Error(err))
 		}
 		dismiss(ctx, conn, socket, int(status.GetPid()))
+	} else {
+		client.KillUnheard(socket) // it is stopped, or too slow: nobody would end it later
 	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("removing the socket of a dead agent's steward: %w", err)

@@ -46,6 +46,8 @@ type Options struct {
 	Hello   func() *scorev1.Hello
 	Handler Handler
 	Clock   Clock
+	// Troubles, if not nil, tells what is amiss on the node now, a sentence each: pings carry it to the leader.
+	Troubles func() []string
 	// Now is the monotonic clock in nanoseconds.
 	Now    func() int64
 	Logger *zap.Logger

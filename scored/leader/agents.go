@@ -14,7 +14,7 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 	n.heard = b.now
 	switch m := m.GetMessage().(type) {
 	case *scorev1.AgentMessage_Ping:
-		n.clock = m.Ping
+		n.heartbeat(m.Ping)
 	case *scorev1.AgentMessage_Prepared:
 		b.prepared(n, m.Prepared)
 	case *scorev1.AgentMessage_Launched:

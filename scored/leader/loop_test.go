@@ -387,12 +387,17 @@ func TestSilentAgentIsCutOff(t *testing.T) {
 		link := join(t, l, "n1")
 		for range 3 {
 			time.Sleep(DefaultNodeSilence - time.Second)
-			tell(t, l, "n1", link, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{OffsetNanos: 42}}})
+			tell(t, l, "n1", link, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{
+				OffsetNanos: 42, Troubles: []string{"a group is busy"},
+			}}})
 		}
 		list, err := l.Nodes(t.Context())
 		nodes := list.GetNodes()
 		if err != nil || !nodes[0].GetUp() || nodes[0].GetClockOffsetNanos() != 42 {
 			t.Fatalf("nodes %v, %v", nodes, err)
+		}
+		if !slices.Contains(nodes[0].GetNotes(), "a group is busy") {
+			t.Errorf("the node's trouble is not among %q", nodes[0].GetNotes())
 		}
 		time.Sleep(DefaultNodeSilence)
 		select {

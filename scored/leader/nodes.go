@@ -45,7 +45,7 @@ type node struct {
 	deadline   int64                           // NodeGrace, then nodeMemory, after the stream was lost
 
 	drain *state.Drain  // nil: it may have new jobs
-	clock *scorev1.Ping // what it last told about its clock, or nil
+	clock *scorev1.Ping // what it last told about its clock and its troubles, or nil
 }
 
 // addressOf is where the node's agent listens; of no node it is "".
@@ -82,10 +82,21 @@ func (n *node) take(h *scorev1.Hello) {
 	n.address, n.version, n.bootID = h.GetAddress(), h.GetVersion(), h.GetBootId()
 	n.cpus, n.memory, n.sharesCPUs, n.channels = h.GetCpus(), h.GetMemoryBytes(), h.GetSharesCpus(), h.GetChannels()
 	n.byLetter = h.GetFencesByLetter()
-	n.notes = nil
-	for _, note := range h.GetNotes()[:min(len(h.GetNotes()), maxNotesOfNode)] {
-		n.notes = append(n.notes, clip(note))
+	n.notes = clippedNotes(h.GetNotes())
+}
+
+// clippedNotes is what is kept of what an agent says about itself.
+func clippedNotes(notes []string) (kept []string) {
+	for _, note := range notes[:min(len(notes), maxNotesOfNode)] {
+		kept = append(kept, clip(note))
 	}
+	return kept
+}
+
+// heartbeat takes what a node says of itself several times a second.
+func (n *node) heartbeat(ping *scorev1.Ping) {
+	n.clock = ping
+	ping.Troubles = clippedNotes(ping.GetTroubles())
 }
 
 // sameAs tells whether the log already knows all this.

@@ -62,7 +62,7 @@ func (n *node) view(jobs []uint64) *scorev1.Node {
 		Up: n.link != nil, Version: n.version, Jobs: uint32(len(jobs)), JobIds: jobs,
 		ClockOffsetNanos: n.clock.GetOffsetNanos(), ClockErrorNanos: n.clock.GetErrorNanos(),
 		RoundTripNanos: n.clock.GetRoundTripNanos(), WallOffsetNanos: wallOffset(n.clock),
-		Notes: n.notes, SharesCpus: n.sharesCPUs, Channels: n.channels,
+		Notes: slices.Concat(n.notes, n.clock.GetTroubles()), SharesCpus: n.sharesCPUs, Channels: n.channels,
 		State: n.state(len(jobs)), SinceNanos: n.since, HeardNanos: n.heard,
 	}
 	if d := n.drain; d != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -83,10 +84,19 @@ func (p *Process) killStranger() {
 	_ = p.watch.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) }) // the same
 }
 
+// killWait bounds the wait for the end of a steward that was killed. The kernel takes milliseconds, but one
+// that hangs in it, as on a dead file system, may stay for ever.
+const killWait = 2 * time.Second
+
 // Kill ends the steward by force. Its ranks die with it; what they have started
-// is left to the control group. It waits for the end.
+// is left to the control group. It waits for the end, as far as that comes within killWait.
 func (p *Process) Kill() {
 	p.kill()
-	<-p.done
+	timer := time.NewTimer(killWait)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+	case <-timer.C:
+	}
 	_ = os.Remove(p.Socket)
 }

@@ -2143,6 +2143,7 @@ type Ping struct {
 	ErrorNanos     int64                  `protobuf:"varint,4,opt,name=error_nanos,json=errorNanos,proto3" json:"error_nanos,omitempty"`
 	RoundTripNanos int64                  `protobuf:"varint,5,opt,name=round_trip_nanos,json=roundTripNanos,proto3" json:"round_trip_nanos,omitempty"`
 	WallNanos      int64                  `protobuf:"varint,60,opt,name=wall_nanos,json=wallNanos,proto3" json:"wall_nanos,omitempty"` // the system's clock of the node, at agent_nanos
+	Troubles       []string               `protobuf:"bytes,61,rep,name=troubles,proto3" json:"troubles,omitempty"`                     // what is amiss on the node now, a sentence each
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2217,6 +2218,13 @@ func (x *Ping) GetWallNanos() int64 {
 		return x.WallNanos
 	}
 	return 0
+}
+
+func (x *Ping) GetTroubles() []string {
+	if x != nil {
+		return x.Troubles
+	}
+	return nil
 }
 
 type Prepared struct {
@@ -5656,7 +5664,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bchannels\x18\v \x01(\rR\bchannels\x12(\n" +
 	"\x10fences_by_letter\x18F \x01(\bR\x0efencesByLetter\x12'\n" +
 	"\x0fprotocol_oldest\x18G \x01(\rR\x0eprotocolOldest\x12'\n" +
-	"\x0fprotocol_newest\x18H \x01(\rR\x0eprotocolNewest\"\xd0\x01\n" +
+	"\x0fprotocol_newest\x18H \x01(\rR\x0eprotocolNewest\"\xec\x01\n" +
 	"\x04Ping\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vagent_nanos\x18\x02 \x01(\x03R\n" +
@@ -5666,7 +5674,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"errorNanos\x12(\n" +
 	"\x10round_trip_nanos\x18\x05 \x01(\x03R\x0eroundTripNanos\x12\x1d\n" +
 	"\n" +
-	"wall_nanos\x18< \x01(\x03R\twallNanos\"\x99\x01\n" +
+	"wall_nanos\x18< \x01(\x03R\twallNanos\x12\x1a\n" +
+	"\btroubles\x18= \x03(\tR\btroubles\"\x99\x01\n" +
 	"\bPrepared\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1b\n" +
 	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x14\n" +

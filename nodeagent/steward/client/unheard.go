@@ -1,0 +1,66 @@
+package client
+
+import (
+	"bufio"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/sockowner"
+)
+
+// KillUnheard ends by force the steward that listens at the socket and does not answer: it is
+// stopped, or too slow. It cannot tell its number, so the process is looked for that holds the
+// socket. Of a steward that has ended nothing is found.
+func KillUnheard(socket string) {
+	inodes := listeners(socket)
+	if len(inodes) == 0 {
+		return
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && pid != os.Getpid() {
+			killHolder(pid, inodes)
+		}
+	}
+}
+
+// killHolder kills a process if it holds one of the sockets. The number cannot be given to another process between the look and
+// the signal, as the signal goes to the process that the descriptor names.
+func killHolder(pid int, inodes []uint64) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if slices.ContainsFunc(inodes, func(inode uint64) bool { return sockowner.Holds(pid, inode) }) {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it may have ended by itself
+	}
+}
+
+// listeners finds the numbers by which /proc/PID/fd names the sockets that listen at the path.
+func listeners(socket string) (inodes []uint64) {
+	table, err := os.Open("/proc/net/unix")
+	if err != nil {
+		return nil
+	}
+	defer table.Close()
+	// "Num RefCount Protocol Flags Type St Inode Path" of unix(7); the flag is the kernel's __SO_ACCEPTCON.
+	const flags, inode, listening = 3, 6, "00010000"
+	for lines := bufio.NewScanner(table); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if !strings.HasSuffix(lines.Text(), " "+socket) || len(fields) <= inode || fields[flags] != listening {
+			continue
+		}
+		if n, err := strconv.ParseUint(fields[inode], 10, 64); err == nil {
+			inodes = append(inodes, n)
+		}
+	}
+	return inodes
+}
