@@ -16,19 +16,21 @@ type command struct {
 	argv []string
 	env  []string // in place of or besides the job's
 	dir  string
-	path string // of the program, as launch.Resolve found it; "": no rank here runs it
+	// search has directories, as PATH does, where the program is looked for before those of PATH.
+	search string
+	path   string // of the program, as launch.Resolve found it; "": no rank here runs it
 }
 
 // newCommands lists a job's commands, one at least.
 func newCommands(spec *scorev1.JobSpec, size int) []command {
 	if len(spec.GetCommands()) == 0 {
-		return []command{{end: size, argv: spec.GetArgv(), dir: spec.GetWorkDir()}}
+		return []command{{end: size, argv: spec.GetArgv(), dir: spec.GetWorkDir(), search: spec.GetSearchPath()}}
 	}
 	commands := make([]command, len(spec.GetCommands()))
 	end := 0
 	for i, c := range spec.GetCommands() {
 		end += int(c.GetTasks())
-		commands[i] = command{end: end, argv: c.GetArgv(), dir: c.GetWorkDir()}
+		commands[i] = command{end: end, argv: c.GetArgv(), dir: c.GetWorkDir(), search: c.GetSearchPath()}
 		if commands[i].dir == "" {
 			commands[i].dir = spec.GetWorkDir()
 		}
@@ -78,17 +80,29 @@ func (j *job) resolve() error {
 		if c.path != "" {
 			continue
 		}
-		path := valueOf(environ.Override(j.spec.GetEnv(), c.env), "PATH")
-		if path == "" {
-			path = launch.DefaultPath
-		}
 		var err error
-		if c.path, err = launch.Resolve(j.sentAlong(c.argv[0]), c.dir, path, j.user); err != nil {
+		if c.path, err = launch.Resolve(j.sentAlong(c.argv[0]), c.dir, j.searchPath(c), j.user); err != nil {
 			return err
 		}
 	}
 	j.program = j.commands[j.app(j.ranks[0].rank)].path
 	return nil
+}
+
+// searchPath lists the directories where a program without a slash in its name is looked for. What a program
+// spawns is looked for in its working directory last, as mpirun does.
+func (j *job) searchPath(c *command) string {
+	path := valueOf(environ.Override(j.spec.GetEnv(), c.env), "PATH")
+	if path == "" {
+		path = launch.DefaultPath
+	}
+	if c.search != "" {
+		path = c.search + ":" + path
+	}
+	if j.order.GetJob().GetParentJob() != 0 {
+		path += ":."
+	}
+	return path
 }
 
 // sentAlong is where a program is that was sent along; any other is what it was called.

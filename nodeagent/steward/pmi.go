@@ -145,7 +145,7 @@ func (s *steward) obeyPMI(effects []wire.Effect) {
 		case wire.NameOp:
 			s.ask(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
 		case wire.SpawnRequest:
-			s.ask(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Spawn))
+			s.ask(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Rank, e.Spawn))
 		case wire.Abort:
 			s.life.Abort(s.now(), life.Abort{
 				Rank: s.job.local[uint32(e.Rank)], ExitCode: e.Code, Message: e.Message})

@@ -256,7 +256,7 @@ func (s *steward) obeyEngine(e *pmi.Event) {
 	case pmi.EventNameOp:
 		s.ask(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
 	case pmi.EventSpawn:
-		s.ask(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Spawn))
+		s.ask(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Rank, e.Spawn))
 	case pmi.EventRelay:
 		s.sendRelay(e)
 	case pmi.EventPlaces:

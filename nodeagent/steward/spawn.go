@@ -1,6 +1,8 @@
 package steward
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,27 +12,40 @@ import (
 	"score/scored/api/scorev1"
 )
 
-func (j *job) spawnMessage(spawn *pmi.SpawnRequest) *stewardpb.FromSteward {
+func (j *job) spawnMessage(rank int, spawn *pmi.SpawnRequest) *stewardpb.FromSteward {
 	request := &scorev1.SpawnRequest{JobId: j.id, Request: spawn.ID, Preput: spawn.Preput}
+	dir := j.directory(uint32(rank))
 	for i := range spawn.Apps {
-		request.Apps = append(request.Apps, j.spawnApp(&spawn.Apps[i]))
+		request.Apps = append(request.Apps, j.spawnApp(&spawn.Apps[i], dir))
 	}
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Spawn{Spawn: request}}
 }
 
-// spawnApp translates the hints that hydra honours too (wdir, path, host);
-// others are hints, and not taken. A program that is named by a relative path is
-// found from the directory of who spawns it, not from its own.
-func (j *job) spawnApp(app *pmi.SpawnApp) *scorev1.SpawnApp {
-	program := app.Command
-	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
-		program = filepath.Join(j.spec.GetWorkDir(), program)
+// directory is where a rank is now, as far as the kernel tells; else where it began.
+func (j *job) directory(rank uint32) string {
+	if r := &j.ranks[j.local[rank]]; r.process != nil && r.exited == nil {
+		dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", r.pid()))
+		if err == nil && filepath.IsAbs(dir) {
+			return dir
+		}
 	}
-	out := &scorev1.SpawnApp{Program: program, Args: app.Args, Tasks: uint32(app.MaxProcs), Env: j.ownEnv(app.Env)}
+	return j.commands[j.app(rank)].dir
+}
+
+// spawnApp translates the hints that hydra honours too (wdir, path, host); others are hints, and not taken. A
+// relative path of a program, or of its directory, starts at dir, the directory of the rank that spawns it.
+func (j *job) spawnApp(app *pmi.SpawnApp, dir string) *scorev1.SpawnApp {
+	program := app.Command
+	if strings.Contains(program, "/") {
+		program = startingAt(dir, program)
+	}
+	out := &scorev1.SpawnApp{
+		Program: program, Args: app.Args, Tasks: uint32(app.MaxProcs), Env: j.ownEnv(app.Env), WorkDir: dir,
+	}
 	for _, hint := range app.Info {
 		switch hint.Key {
 		case "wdir":
-			out.WorkDir = hint.Value
+			out.WorkDir = startingAt(dir, hint.Value)
 		case "path":
 			out.Path = hint.Value
 		case "host", "hosts":
@@ -38,6 +53,13 @@ func (j *job) spawnApp(app *pmi.SpawnApp) *scorev1.SpawnApp {
 		}
 	}
 	return out
+}
+
+func startingAt(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
 }
 
 // childEnded tells ranks that have asked for it that what they have spawned has left.

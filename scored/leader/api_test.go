@@ -445,7 +445,7 @@ func TestDefaultMemory(t *testing.T) {
 		for {
 			m := <-link.messages
 			if p := m.GetPrepare(); p != nil {
-				if p.GetMemoryLimitBytes() != 512<<20 || p.GetUniverseSize() != 2 {
+				if p.GetMemoryLimitBytes() != 512<<20 || p.GetUniverseSize() != 4 {
 					t.Errorf("Prepare %v", p)
 				}
 				break

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -31,13 +30,14 @@ func childSpec(parent *job, apps []*scorev1.SpawnApp) (*scorev1.JobSpec, error) 
 	app := apps[0]
 	spec := proto.Clone(parent.listed).(*scorev1.JobSpec)
 	spec.Name = path.Base(app.GetProgram())
-	spec.Argv = argv(app)
+	spec.Argv, spec.SearchPath = argv(app), ""
 	spec.Env = parent.spec.GetEnv()
 	spec.Limits = parent.spec.GetLimits()
 	spec.Staged = stagedForChild(spec.GetStaged(), apps)
 	spec.Tasks, spec.Nodes, spec.NodeList = uint32(tasks), 0, nodesOf(apps)
 	spec.Commands = commandsOf(apps)
 	if len(spec.Commands) == 0 {
+		spec.SearchPath = app.GetPath()
 		spec.Env = environ.Override(spec.Env, app.GetEnv())
 		if app.GetWorkDir() != "" {
 			spec.WorkDir = app.GetWorkDir()
@@ -57,7 +57,9 @@ func commandsOf(apps []*scorev1.SpawnApp) []*scorev1.Command {
 	}
 	commands := make([]*scorev1.Command, len(apps))
 	for i, app := range apps {
-		commands[i] = &scorev1.Command{Tasks: app.GetTasks(), Argv: argv(app), Env: app.GetEnv(), WorkDir: app.GetWorkDir()}
+		commands[i] = &scorev1.Command{
+			Tasks: app.GetTasks(), Argv: argv(app), Env: app.GetEnv(), WorkDir: app.GetWorkDir(), SearchPath: app.GetPath(),
+		}
 	}
 	return commands
 }
@@ -75,11 +77,6 @@ func nodesOf(apps []*scorev1.SpawnApp) []string {
 	return names
 }
 
-// argv is a command with the path of a program whose directory is named apart.
 func argv(app *scorev1.SpawnApp) []string {
-	program := app.GetProgram()
-	if app.GetPath() != "" && !strings.Contains(program, "/") {
-		program = path.Join(app.GetPath(), program)
-	}
-	return append([]string{program}, app.GetArgs()...)
+	return append([]string{app.GetProgram()}, app.GetArgs()...)
 }

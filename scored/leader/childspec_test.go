@@ -12,13 +12,13 @@ import (
 
 func TestChildSpec(t *testing.T) {
 	parent := &job{spec: &scorev1.JobSpec{
-		Name: "p", Argv: []string{"p"}, Env: []string{"A=1", "B=2"}, WorkDir: "/w", Tasks: 9, Nodes: 3, Label: true, TimeLimitNanos: 5,
+		Name: "p", Argv: []string{"p"}, Env: []string{"A=1", "B=2"}, WorkDir: "/w", SearchPath: "/old", Tasks: 9, Nodes: 3, Label: true, TimeLimitNanos: 5,
 	}}
 	parent.listed = listedSpec(parent.spec)
 	one := &scorev1.SpawnApp{Program: "a", Args: []string{"x"}, Tasks: 2, Env: []string{"B=3"}, WorkDir: "/tmp", Path: "/bin", Hosts: []string{"n1"}}
 	other := &scorev1.SpawnApp{Program: "./b", Tasks: 3, Path: "/bin", Hosts: []string{"n1", "n2"}}
 	child := func(change func(*scorev1.JobSpec)) *scorev1.JobSpec {
-		spec := &scorev1.JobSpec{Name: "a", Argv: []string{"/bin/a", "x"}, Env: []string{"A=1", "B=3"}, WorkDir: "/tmp", Tasks: 2,
+		spec := &scorev1.JobSpec{Name: "a", Argv: []string{"a", "x"}, Env: []string{"A=1", "B=3"}, WorkDir: "/tmp", SearchPath: "/bin", Tasks: 2,
 			NodeList: []string{"n1"}, CpusPerTask: 1, Oversubscribe: true, Stdin: scorev1.StdinMode_STDIN_MODE_NONE, Label: true}
 		change(spec)
 		return spec
@@ -29,10 +29,10 @@ func TestChildSpec(t *testing.T) {
 	}{
 		"one": {[]*scorev1.SpawnApp{one}, child(func(*scorev1.JobSpec) {})},
 		"two": {[]*scorev1.SpawnApp{one, other}, child(func(s *scorev1.JobSpec) {
-			s.Env, s.WorkDir, s.Tasks, s.NodeList = parent.spec.Env, "/w", 5, []string{"n1", "n2"}
+			s.Env, s.WorkDir, s.SearchPath, s.Tasks, s.NodeList = parent.spec.Env, "/w", "", 5, []string{"n1", "n2"}
 			s.Commands = []*scorev1.Command{
-				{Tasks: 2, Argv: []string{"/bin/a", "x"}, Env: []string{"B=3"}, WorkDir: "/tmp"},
-				{Tasks: 3, Argv: []string{"./b"}},
+				{Tasks: 2, Argv: []string{"a", "x"}, Env: []string{"B=3"}, WorkDir: "/tmp", SearchPath: "/bin"},
+				{Tasks: 3, Argv: []string{"./b"}, SearchPath: "/bin"},
 			}
 		})},
 		"none":       {nil, nil},
@@ -46,6 +46,16 @@ func TestChildSpec(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.want, got, protocmp.Transform()); diff != "" && test.want != nil {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestUniverse is for what MPI programs read before they spawn: one that fills the cluster finds room, too.
+func TestUniverse(t *testing.T) {
+	b := &brain{nodes: map[string]*node{"n1": {cpus: 2}, "n2": {cpus: 6}}}
+	for tasks, want := range map[uint32]uint32{1: 8, 7: 8, 8: 16, 20: 28} {
+		if got := b.universe(&job{spec: &scorev1.JobSpec{Tasks: tasks}}); got != want {
+			t.Errorf("%d ranks on 8 CPUs: a universe of %d, want %d", tasks, got, want)
 		}
 	}
 }

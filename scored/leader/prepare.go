@@ -53,12 +53,17 @@ func (b *brain) memoryLimit(j *job) int64 {
 	return j.request.MemPerNode
 }
 
-// universe is how many ranks the cluster has CPUs for, which MPI programs read
-// as the size of their universe.
+// universe is what MPI programs read as MPI_UNIVERSE_SIZE: how many ranks there can sensibly be, their own
+// with all that they spawn. It is the number of the cluster's CPUs, as with other launchers, for a job with
+// fewer ranks. A job that has a rank on every CPU may still spawn one for each CPU: these share the CPUs with
+// their spawners in time, and a program that found no room would not spawn at all.
 func (b *brain) universe(j *job) uint32 {
 	cpus := uint32(0)
 	for _, n := range b.nodes {
 		cpus += n.cpus
 	}
-	return max(cpus, j.spec.GetTasks())
+	if j.spec.GetTasks() < cpus {
+		return cpus
+	}
+	return j.spec.GetTasks() + cpus
 }

@@ -91,6 +91,9 @@ func checkProgram(s *scorev1.JobSpec) error {
 	if len(s.GetCommands()) > 0 {
 		return invalid("a submission has one program; several are for what a program spawns")
 	}
+	if s.GetSearchPath() != "" {
+		return invalid("a submission finds its program by PATH; other directories are for what a program spawns")
+	}
 	if n := len(s.GetArgv()) + len(s.GetEnv()); n > maxArguments {
 		return invalid("%d arguments and environment variables are more than %d", n, maxArguments)
 	}

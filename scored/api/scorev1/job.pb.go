@@ -483,10 +483,11 @@ func (x *ResourceLimit) GetHard() uint64 {
 // Command is one of several programs that a job consists of.
 type Command struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tasks         uint32                 `protobuf:"varint,1,opt,name=tasks,proto3" json:"tasks,omitempty"`                   // the ranks that run it, after those of the command before it
-	Argv          []string               `protobuf:"bytes,2,rep,name=argv,proto3" json:"argv,omitempty"`                      // argv[0] is the program
-	Env           []string               `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty"`                        // KEY=VALUE, in place of or besides the job's
-	WorkDir       string                 `protobuf:"bytes,4,opt,name=work_dir,json=workDir,proto3" json:"work_dir,omitempty"` // empty: the job's
+	Tasks         uint32                 `protobuf:"varint,1,opt,name=tasks,proto3" json:"tasks,omitempty"`                            // the ranks that run it, after those of the command before it
+	Argv          []string               `protobuf:"bytes,2,rep,name=argv,proto3" json:"argv,omitempty"`                               // argv[0] is the program
+	Env           []string               `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty"`                                 // KEY=VALUE, in place of or besides the job's
+	WorkDir       string                 `protobuf:"bytes,4,opt,name=work_dir,json=workDir,proto3" json:"work_dir,omitempty"`          // empty: the job's
+	SearchPath    string                 `protobuf:"bytes,5,opt,name=search_path,json=searchPath,proto3" json:"search_path,omitempty"` // directories, as in PATH, where the program is looked for first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -549,6 +550,13 @@ func (x *Command) GetWorkDir() string {
 	return ""
 }
 
+func (x *Command) GetSearchPath() string {
+	if x != nil {
+		return x.SearchPath
+	}
+	return ""
+}
+
 // JobSpec is what the user asked for.
 type JobSpec struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
@@ -588,6 +596,7 @@ type JobSpec struct {
 	StageSeed          string                 `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed,proto3" json:"stage_seed,omitempty"`                      // the node that was given them first
 	AnyDirectory       bool                   `protobuf:"varint,52,opt,name=any_directory,json=anyDirectory,proto3" json:"any_directory,omitempty"`            // a node that lacks work_dir uses the job's own directory
 	Terminal           *Terminal              `protobuf:"bytes,70,opt,name=terminal,proto3" json:"terminal,omitempty"`                                         // rank 0 has a pseudoterminal for its standard streams; unset: none has
+	SearchPath         string                 `protobuf:"bytes,71,opt,name=search_path,json=searchPath,proto3" json:"search_path,omitempty"`                   // of a spawn: directories, as in PATH, where its program is looked for first
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -872,6 +881,13 @@ func (x *JobSpec) GetTerminal() *Terminal {
 		return x.Terminal
 	}
 	return nil
+}
+
+func (x *JobSpec) GetSearchPath() string {
+	if x != nil {
+		return x.SearchPath
+	}
+	return ""
 }
 
 // Terminal is the size of a terminal; 0: unknown.
@@ -2022,12 +2038,15 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\rResourceLimit\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\rR\bresource\x12\x12\n" +
 	"\x04soft\x18\x02 \x01(\x04R\x04soft\x12\x12\n" +
-	"\x04hard\x18\x03 \x01(\x04R\x04hard\"`\n" +
+	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\x81\x01\n" +
 	"\aCommand\x12\x14\n" +
 	"\x05tasks\x18\x01 \x01(\rR\x05tasks\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
 	"\x03env\x18\x03 \x03(\tR\x03env\x12\x19\n" +
-	"\bwork_dir\x18\x04 \x01(\tR\aworkDir\"\xea\t\n" +
+	"\bwork_dir\x18\x04 \x01(\tR\aworkDir\x12\x1f\n" +
+	"\vsearch_path\x18\x05 \x01(\tR\n" +
+	"searchPath\"\x8b\n" +
+	"\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
@@ -2066,7 +2085,9 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\n" +
 	"stage_seed\x183 \x01(\tR\tstageSeed\x12#\n" +
 	"\rany_directory\x184 \x01(\bR\fanyDirectory\x12.\n" +
-	"\bterminal\x18F \x01(\v2\x12.score.v1.TerminalR\bterminal\"8\n" +
+	"\bterminal\x18F \x01(\v2\x12.score.v1.TerminalR\bterminal\x12\x1f\n" +
+	"\vsearch_path\x18G \x01(\tR\n" +
+	"searchPath\"8\n" +
 	"\bTerminal\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\rR\x04rows\x12\x18\n" +
 	"\acolumns\x18\x02 \x01(\rR\acolumns\"v\n" +
