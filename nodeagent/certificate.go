@@ -13,6 +13,7 @@ import (
 
 	"score/nodeagent/uplink"
 	"score/scored/api/h2"
+	"score/scored/api/handshake"
 	"score/scored/api/join"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
@@ -34,7 +35,7 @@ func (a *Agent) encrypted(listener net.Listener) net.Listener {
 	if a.options.Credentials == nil {
 		return listener
 	}
-	return a.options.Credentials.Listen(listener, h2.Protocol, pki.Server, pki.Agent)
+	return handshake.Listen(listener, a.options.Credentials.Start(h2.Protocol, pki.Server, pki.Agent), a.log)
 }
 
 // keepCertificate renews it until ctx ends.

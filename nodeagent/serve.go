@@ -15,6 +15,7 @@ import (
 	"score/nodeagent/userdoor"
 	"score/scored/api/access"
 	"score/scored/api/h2"
+	"score/scored/api/handshake"
 	"score/scored/api/scorev1/scorev1connect"
 )
 
@@ -146,6 +147,7 @@ func (a *Agent) serveUsers(ctx context.Context, parts *sync.WaitGroup) {
 // listen serves until the server is closed; when it fails, the agent stops.
 func (a *Agent) listen(parts *sync.WaitGroup, cancel context.CancelCauseFunc, handler http.Handler, listener net.Listener) *http.Server {
 	server := h2.NewServer(handler)
+	server.ErrorLog, _ = zap.NewStdLogAt(handshake.Sampled(a.log), zap.DebugLevel) // the level exists
 	parts.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			cancel(fmt.Errorf("serving at %s: %w", listener.Addr(), err))

@@ -10,21 +10,20 @@ import (
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
+	"score/scored/api/handshake"
 	"score/scored/api/join"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 )
 
 const (
-	// handshakeTimeout bounds how long a connection may take to show who it is: some round trips.
-	handshakeTimeout = 5 * time.Second
-	// maxHandshakes bounds those that have not shown it yet; who comes then waits in the kernel's queue, so that
-	// thousands who connect and say nothing cost neither memory nor descriptors.
-	maxHandshakes = 256
-	// linesPerSecond bounds the lines of the log about who was turned away, for each reason.
-	linesPerSecond = 5
+	// maxNewcomers bounds those who have not said yet what they want, maxNewcomersPerAddress those of one address: a
+	// cluster's hosts may be installed all at once, and a host asks for some certificates at most.
+	maxNewcomers           = 256
+	maxNewcomersPerAddress = 16
+	// maxAdmissions bounds the newcomers that are served at once, each with an entry in the log of the cluster.
+	maxAdmissions = 16
 )
 
 // Way is one of those on which daemons may come: who speaks one of the protocols (ALPN) must have
@@ -37,24 +36,23 @@ type Way struct {
 // Listener gives the connections of daemons that have shown a certificate, and serves newcomers itself.
 type Listener struct {
 	office    *Office
-	listener  net.Listener
-	config    *tls.Config
+	met       *handshake.Listener
 	ready     map[string]chan *tls.Conn // by protocol; ways share one
-	slots     chan struct{}
-	ctx       context.Context //nolint:containedctx // the listener's life, which its connections share
+	newcomers handshake.Waiting         // who have not said yet what they want
+	slots     chan struct{}             // of those that are served
+	ctx       context.Context           //nolint:containedctx // the listener's life, which its connections share
 	stop      context.CancelCauseFunc
 	work      sync.WaitGroup
-	strangers *zap.Logger // for what strangers can cause as often as they like
+	strangers *zap.Logger
 }
 
 // Listen lets daemons come to the listener, which is the Listener's from now on, and newcomers.
 func (o *Office) Listen(listener net.Listener, ways ...Way) *Listener {
 	ctx, stop := context.WithCancelCause(context.Background())
 	l := &Listener{
-		office: o, listener: listener, ready: make(map[string]chan *tls.Conn), slots: make(chan struct{}, maxHandshakes),
-		ctx: ctx, stop: stop, strangers: o.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
-			return zapcore.NewSamplerWithOptions(core, time.Second, linesPerSecond, 0)
-		})),
+		office: o, ready: make(map[string]chan *tls.Conn), slots: make(chan struct{}, maxAdmissions),
+		newcomers: handshake.Waiting{Most: maxNewcomers, MostPerAddress: maxNewcomersPerAddress},
+		ctx:       ctx, stop: stop, strangers: handshake.Sampled(o.Logger),
 	}
 	configs := make(map[string]*tls.Config)
 	for _, way := range ways {
@@ -66,7 +64,7 @@ func (o *Office) Listen(listener net.Listener, ways ...Way) *Listener {
 	}
 	door := o.Credentials.Door()
 	door.NextProtos = []string{join.Protocol}
-	l.config = &tls.Config{
+	config := &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			for _, protocol := range hello.SupportedProtos {
@@ -74,13 +72,14 @@ func (o *Office) Listen(listener net.Listener, ways ...Way) *Listener {
 					return door, nil
 				}
 				if config := configs[protocol]; config != nil {
-					return hello.Conn.(*pki.Conn).Config(config), nil // meet has made it
+					return hello.Conn.(*pki.Conn).Config(config), nil // it is made below
 				}
 			}
 			return nil, errNoProtocol
 		},
 	}
-	l.work.Go(l.accept)
+	l.met = handshake.Listen(listener, func(raw net.Conn) *tls.Conn { return tls.Server(o.Credentials.Watch(raw), config) }, o.Logger)
+	l.work.Go(l.route)
 	return l
 }
 
@@ -96,51 +95,19 @@ type branch struct {
 	ready chan *tls.Conn
 }
 
-// accept takes connections until the listener is closed.
-func (l *Listener) accept() {
+// route passes connections on to their ways until the listener is closed.
+func (l *Listener) route() {
 	for {
-		select {
-		case l.slots <- struct{}{}:
-		case <-l.ctx.Done():
-			return
-		}
-		conn, err := l.listener.Accept()
+		conn, err := l.met.Accept()
 		if err != nil {
-			<-l.slots
-			if l.ctx.Err() == nil && retry(err) {
-				continue
-			}
 			l.stop(err)
 			return
 		}
-		l.work.Go(func() { l.meet(conn) })
+		l.work.Go(func() { l.pass(conn.(*tls.Conn)) }) // all of the Listener's are
 	}
 }
 
-// retryPause is how long nothing is accepted when the process has no descriptors left.
-const retryPause = 50 * time.Millisecond
-
-// retry says whether another connection may be had, after a pause.
-func retry(err error) bool {
-	if errors.Is(err, net.ErrClosed) {
-		return false
-	}
-	time.Sleep(retryPause)
-	return true
-}
-
-// meet finds out who comes.
-func (l *Listener) meet(raw net.Conn) {
-	raw = l.office.Credentials.Watch(raw)
-	conn := tls.Server(raw, l.config)
-	ctx, cancel := context.WithTimeout(l.ctx, handshakeTimeout)
-	err := conn.HandshakeContext(ctx)
-	cancel()
-	<-l.slots
-	if err != nil {
-		l.turnAway(raw, err)
-		return
-	}
+func (l *Listener) pass(conn *tls.Conn) {
 	protocol := conn.ConnectionState().NegotiatedProtocol
 	if protocol == join.Protocol {
 		l.serveNewcomer(conn)
@@ -153,22 +120,28 @@ func (l *Listener) meet(raw net.Conn) {
 	}
 }
 
-func (l *Listener) turnAway(raw net.Conn, err error) {
-	raw.Close()
-	if l.ctx.Err() == nil {
-		l.strangers.Warn("a connection was turned away", zap.Stringer("from", raw.RemoteAddr()), zap.Error(err))
-	}
-}
-
 // serveNewcomer has the one conversation with who wants to join.
 func (l *Listener) serveNewcomer(conn *tls.Conn) {
 	defer func() { _ = conn.Close() }() // all was said, or he went away
+	guest := l.newcomers.Add(conn.NetConn())
 	ctx, cancel := context.WithTimeout(l.ctx, join.Timeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // wakes what waits
 	request := new(scorev1.JoinRequest)
-	if err := join.Read(conn, request); err != nil {
-		l.turnAway(conn, err)
+	err := join.Read(conn, request)
+	if err == nil {
+		err = l.slot(ctx)
+	}
+	if err == nil {
+		defer func() { <-l.slots }()
+	}
+	if crowded := guest.Leave(); crowded != nil {
+		err = crowded
+	}
+	if err != nil {
+		if l.ctx.Err() == nil {
+			l.strangers.Warn("a newcomer was turned away", zap.Stringer("from", conn.RemoteAddr()), zap.Error(err))
+		}
 		return
 	}
 	answer, err := l.office.receive(ctx, request)
@@ -177,6 +150,16 @@ func (l *Listener) serveNewcomer(conn *tls.Conn) {
 		l.strangers.Warn("a newcomer was refused", zap.Stringer("from", conn.RemoteAddr()), zap.Error(err))
 	}
 	_ = join.Write(conn, answer) // who went away has wasted a token
+}
+
+// slot waits until one more newcomer may be served.
+func (l *Listener) slot(ctx context.Context) error {
+	select {
+	case l.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // plain is the sentence of an error, which may come from another server.
@@ -200,10 +183,10 @@ func (b *branch) Accept() (net.Conn, error) {
 // Close ends listening, and waits for the conversations that are under way, which it cuts short.
 func (l *Listener) Close() error {
 	l.stop(net.ErrClosed)
-	err := l.listener.Close()
+	err := l.met.Close()
 	l.work.Wait()
 	return err
 }
 
 // Addr implements net.Listener.
-func (l *Listener) Addr() net.Addr { return l.listener.Addr() }
+func (l *Listener) Addr() net.Addr { return l.met.Addr() }

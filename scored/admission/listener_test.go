@@ -206,10 +206,14 @@ func blind(c *pki.Credentials) *tls.Config {
 	return config
 }
 
-// TestSilence: who connects and says nothing keeps members waiting no longer than a handshake may take.
+// TestSilence: who connects and says nothing keeps members waiting no longer than their own handshake takes.
 func TestSilence(t *testing.T) {
+	const (
+		silent = 600 // more than may wait from one address
+		soon   = 3 * time.Second
+	)
 	o, _ := newOffice(t)
-	for range 2 * maxHandshakes {
+	for range silent {
 		conn, err := net.Dial("tcp", o.Addresses()[0])
 		if err != nil {
 			t.Fatal(err)
@@ -217,8 +221,39 @@ func TestSilence(t *testing.T) {
 		defer conn.Close()
 	}
 	ours := lab(o).Daemon(t, pki.Agent, "n1")
+	begin := time.Now()
 	if said, err := visit(t, o, ours.Client(pki.Server)); said != word || err != nil {
 		t.Errorf("a member hears %q, %v", said, err)
+	}
+	if took := time.Since(begin); took > soon {
+		t.Errorf("a member waited for %v", took)
+	}
+}
+
+// TestSilentNewcomers: of those who come to join and do not say so the oldest are closed, and others join.
+func TestSilentNewcomers(t *testing.T) {
+	o, _ := newOffice(t)
+	closed := make(chan struct{}, 2*maxNewcomersPerAddress)
+	for range cap(closed) {
+		conn, err := tls.Dial("tcp", o.Addresses()[0], &tls.Config{InsecureSkipVerify: true, NextProtos: []string{join.Protocol}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		go func() {
+			_, _ = conn.Read(make([]byte, 1))
+			closed <- struct{}{}
+		}()
+	}
+	for n := range maxNewcomersPerAddress {
+		select {
+		case <-closed:
+		case <-time.After(patience / 2): // less than a conversation may take
+			t.Fatalf("%d silent newcomers were turned away, want %d", n, maxNewcomersPerAddress)
+		}
+	}
+	if _, err := join.Join(t.Context(), newToken(t, o), "n1", time.Now); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/zap"
+
 	"score/scored/api/h2"
+	"score/scored/api/handshake"
 	"score/scored/api/pki"
 	"score/scored/api/pki/pkitest"
 )
@@ -22,7 +25,7 @@ func serve(t *testing.T, own *pki.Credentials) (address string) {
 	}
 	address = listener.Addr().String()
 	if own != nil {
-		listener = own.Listen(listener, h2.Protocol, pki.Agent)
+		listener = handshake.Listen(listener, own.Start(h2.Protocol, pki.Agent), zap.NewNop())
 	}
 	server := h2.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Proto)

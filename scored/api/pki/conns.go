@@ -95,26 +95,12 @@ func (c *Credentials) Dial(ctx context.Context, address, protocol string, roles 
 	return conn, nil
 }
 
-// Listen lets daemons of the roles come to the listener, which is the result's from now on, for a protocol (ALPN).
-func (c *Credentials) Listen(listener net.Listener, protocol string, roles ...Role) net.Listener {
+// Start makes the server's side of connections for a protocol (ALPN) of daemons of the roles. The handshake is still to come.
+func (c *Credentials) Start(protocol string, roles ...Role) func(raw net.Conn) *tls.Conn {
 	config := c.Server(roles...)
 	config.NextProtos = []string{protocol}
-	return &watched{listener, c, config}
-}
-
-// watched is what Listen makes.
-type watched struct {
-	net.Listener
-	credentials *Credentials
-	config      *tls.Config
-}
-
-// Accept implements net.Listener; the connections are *tls.Conn, whose handshake is still to come.
-func (l *watched) Accept() (net.Conn, error) {
-	raw, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	return func(raw net.Conn) *tls.Conn {
+		conn := c.Watch(raw)
+		return tls.Server(conn, conn.Config(config))
 	}
-	conn := l.credentials.Watch(raw)
-	return tls.Server(conn, conn.Config(l.config)), nil
 }

@@ -1,7 +1,6 @@
 package pki
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -19,15 +18,15 @@ func meet(t *testing.T, server, client *Credentials) (accepted, dialed net.Conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := server.Listen(inner, "word", client.Name().Role)
-	defer listener.Close()
+	defer inner.Close()
 	done := make(chan error, 1)
 	go func() {
-		conn, err := listener.Accept()
+		raw, err := inner.Accept()
 		if err == nil {
+			conn := server.Start("word", client.Name().Role)(raw)
 			accepted = conn
 			t.Cleanup(func() { conn.Close() })
-			err = conn.(*tls.Conn).HandshakeContext(t.Context())
+			err = conn.HandshakeContext(t.Context())
 		}
 		done <- err
 	}()
@@ -101,9 +100,10 @@ func TestRefusedIsForgotten(t *testing.T) {
 	}
 	defer inner.Close()
 	go func() {
-		conn, err := server.Listen(inner, "word", Agent).Accept()
+		raw, err := inner.Accept()
 		if err == nil {
-			_ = conn.(*tls.Conn).HandshakeContext(t.Context())
+			conn := server.Start("word", Agent)(raw)
+			_ = conn.HandshakeContext(t.Context())
 			conn.Close()
 		}
 	}()

@@ -19,6 +19,6 @@
 // One use, on both sides of a connection:
 //
 //	credentials, err := pki.Load(dir, time.Now)
-//	listener = credentials.Listen(listener, "h2", pki.Agent, pki.Server)
+//	listener = handshake.Listen(listener, credentials.Start("h2", pki.Agent, pki.Server), logger)
 //	conn, err := credentials.Dial(ctx, "host:port", "h2", pki.Server)
 package pki

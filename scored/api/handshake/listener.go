@@ -1,0 +1,118 @@
+package handshake
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+const (
+	// timeout bounds how long a connection may take to show who it is: some round trips.
+	timeout = 5 * time.Second
+	// most bounds those that have not shown it yet: all nodes of a large cluster come at once when a server
+	// has been started again, and each needs a millisecond of a processor.
+	most = 1024
+	// mostPerAddress bounds those of one address: the daemons of one host.
+	mostPerAddress = 128
+	// linesPerSecond bounds the lines of the log about who was turned away, for each reason.
+	linesPerSecond = 5
+	// retryPause is how long nothing is accepted when the process has no descriptors left.
+	retryPause = 50 * time.Millisecond
+)
+
+// Sampled is a logger for what strangers can cause as often as they like.
+func Sampled(logger *zap.Logger) *zap.Logger {
+	return logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(core, time.Second, linesPerSecond, 0)
+	}))
+}
+
+// Listener gives the connections whose handshake is over.
+type Listener struct {
+	listener net.Listener
+	start    func(net.Conn) *tls.Conn
+	logger   *zap.Logger
+	waiting  Waiting
+	ready    chan *tls.Conn
+	ctx      context.Context //nolint:containedctx // the listener's life, which its connections share
+	stop     context.CancelCauseFunc
+	work     sync.WaitGroup
+}
+
+// Listen lets others come to the listener, which is the result's from now on. start makes the server's side of a connection.
+func Listen(listener net.Listener, start func(net.Conn) *tls.Conn, logger *zap.Logger) *Listener {
+	ctx, stop := context.WithCancelCause(context.Background())
+	l := &Listener{
+		listener: listener, start: start, logger: Sampled(logger), ready: make(chan *tls.Conn), ctx: ctx, stop: stop,
+		waiting: Waiting{Most: most, MostPerAddress: mostPerAddress},
+	}
+	l.work.Go(l.accept)
+	return l
+}
+
+// accept takes connections until the listener is closed.
+func (l *Listener) accept() {
+	for {
+		conn, err := l.listener.Accept()
+		if err == nil {
+			guest := l.waiting.Add(conn)
+			l.work.Go(func() { l.meet(conn, guest) })
+			continue
+		}
+		if l.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			l.stop(err)
+			return
+		}
+		time.Sleep(retryPause)
+	}
+}
+
+// meet finds out who comes.
+func (l *Listener) meet(raw net.Conn, guest *Guest) {
+	conn := l.start(raw)
+	ctx, cancel := context.WithTimeout(l.ctx, timeout)
+	err := conn.HandshakeContext(ctx)
+	cancel()
+	if crowded := guest.Leave(); crowded != nil {
+		err = crowded
+	}
+	if err != nil {
+		_ = conn.NetConn().Close() // nothing more is said on it
+		if l.ctx.Err() == nil {
+			l.logger.Warn("a connection was turned away", zap.Stringer("from", raw.RemoteAddr()), zap.Error(err))
+		}
+		return
+	}
+	select {
+	case l.ready <- conn:
+	case <-l.ctx.Done():
+		_ = conn.Close() // it was never used
+	}
+}
+
+// Accept implements net.Listener; the connections are *tls.Conn.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.ready:
+		return conn, nil
+	case <-l.ctx.Done():
+		return nil, context.Cause(l.ctx)
+	}
+}
+
+// Close implements net.Listener. It ends the handshakes that are under way.
+func (l *Listener) Close() error {
+	l.stop(net.ErrClosed)
+	err := l.listener.Close()
+	l.work.Wait()
+	return err
+}
+
+// Addr implements net.Listener.
+func (l *Listener) Addr() net.Addr { return l.listener.Addr() }

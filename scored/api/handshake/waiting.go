@@ -1,0 +1,108 @@
+package handshake
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+)
+
+// ErrCrowded means that a connection was closed since it had not shown who it is when too many others came.
+var ErrCrowded = errors.New("too many connections do not show who they are; the oldest of them were closed")
+
+// Waiting are connections that have not shown who they are yet.
+type Waiting struct {
+	// Most bounds all, MostPerAddress those of one address. Each costs a descriptor, a goroutine and some 10 kB.
+	Most, MostPerAddress int
+
+	mu     sync.Mutex
+	total  int
+	guests map[string][]*Guest // by address; the one that has waited longest first
+}
+
+// Guest is one of them.
+type Guest struct {
+	waiting *Waiting
+	conn    net.Conn
+	from    string
+	evicted bool
+}
+
+// Add adds a connection, and closes another one if there are too many.
+func (w *Waiting) Add(conn net.Conn) *Guest {
+	g := &Guest{waiting: w, conn: conn, from: origin(conn.RemoteAddr())}
+	w.mu.Lock()
+	var victim *Guest
+	switch {
+	case len(w.guests[g.from]) >= w.MostPerAddress:
+		victim = w.guests[g.from][0]
+	case w.total >= w.Most:
+		victim = w.oldestOfMost()
+	}
+	if victim != nil {
+		victim.evicted = true
+		w.remove(victim)
+	}
+	if w.guests == nil {
+		w.guests = make(map[string][]*Guest)
+	}
+	w.guests[g.from] = append(w.guests[g.from], g)
+	w.total++
+	w.mu.Unlock()
+	if victim != nil {
+		_ = victim.conn.Close() // nobody has said anything on it that counts
+	}
+	return g
+}
+
+// Leave takes the connection out: it has shown who it is, or has ended. The error is ErrCrowded if it was
+// closed before.
+func (g *Guest) Leave() error {
+	g.waiting.mu.Lock()
+	defer g.waiting.mu.Unlock()
+	if g.evicted {
+		return ErrCrowded
+	}
+	g.waiting.remove(g)
+	return nil
+}
+
+// oldestOfMost is the guest that has waited longest of the address that has the most. The caller holds mu.
+func (w *Waiting) oldestOfMost() *Guest {
+	var most []*Guest
+	for _, guests := range w.guests {
+		if len(guests) > len(most) {
+			most = guests
+		}
+	}
+	return most[0]
+}
+
+// remove takes a guest out if it is there. The caller holds mu.
+func (w *Waiting) remove(g *Guest) {
+	i := slices.Index(w.guests[g.from], g)
+	if i < 0 {
+		return
+	}
+	w.total--
+	if w.guests[g.from] = slices.Delete(w.guests[g.from], i, i+1); len(w.guests[g.from]) == 0 {
+		delete(w.guests, g.from)
+	}
+}
+
+// networkBits is what one owner has at least of the addresses of IPv6 (RFC 6177).
+const networkBits = 64
+
+// origin is by what connections count as one stranger's: the address, of IPv6 its network.
+func origin(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return addr.String()
+	}
+	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if ip.Is4() || ip.IsLoopback() {
+		return ip.String()
+	}
+	return netip.PrefixFrom(ip, networkBits).Masked().String()
+}
