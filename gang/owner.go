@@ -30,7 +30,8 @@ type Owner struct {
 	// others; 0: UsualShare. See Config.WeightStep for the bounds.
 	Share int
 	// MaxJobs and MaxCPUs bound what the owner's gangs have at once, in all rows
-	// together; 0: no bound. What joins a gang is not held back by them.
+	// together; 0: no bound. What joins a gang is not held back by them: where it
+	// would take more CPUs than that, it gets the gang's own.
 	MaxJobs, MaxCPUs int
 }
 

@@ -1,6 +1,9 @@
 package gang
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // questOf translates a request. shared says that its ranks share CPUs.
 func (m *Machine) questOf(r *Request, shared bool) quest {
@@ -64,7 +67,28 @@ func (m *Machine) seatJoin(j *job, ga *gang) (spot, bool) {
 	if !j.named {
 		return spot{}, false
 	}
-	return m.finder.findJoin(m.grid, q, ga)
+	s, ok := m.finder.findJoin(m.grid, q, ga, false)
+	if ok && m.tooManyCPUs(j, ga, s) {
+		return m.finder.findJoin(m.grid, q, ga, true)
+	}
+	return s, ok
+}
+
+// tooManyCPUs reports whether a joiner's owner would have more CPUs by this spot
+// than the owner may have.
+func (m *Machine) tooManyCPUs(j *job, ga *gang, s spot) bool {
+	most := m.owners[j.req.Owner].MaxCPUs
+	if most == 0 {
+		return false
+	}
+	added := 0
+	for i := range s.seats {
+		have := ga.cpusOn(s.seats[i].node.pos)
+		for k, word := range s.seats[i].cpus {
+			added += bits.OnesCount64(word &^ have[k])
+		}
+	}
+	return added > 0 && m.OwnerUse(j.req.Owner).CPUs+added > most
 }
 
 // memo remembers, within one pass, shapes that did not fit. In a pass things are only

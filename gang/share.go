@@ -134,8 +134,8 @@ func (f *finder) proportion(tasks int) {
 }
 
 // findJoin finds a spot for a joiner: on its gang's nodes, in its gang's row, on CPUs free
-// there or, if there are too few, on all the gang's own.
-func (f *finder) findJoin(g *grid, q *quest, ga *gang) (spot, bool) {
+// there or, if there are too few, on all the gang's own; with own on these in any case.
+func (f *finder) findJoin(g *grid, q *quest, ga *gang, own bool) (spot, bool) {
 	f.elig = f.elig[:0]
 	for _, pos := range q.must {
 		if ga.cpusOn(pos) == nil {
@@ -158,7 +158,7 @@ func (f *finder) findJoin(g *grid, q *quest, ga *gang) (spot, bool) {
 		}
 	}
 	f.elig = kept
-	if f.chooseIn(g, q, ga.row) {
+	if !own && f.chooseIn(g, q, ga.row) {
 		return f.seatIn(g, q, ga.row), true
 	}
 	f.caps = f.caps[:0]

@@ -15,7 +15,7 @@ func TestBound(t *testing.T) {
 	before := proto.CloneOf(asked)
 	b := &brain{}
 	parent := b.newJob(asked, &scorev1.Identity{Uid: 0, Node: "n1"})
-	child, err := childSpec(parent, []*scorev1.SpawnApp{{Program: "b.out", Tasks: 1, Hosts: []string{"n2"}}})
+	child, _, err := childSpec(parent, []*scorev1.SpawnApp{{Program: "b.out", Tasks: 1, Hosts: []string{"n2"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

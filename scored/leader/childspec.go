@@ -12,23 +12,24 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// childSpec is that of the parent with the programs that were asked for.
-func childSpec(parent *job, apps []*scorev1.SpawnApp) (*scorev1.JobSpec, error) {
+// childSpec is that of the parent with the programs that were asked for. own is its
+// environment beyond the parent's.
+func childSpec(parent *job, apps []*scorev1.SpawnApp) (spec *scorev1.JobSpec, own []string, err error) {
 	if len(apps) == 0 {
-		return nil, fmt.Errorf("%w: spawn names no program", ErrInvalid)
+		return nil, nil, fmt.Errorf("%w: spawn names no program", ErrInvalid)
 	}
 	tasks := uint64(0)
 	for _, app := range apps {
 		if app.GetProgram() == "" {
-			return nil, fmt.Errorf("%w: spawn names no program", ErrInvalid)
+			return nil, nil, fmt.Errorf("%w: spawn names no program", ErrInvalid)
 		}
 		tasks += uint64(app.GetTasks())
 	}
 	if tasks == 0 || tasks > gang.MaxTasks {
-		return nil, fmt.Errorf("%w: spawn asks for %d processes", ErrInvalid, tasks)
+		return nil, nil, fmt.Errorf("%w: spawn asks for %d processes", ErrInvalid, tasks)
 	}
 	app := apps[0]
-	spec := proto.Clone(parent.listed).(*scorev1.JobSpec)
+	spec = proto.CloneOf(parent.listed)
 	spec.Name = path.Base(app.GetProgram())
 	spec.Argv, spec.SearchPath = argv(app), ""
 	spec.Env = parent.spec.GetEnv()
@@ -38,7 +39,8 @@ func childSpec(parent *job, apps []*scorev1.SpawnApp) (*scorev1.JobSpec, error) 
 	spec.Commands = commandsOf(apps)
 	if len(spec.Commands) == 0 {
 		spec.SearchPath = app.GetPath()
-		spec.Env = environ.Override(spec.Env, app.GetEnv())
+		own = app.GetEnv()
+		spec.Env = environ.Override(spec.Env, own)
 		if app.GetWorkDir() != "" {
 			spec.WorkDir = app.GetWorkDir()
 		}
@@ -47,7 +49,7 @@ func childSpec(parent *job, apps []*scorev1.SpawnApp) (*scorev1.JobSpec, error) 
 	spec.Exclusive, spec.Oversubscribe = false, true
 	spec.Stdin, spec.StdinPattern = scorev1.StdinMode_STDIN_MODE_NONE, ""
 	spec.TimeLimitNanos = 0 // the parent's covers it: it ends with the parent
-	return spec, nil
+	return spec, own, nil
 }
 
 // commandsOf are the commands of a job; none if all ranks run the first.

@@ -40,7 +40,7 @@ func TestChildSpec(t *testing.T) {
 		"no process": {[]*scorev1.SpawnApp{{Program: "a"}}, nil},
 		"too many":   {[]*scorev1.SpawnApp{one, {Program: "a", Tasks: 1<<32 - 1}}, nil},
 	} {
-		got, err := childSpec(parent, test.apps)
+		got, _, err := childSpec(parent, test.apps)
 		if (test.want == nil) != errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -73,8 +73,9 @@ type job struct {
 	parent  *job // that spawned it and is not forgotten, or nil
 	parents uint64
 	preput  []state.Pair
-	memory  int64 // promised on each node, bytes
-	bytes   int   // of spec, as it is kept
+	memory  int64            // promised on each node, bytes
+	bytes   int              // of spec, as it is kept; without what it has of its parent
+	own     *scorev1.JobSpec // of a spawned job that is not in the log yet: spec without what it has of its parent
 	request gang.Request
 	key     *Key           // under which it was submitted to this leader; nil: none
 	charged *scorev1.Usage // what its user has been charged

@@ -83,18 +83,14 @@ func (b *brain) queue(j *job) error {
 	if len(b.jobs) >= state.MaxUnfinished {
 		return fmt.Errorf("%w: %d jobs wait or run already, and the cluster keeps no more; wait until some have ended", ErrImpossible, state.MaxUnfinished)
 	}
-	j.memory = b.memoryPerNode(j)
-	if most := b.account(j.user.GetUid(), "").limits.GetMemoryPerNodeBytes(); most > 0 {
-		j.memory = min(j.memory, asInt(most)) // the default may be more; what was asked for is not
-	}
-	j.request = j.requestOf()
-	if err := b.gang.Submit(j.request); err != nil {
-		return fmt.Errorf("%w: %w", ErrImpossible, err)
+	if err := b.request(j); err != nil {
+		return err
 	}
 	b.nextJob++
 	b.adopt(j)
+	spec, inherits := b.entrySpec(j)
 	command := &statepb.Submit{
-		JobId: j.id, Spec: j.spec, User: j.user, ParentJob: j.parents, Preput: pairs(j.preput), MemoryPerNodeBytes: uint64(j.memory),
+		JobId: j.id, Spec: spec, Inherits: inherits, User: j.user, ParentJob: j.parents, Preput: pairs(j.preput), MemoryPerNodeBytes: uint64(j.memory),
 	}
 	b.propose(&statepb.Command{Command: &statepb.Command_Submit{Submit: command}})
 	b.putKey(j, command)
@@ -108,6 +104,26 @@ func (b *brain) queue(j *job) error {
 	b.stats.Submitted++
 	b.log("job submitted", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()), zap.Uint32("tasks", j.spec.GetTasks()))
 	return nil
+}
+
+// request asks the matrix for a place, with as much memory as the job may be promised.
+func (b *brain) request(j *job) (err error) {
+	promises := []int64{b.memoryPerNode(j)}
+	if most := b.account(j.user.GetUid(), "").limits.GetMemoryPerNodeBytes(); most > 0 {
+		promises[0] = min(promises[0], asInt(most)) // the default may be more; what was asked for is not
+	}
+	if j.parent != nil {
+		if promises, err = b.childMemory(j); err != nil {
+			return err
+		}
+	}
+	for _, j.memory = range promises {
+		j.request = j.requestOf()
+		if err = b.gang.Submit(j.request); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrImpossible, err)
 }
 
 // takeCommitted exchanges what the job was submitted with for the committed copy of it: the two are equal, and one is
@@ -158,9 +174,14 @@ func (j *job) requestOf() gang.Request {
 // many CPUs as the job can have on one node. A default of zero is an equal
 // share: as many jobs as there are rows then fit into memory beside each other.
 func (b *brain) memoryPerNode(j *job) int64 {
-	if asked := j.spec.GetMemoryPerNodeBytes(); asked > 0 || j.parents != 0 || b.singleUser {
+	if asked := j.spec.GetMemoryPerNodeBytes(); asked > 0 || b.singleUser {
 		return int64(min(asked, gang.MaxMemory))
 	}
+	return b.usualMemory(j)
+}
+
+// usualMemory is the cluster's default for the CPUs that a job can have on one node.
+func (b *brain) usualMemory(j *job) int64 {
 	largest, share := uint32(1), uint64(gang.MaxMemory)
 	for _, n := range b.nodes {
 		if n.cpus > 0 {
@@ -240,12 +261,18 @@ func (b *brain) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
 	if parent.state != running {
 		return nil, fmt.Errorf("%w: the job that spawns is being ended", ErrState)
 	}
-	spec, err := childSpec(parent, m.GetApps())
+	spec, own, err := childSpec(parent, m.GetApps())
 	if err != nil {
 		return nil, err
 	}
 	child := b.newJob(spec, parent.user)
 	child.parent, child.parents = parent, parent.id
+	child.own = proto.CloneOf(child.listed)
+	child.own.Env = own
+	child.bytes = proto.Size(child.own)
+	if err := b.mayHaveChild(child); err != nil {
+		return nil, err
+	}
 	for key, value := range m.GetPreput() {
 		child.preput = append(child.preput, state.Pair{Key: key, Value: value})
 	}

@@ -29,7 +29,7 @@ type account struct {
 	share  uint32
 	limits *scorev1.UserLimits
 	kept   bool // the state has a record
-	jobs   int  // that wait or run, without those that were spawned
+	jobs   int  // that wait or run, with those that were spawned
 	bytes  int  // of their descriptions
 	points int  // of priority
 }
@@ -52,9 +52,6 @@ func (b *brain) account(uid uint32, name string) *account {
 
 // owns counts a user's jobs; change is 1 or -1.
 func (b *brain) owns(j *job, change int) {
-	if j.parents != 0 {
-		return
-	}
 	a := b.account(j.user.GetUid(), j.user.GetUser())
 	a.jobs += change
 	a.bytes += change * j.bytes

@@ -30,6 +30,7 @@ type world struct {
 	busy      bool    // an entry is on its way to the disk: nothing is committed meanwhile
 	most      int     // commands of an entry; 0: as many as the leader takes
 	failing   failing // what becomes of the next commit
+	largest   int     // entry since the last submission by a user, in bytes
 }
 
 // failing is what becomes of an entry.
@@ -144,6 +145,11 @@ func (w *world) commit(commands []*statepb.Command) {
 	data, err := proto.Marshal(entry)
 	if err != nil {
 		w.t.Fatalf("an entry cannot be encoded: %v", err)
+	}
+	if len(commands) > 0 && commands[0].GetSubmit() != nil && commands[0].GetSubmit().GetParentJob() == 0 {
+		w.largest = 0
+	} else {
+		w.largest = max(w.largest, len(data))
 	}
 	for _, command := range commands {
 		w.checkCommand(command)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"score/scored/api/environ"
+	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
 )
 
@@ -16,11 +18,15 @@ func (s *State) submit(c *statepb.Submit, now int64) error {
 	case s.Unfinished() >= MaxUnfinished:
 		return fmt.Errorf("%w: %d unfinished jobs", ErrTooMany, MaxUnfinished)
 	}
+	spec, err := s.specOf(c)
+	if err != nil {
+		return err
+	}
 	if err := s.noteKey(c, now); err != nil {
 		return err
 	}
 	job := &Job{
-		ID: c.GetJobId(), Spec: c.GetSpec(), User: c.GetUser(), Parent: c.GetParentJob(),
+		ID: c.GetJobId(), Spec: spec, User: c.GetUser(), Parent: c.GetParentJob(),
 		Preput: pairsFromProto(c.GetPreput()), MemoryPerNode: c.GetMemoryPerNodeBytes(),
 		Phase: Queued, Submitted: now, Row: -1,
 	}
@@ -29,6 +35,23 @@ func (s *State) submit(c *statepb.Submit, now int64) error {
 	s.nextJob++
 	s.undo = append(s.undo, func() { s.nextJob-- })
 	return nil
+}
+
+// specOf is what a submission's job is to be. One that inherits shares the strings
+// of its parent, of which there can be many children.
+func (s *State) specOf(c *statepb.Submit) (*scorev1.JobSpec, error) {
+	if !c.GetInherits() {
+		return c.GetSpec(), nil
+	}
+	parent, err := s.jobIn(c.GetParentJob(), Allocated, Running)
+	if err != nil {
+		return nil, err
+	}
+	spec := withoutEnvironment(c.GetSpec())
+	spec.Staged = c.GetSpec().GetStaged()
+	spec.Env = environ.Override(parent.Spec.GetEnv(), c.GetSpec().GetEnv())
+	spec.Limits = parent.Spec.GetLimits()
+	return spec, nil
 }
 
 // jobIn finds the job if it is in one of the phases.

@@ -32,6 +32,8 @@ func Needs(command *statepb.Command) uint32 {
 	case *statepb.Command_Submit:
 		spec := c.Submit.GetSpec()
 		switch {
+		case c.Submit.GetInherits():
+			return protocol.Inherits
 		case len(c.Submit.GetKey()) > 0:
 			return protocol.Keys
 		case spec.GetRecover() || spec.GetRespawn() > 0:

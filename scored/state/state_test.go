@@ -104,6 +104,30 @@ func twoNodes(t testing.TB) *State {
 	return s
 }
 
+// A job that inherits needs a parent with an environment; it has that, but for its own variables.
+func TestInherits(t *testing.T) {
+	child := func(parent JobID) *statepb.Command {
+		command := submit(5, 1)
+		command.GetSubmit().ParentJob, command.GetSubmit().Inherits = parent, true
+		command.GetSubmit().Spec.Env = []string{"OWN=1"}
+		return command
+	}
+	s := twoNodes(t)
+	before := image(t, s)
+	for _, parent := range []JobID{0, 1, 4, 9} { // none, queued, done, unknown
+		if err := s.Apply(entry(s.Nanos()+1, child(parent))); err == nil {
+			t.Errorf("a child of %d", parent)
+		}
+		if !bytes.Equal(image(t, s), before) {
+			t.Errorf("a child of %d has changed something", parent)
+		}
+	}
+	mustApply(t, s, child(3))
+	if env := strings.Join(s.Job(5).Spec.GetEnv(), " "); env != "HOME=/ OWN=1" {
+		t.Errorf("its environment is %q", env)
+	}
+}
+
 func TestLifeOfAJob(t *testing.T) {
 	s := New()
 	mustApply(t, s, node("n1", 2))

@@ -55,7 +55,7 @@ var userFields = []userField{
 		read: func(u *scorev1.User, text string) (err error) { u.Share, err = options.ParseCount(text); return err },
 	},
 	{
-		key: "jobs", about: "most jobs that wait or run",
+		key: "jobs", about: "most jobs that wait or run, with those that jobs spawn",
 		show: func(u *scorev1.User) string { return limitWord(uint64(u.GetLimits().GetJobs())) },
 		read: func(u *scorev1.User, text string) error { return readLimit(&u.GetLimits().Jobs, text) },
 	},

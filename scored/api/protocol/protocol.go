@@ -8,7 +8,7 @@
 //	1  all that there was before versions were told
 //	2  the log says in which version it is written (state: Raise); the setting history; submissions under keys; jobs that go on
 //	   without what they lose (recover, respawn); how jobs are to end or to be begun anew is in the log before their ranks are killed
-//	   (OrderEnd, OrderRequeue), and why they were begun anew
+//	   (OrderEnd, OrderRequeue), and why they were begun anew; what spawned jobs have of their parents is not in their entries
 package protocol
 
 import (
@@ -34,6 +34,8 @@ const (
 	Survival = 2
 	// Orders is from when on the log says how jobs are to end, or that they are to be begun anew, and why they were.
 	Orders = 2
+	// Inherits is from when on a spawned job's entry of the log may leave out what the job has of its parent.
+	Inherits = 2
 )
 
 // Range is what a program understands, both ends inclusive. The zero Range is that of a program that does not say.

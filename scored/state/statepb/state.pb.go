@@ -812,8 +812,10 @@ type Submit struct {
 	MemoryPerNodeBytes uint64 `protobuf:"varint,6,opt,name=memory_per_node_bytes,json=memoryPerNodeBytes,proto3" json:"memory_per_node_bytes,omitempty"`
 	Key                []byte `protobuf:"bytes,70,opt,name=key,proto3" json:"key,omitempty"`       // the client's name for the submission; empty: it has none
 	Digest             []byte `protobuf:"bytes,71,opt,name=digest,proto3" json:"digest,omitempty"` // of what was submitted under the key, SHA-256
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// inherits: the job has its parent's environment, with the variables of spec.env set otherwise, and its limits.
+	Inherits      bool `protobuf:"varint,72,opt,name=inherits,proto3" json:"inherits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Submit) Reset() {
@@ -900,6 +902,13 @@ func (x *Submit) GetDigest() []byte {
 		return x.Digest
 	}
 	return nil
+}
+
+func (x *Submit) GetInherits() bool {
+	if x != nil {
+		return x.Inherits
+	}
+	return false
 }
 
 // Allocate gives a queued job the places of its whole gang.
@@ -2995,7 +3004,7 @@ const file_state_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x1f\n" +
 	"\vsince_nanos\x18\x03 \x01(\x03R\n" +
 	"sinceNanos\x12\x18\n" +
-	"\arequeue\x18\x04 \x01(\bR\arequeue\"\x95\x02\n" +
+	"\arequeue\x18\x04 \x01(\bR\arequeue\"\xb1\x02\n" +
 	"\x06Submit\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -3005,7 +3014,8 @@ const file_state_proto_rawDesc = "" +
 	"\x06preput\x18\x05 \x03(\v2\x11.score.state.PairR\x06preput\x121\n" +
 	"\x15memory_per_node_bytes\x18\x06 \x01(\x04R\x12memoryPerNodeBytes\x12\x10\n" +
 	"\x03key\x18F \x01(\fR\x03key\x12\x16\n" +
-	"\x06digest\x18G \x01(\fR\x06digest\"s\n" +
+	"\x06digest\x18G \x01(\fR\x06digest\x12\x1a\n" +
+	"\binherits\x18H \x01(\bR\binherits\"s\n" +
 	"\bAllocate\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x10\n" +
 	"\x03row\x18\x02 \x01(\x05R\x03row\x12*\n" +

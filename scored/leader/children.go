@@ -1,0 +1,101 @@
+package leader
+
+import (
+	"fmt"
+	"slices"
+
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
+)
+
+// maxChildren bounds the jobs that wait or run of all that one program has spawned. A
+// program that spawns its workers one by one has some hundred; each is a job in
+// the log, with a steward on each of its nodes.
+const maxChildren = 1024
+
+// mayHaveChild refuses a job that is spawned beyond what its user, or one program, may have.
+func (b *brain) mayHaveChild(child *job) error {
+	a := b.account(child.user.GetUid(), child.user.GetUser())
+	switch most := a.maxJobs(Caller{UID: a.uid, Role: a.role}); {
+	case a.jobs >= most:
+		return limitError("%d of your jobs wait or run already, with those that jobs spawn, and you may have %d", a.jobs, most)
+	case a.bytes+child.bytes > maxBytesOfOne:
+		return fmt.Errorf("%w: arguments and environments of your %d jobs that wait or run take %d MiB, and may take %d; give what is spawned fewer variables",
+			ErrImpossible, a.jobs, a.bytes>>20, maxBytesOfOne>>20)
+	}
+	if n := child.parent.root().spawnedNow(); n >= maxChildren {
+		return fmt.Errorf("%w: the program has spawned %d jobs that wait or run, and there can be no more; wait until some have ended", ErrImpossible, n)
+	}
+	return nil
+}
+
+// root is the job that a program began with, as far as it is not forgotten.
+func (j *job) root() *job {
+	for j.parent != nil {
+		j = j.parent
+	}
+	return j
+}
+
+// spawnedNow counts the spawned jobs of a tree that wait or run.
+func (j *job) spawnedNow() int {
+	n := 0
+	for _, one := range j.tree() {
+		if one.parents != 0 && one.state != done {
+			n++
+		}
+	}
+	return n
+}
+
+// tree is the job and all that it spawned.
+func (j *job) tree() []*job {
+	all := []*job{j}
+	for i := 0; i < len(all); i++ {
+		all = append(all, all[i].children...)
+	}
+	return all
+}
+
+// childMemory are the amounts of memory that a spawned job may be promised on each of
+// its nodes, best first: what its parent was promised, else the default. Either is
+// the job's own, so that a program cannot have its parent's memory many times over,
+// and within what its user may have on a node, the whole program together.
+func (b *brain) childMemory(child *job) ([]int64, error) {
+	parent, usual := child.parent.request.MemPerNode, b.usualMemory(child)
+	if parent == 0 {
+		return []int64{0}, nil // nothing is promised to anybody, and nothing bounded
+	}
+	promises := []int64{parent, min(usual, parent)}
+	most := asInt(b.account(child.user.GetUid(), "").limits.GetMemoryPerNodeBytes())
+	if most == 0 {
+		return slices.Compact(promises), nil
+	}
+	left := most
+	for _, one := range child.parent.root().tree() {
+		if one.state != done {
+			left -= one.request.MemPerNode
+		}
+	}
+	if left < leastMemory {
+		return nil, limitError("the program and what it has spawned have %s on each node, which is all of your limit", memoryText(most-max(left, 0)))
+	}
+	for i := range promises {
+		promises[i] = min(promises[i], left)
+	}
+	return slices.Compact(promises), nil
+}
+
+// leastMemory is the least that a job can be promised: nothing starts with less.
+const leastMemory = 8 << 20
+
+// entrySpec is what the log keeps of a new job. A spawned one has most of its
+// environment of its parent, which is there already.
+func (b *brain) entrySpec(j *job) (spec *scorev1.JobSpec, inherits bool) {
+	own := j.own
+	j.own = nil
+	if own == nil || b.lacks(protocol.Inherits) != nil {
+		return j.spec, false
+	}
+	return own, true
+}

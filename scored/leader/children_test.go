@@ -1,0 +1,182 @@
+package leader
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/gang"
+	"score/scored/api/environ"
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
+)
+
+// spawner is a world in which job 1 of ada's runs on a node of two CPUs and 1 GiB.
+func spawner(t *testing.T, version uint32, spec *scorev1.JobSpec, limits *scorev1.UserLimits, fields ...string) *world {
+	t.Helper()
+	w := newWorldIn(t, version)
+	w.connect(hello("n1", 2))
+	if len(fields) > 0 {
+		if _, err := w.b.setUser(7, "ada", &scorev1.User{Limits: limits}, fields); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+	}
+	id, err := w.submit(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start(id)
+	return w
+}
+
+func (w *world) start(id uint64) {
+	w.t.Helper()
+	w.say("n1", prepared(id))
+	w.say("n1", launched(id, w.b.now))
+	if w.b.jobs[id].state != running {
+		w.t.Fatalf("job %d is %v", id, w.b.jobs[id].state)
+	}
+}
+
+// spawns has a running job spawn one of a task.
+func (w *world) spawns(parent uint64, app *scorev1.SpawnApp) (*job, error) {
+	w.t.Helper()
+	child, err := w.b.child(w.b.jobs[parent], &scorev1.SpawnRequest{JobId: parent, Apps: []*scorev1.SpawnApp{app}})
+	w.settle()
+	return child, err
+}
+
+var oneTask = &scorev1.SpawnApp{Program: "child", Tasks: 1}
+
+// TestChildrenCountForTheUser: a user who may have two jobs has one that spawns one; another one comes when that has ended.
+func TestChildrenCountForTheUser(t *testing.T) {
+	w := spawner(t, protocol.Own().Newest, jobSpec(1), &scorev1.UserLimits{Jobs: 2}, "jobs")
+	child, err := w.spawns(1, oneTask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start(child.id)
+	for _, parent := range []uint64{1, child.id} {
+		if _, err := w.spawns(parent, oneTask); !errors.Is(err, ErrImpossible) || !strings.Contains(err.Error(), "2 of your jobs wait or run already, with those that jobs spawn, and you may have 2") {
+			t.Errorf("a third job, spawned by %d: %v", parent, err)
+		}
+	}
+	w.restart()
+	w.connect(hello("n1", 2, 1, child.id))
+	if _, err := w.spawns(1, oneTask); !errors.Is(err, ErrImpossible) {
+		t.Errorf("a third job under the next leader: %v", err)
+	}
+	w.say("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: child.id, Usage: &scorev1.Usage{}}}})
+	if _, err := w.spawns(1, oneTask); err != nil {
+		t.Errorf("after the end of one: %v", err)
+	}
+}
+
+// TestChildrenHaveABound: a program has so many spawned jobs at once, whoever of it spawns them.
+func TestChildrenHaveABound(t *testing.T) {
+	w := spawner(t, protocol.Own().Newest, jobSpec(1), nil)
+	w.quiet = true
+	root := w.b.jobs[1]
+	for i := range maxChildren {
+		root.children = append(root.children, &job{id: uint64(1000 + i), parents: 1, parent: root, state: queued})
+	}
+	if _, err := w.spawns(1, oneTask); !errors.Is(err, ErrImpossible) || !strings.Contains(err.Error(), fmt.Sprint("has spawned ", maxChildren, " jobs")) {
+		t.Errorf("one more: %v", err)
+	}
+	root.children = root.children[1:]
+	if _, err := w.spawns(1, oneTask); err != nil {
+		t.Errorf("when one has ended: %v", err)
+	}
+	root.children = root.children[maxChildren-1:]
+}
+
+// TestChildrenHaveMemoryOfTheirOwn: what a program and its children are promised is taken of the node, all of it, and
+// stays within what their user may have there.
+func TestChildrenHaveMemoryOfTheirOwn(t *testing.T) {
+	for name, test := range map[string]struct {
+		asked, most uint64 // by the job, and of the user; 0: nothing said
+		promised    int64  // to all together, at the end
+	}{
+		"the default":  {0, 0, 1 << 30},
+		"a third":      {300 << 20, 0, 1 << 30},
+		"within limit": {0, 100 << 20, 100 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := jobSpec(1)
+			spec.MemoryPerNodeBytes = test.asked
+			w := spawner(t, protocol.Own().Newest, spec, &scorev1.UserLimits{MemoryPerNodeBytes: test.most}, "memory")
+			var refusal error
+			for refusal == nil {
+				var child *job
+				if child, refusal = w.spawns(1, oneTask); refusal == nil {
+					w.start(child.id)
+				}
+			}
+			if !errors.Is(refusal, ErrImpossible) || !strings.Contains(refusal.Error(), "on each node") {
+				t.Errorf("refused with %v", refusal)
+			}
+			sum := int64(0)
+			for _, j := range w.b.jobs {
+				if limit := w.b.memoryLimit(j); limit != j.memory || limit <= 0 || limit > w.b.jobs[1].memory {
+					t.Errorf("job %d of %d bytes has a limit of %d", j.id, j.memory, limit)
+				}
+				sum += j.memory
+			}
+			if sum > test.promised || sum < test.promised/2 {
+				t.Errorf("%d jobs are promised %d bytes, want nearly %d", len(w.b.jobs), sum, test.promised)
+			}
+		})
+	}
+}
+
+// TestChildrenHaveNoMoreCPUs: what is spawned by a job whose user has all CPUs that he may have runs on that job's.
+func TestChildrenHaveNoMoreCPUs(t *testing.T) {
+	w := spawner(t, protocol.Own().Newest, jobSpec(1), &scorev1.UserLimits{Cpus: 1}, "cpus")
+	child, err := w.spawns(1, oneTask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start(child.id)
+	if use := w.b.gang.OwnerUse(7); use.CPUs != 1 {
+		t.Errorf("ada has %d CPUs", use.CPUs)
+	}
+	if a, _ := w.b.gang.Allocation(gang.JobID(child.id)); len(a.Places) != 1 || len(a.Places[0].CPUs) != 1 {
+		t.Errorf("the child has %+v", a)
+	}
+}
+
+// TestChildrensEnvironment: the entry of a spawned job holds what it does not have of its parent, and the job has all;
+// in a log that others read it holds all.
+func TestChildrensEnvironment(t *testing.T) {
+	spec := jobSpec(1)
+	for i := range 1000 {
+		spec.Env = append(spec.Env, fmt.Sprintf("VARIABLE_%d=%s", i, strings.Repeat("x", 100)))
+	}
+	spec.Limits = []*scorev1.ResourceLimit{{Resource: 7, Soft: 10, Hard: 20}}
+	app := &scorev1.SpawnApp{Program: "child", Tasks: 1, Env: []string{"VARIABLE_3=y", "OWN=1"}}
+	for version, small := range map[uint32]bool{protocol.Inherits: true, protocol.Inherits - 1: false} {
+		w := spawner(t, version, spec, nil)
+		child, err := w.spawns(1, app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := w.log.Job(child.id)
+		want := environ.Override(spec.GetEnv(), app.GetEnv())
+		if got := record.Spec.GetEnv(); strings.Join(got, "\n") != strings.Join(want, "\n") || !proto.Equal(record.Spec.GetLimits()[0], spec.GetLimits()[0]) {
+			t.Errorf("protocol %d: %d variables, want %d; limits %v", version, len(got), len(want), record.Spec.GetLimits())
+		}
+		if !proto.Equal(record.Spec, child.spec) {
+			t.Errorf("protocol %d: the log has another job than the leader", version)
+		}
+		if child.bytes > 1000 {
+			t.Errorf("it counts for %d bytes", child.bytes)
+		}
+		if text := w.seen.String(); small && w.largest > 10_000 || !small && w.largest < 100_000 {
+			t.Errorf("protocol %d: its entry has %d bytes\n%s", version, w.largest, text)
+		}
+	}
+}
