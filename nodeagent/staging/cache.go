@@ -26,6 +26,7 @@ var (
 	ErrDamaged = errors.New("the file is not what its digest says")
 	ErrFull    = errors.New("there is no room for the file")
 	ErrClosed  = errors.New("the agent ends")
+	ErrIdle    = fmt.Errorf("no byte of it came for %v; submit the job again", idleWait)
 )
 
 // File is what is in a file: its digest and its length in bytes.
@@ -60,7 +61,7 @@ type Cache struct {
 	mu      sync.Mutex
 	entries map[key]*entry
 	held    map[uint64][]key // by job
-	total   int64            // bytes of all entries
+	total   int64            // what counts of all entries, in bytes
 	changed chan struct{}    // closed, and replaced, when an entry comes
 	clock   uint64           // counts uses
 }
@@ -190,7 +191,7 @@ func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (s
 		if err != nil {
 			return "", err
 		}
-		if c.intact(u, e) {
+		if e.size == f.Size && c.intact(u, e) {
 			return c.path(k), nil
 		}
 		c.drop(e) // changed by its user, or damaged on the disk: it is fetched anew
@@ -209,7 +210,7 @@ func (c *Cache) Has(u *launch.User, f File) bool {
 	if e == nil || !e.isWhole() {
 		return false
 	}
-	if c.intact(u, e) {
+	if e.size == f.Size && c.intact(u, e) {
 		return true
 	}
 	c.drop(e)
@@ -229,7 +230,7 @@ func (c *Cache) want(u *launch.User, k key, size int64, fetch Fetch) (*entry, er
 		e.used = c.clock
 		return e, nil
 	}
-	if err := c.makeRoom(size); err != nil {
+	if err := c.admit(k.uid, size); err != nil {
 		return nil, err
 	}
 	e := newEntry(k, size)
@@ -261,7 +262,6 @@ func (c *Cache) unwant(e *entry) {
 // add enters an entry; the caller holds mu.
 func (c *Cache) add(e *entry) {
 	c.entries[e.key] = e
-	c.total += e.size
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
@@ -276,7 +276,7 @@ func (c *Cache) forget(e *entry) {
 func (c *Cache) forgetLocked(e *entry) {
 	if c.entries[e.key] == e {
 		delete(c.entries, e.key)
-		c.total -= e.size
+		c.total -= e.bytes
 	}
 }
 

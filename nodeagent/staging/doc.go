@@ -5,7 +5,8 @@
 // nobody can read or replace what another has sent, and what is sent twice is kept once. All files are made,
 // opened and removed with the user's own permissions. A file has its name only once it is whole and its digest
 // is right; what a killed agent leaves half is removed by the next one, and what it left whole is looked at once more
-// before it is used. Least recently used files go when the limit is reached, but never those that a job holds.
+// before it is used. When the limit is reached files go that no job holds: of the user who has most the least recently
+// used. What the jobs of one user hold may take half of the limit.
 //
 // A file that is still coming can be read by others up to where it is, so files go through a tree of nodes as a
 // stream.

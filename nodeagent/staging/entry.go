@@ -15,6 +15,7 @@ type entry struct {
 	over chan struct{} // closed when it is whole, or failed
 
 	// These are guarded by the cache's mu.
+	bytes  int64  // that count as its own: of a file on its way those that came, and a bit more
 	users  int    // who wait for it or read it
 	used   uint64 // when last, by the cache's clock
 	cancel func() // ends the filling
@@ -64,10 +65,13 @@ func (e *entry) grow(n int) {
 	e.grown = make(chan struct{})
 }
 
-// end says that the file is whole, or why it never will be.
+// end says that the file is whole, or why it never will be. What is said first counts.
 func (e *entry) end(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.isOver() {
+		return // its time was over before
+	}
 	e.err = err
 	close(e.grown)
 	e.grown = make(chan struct{})

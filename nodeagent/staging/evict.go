@@ -2,48 +2,129 @@ package staging
 
 import (
 	"cmp"
-	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 )
 
-// makeRoom removes the files that were used longest ago, so that one of that size fits. The caller holds mu.
-func (c *Cache) makeRoom(size int64) error {
-	if size > c.limit {
-		return fmt.Errorf("%w: it has %d bytes, and files of jobs may take %d in all (stage_limit)", ErrFull, size, c.limit)
+const (
+	// userShare is the part of the limit, 1/userShare, that files of one user may take which cannot be removed: a job
+	// holds them, or they are on their way. So no user alone keeps the files of others out.
+	userShare = 2
+	// grantBytes is for how much room is made at once: files are looked through some times for each of some size.
+	grantBytes = 1 << 20
+	// maxFilesOfUser bounds the files of one user, however small: those of many jobs.
+	maxFilesOfUser = 4096
+)
+
+// quota is what files of one user may take that cannot be removed. An agent that is not root's has one user.
+func (c *Cache) quota() int64 {
+	if os.Geteuid() != 0 {
+		return c.limit
 	}
-	if c.total+size <= c.limit {
+	return c.limit / userShare
+}
+
+// admit refuses a file that cannot fit, and makes a place among its user's. The caller holds mu.
+func (c *Cache) admit(uid uint32, size int64) error {
+	if size > c.quota() {
+		return fmt.Errorf("%w: it has %d bytes, and files of one user's jobs may take %d of the %d that all may take (stage_limit)",
+			ErrFull, size, c.quota(), c.limit)
+	}
+	var oldest *entry
+	files, held := 0, c.heldKeys()
+	for k, e := range c.entries {
+		if k.uid != uid {
+			continue
+		}
+		files++
+		if !c.pinned(e, held) && (oldest == nil || e.used < oldest.used) {
+			oldest = e
+		}
+	}
+	if files < maxFilesOfUser {
 		return nil
 	}
+	if oldest == nil {
+		return fmt.Errorf("%w: %d files of the user's jobs that wait or run are here, and no more can be", ErrFull, files)
+	}
+	c.discard(oldest)
+	return nil
+}
+
+// grant makes room for at least so many more bytes of a file that is on its way, and returns for how
+// many. What did not come takes no room.
+func (c *Cache) grant(e *entry, least int64) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries[e.key] != e {
+		return 0, errUnwanted
+	}
+	n := min(max(least, grantBytes), e.size-e.bytes)
+	if err := c.makeRoom(e.key.uid, n); err != nil {
+		return 0, err
+	}
+	e.bytes += n
+	c.total += n
+	return n, nil
+}
+
+// errUnwanted is a file that nobody waits for any more.
+var errUnwanted = errors.New("nobody waits for the file any more")
+
+// makeRoom removes files so that so many bytes of a user fit: of the user who has most the one that was used longest ago, until
+// it is enough. The caller holds mu.
+func (c *Cache) makeRoom(uid uint32, n int64) error {
 	held := c.heldKeys()
-	var free []*entry
+	var mine int64
 	for k, e := range c.entries {
-		if e.users == 0 && !held[k] && e.isOver() {
-			free = append(free, e)
+		if k.uid == uid && c.pinned(e, held) {
+			mine += e.bytes
 		}
 	}
-	slices.SortFunc(free, func(a, b *entry) int { return cmp.Compare(a.used, b.used) })
-	for _, e := range free {
-		if c.total+size <= c.limit {
-			break
-		}
-		c.discard(e)
+	if n > 0 && mine+n > c.quota() {
+		return fmt.Errorf("%w: files of the user's jobs that wait or run take %d bytes of the %d that those of one user may take (half of stage_limit), and %d more are asked for",
+			ErrFull, mine, c.quota(), n)
 	}
-	if c.total+size > c.limit {
-		return fmt.Errorf("%w: files of jobs that wait or run take %d bytes of the %d that all may take (stage_limit), and %d more are asked for",
-			ErrFull, c.total, c.limit, size)
+	for c.total+n > c.limit {
+		victim := c.victim(held)
+		if victim == nil {
+			return fmt.Errorf("%w: files of jobs that wait or run take %d bytes of the %d that all may take (stage_limit), and %d more are asked for",
+				ErrFull, c.total, c.limit, n)
+		}
+		c.discard(victim)
 	}
 	return nil
+}
+
+// victim is the file to be removed next; nil: none can be. The caller holds mu.
+func (c *Cache) victim(held map[key]bool) *entry {
+	bytes, oldest := make(map[uint32]int64), make(map[uint32]*entry)
+	for k, e := range c.entries {
+		bytes[k.uid] += e.bytes
+		if o := oldest[k.uid]; !c.pinned(e, held) && (o == nil || e.used < o.used) {
+			oldest[k.uid] = e
+		}
+	}
+	var victim *entry
+	for uid, e := range oldest {
+		if victim == nil || bytes[uid] > bytes[victim.key.uid] {
+			victim = e
+		}
+	}
+	return victim
+}
+
+// pinned reports whether a file cannot be removed. The caller holds mu.
+func (c *Cache) pinned(e *entry, held map[key]bool) bool {
+	return e.users > 0 || held[e.key] || !e.isOver()
 }
 
 // discard removes a file that nobody uses. The caller holds mu.
 func (c *Cache) discard(e *entry) {
 	delete(c.entries, e.key)
-	c.total -= e.size
+	c.total -= e.bytes
 	c.remove(e.key)
 }
 
@@ -81,8 +162,8 @@ func (c *Cache) List(uid uint32, all bool) []Kept {
 			users[k.uid] = kept
 		}
 		kept.Files++
-		kept.Bytes += e.size
-		if held[k] || e.users > 0 || !e.isOver() {
+		kept.Bytes += e.bytes
+		if c.pinned(e, held) {
 			kept.Held++
 		}
 	}
@@ -100,62 +181,8 @@ func (c *Cache) Clear(uid uint32, all bool) {
 	defer c.mu.Unlock()
 	held := c.heldKeys()
 	for k, e := range c.entries {
-		if (all || k.uid == uid) && !held[k] && e.users == 0 && e.isOver() {
+		if (all || k.uid == uid) && !c.pinned(e, held) {
 			c.discard(e)
 		}
 	}
 }
-
-// sweep takes up the files that an agent before this one has left, oldest first, and removes what is half. Nobody
-// else has the cache yet. What users have put beside them is left alone.
-func (c *Cache) sweep() {
-	users, err := os.ReadDir(c.dir)
-	if err != nil {
-		return
-	}
-	type found struct {
-		*entry
-		modified int64
-	}
-	var all []found
-	for _, user := range users {
-		uid, err := strconv.ParseUint(user.Name(), 10, 32)
-		if err != nil || !user.IsDir() {
-			continue
-		}
-		files, err := os.ReadDir(filepath.Join(c.dir, user.Name()))
-		if err != nil {
-			continue
-		}
-		for _, file := range files {
-			k := key{uid: uint32(uid)}
-			name, _, half := strings.Cut(file.Name(), partInfix)
-			if n, err := hex.Decode(k.sum[:], []byte(clipped(name))); err != nil || n != SumBytes || len(name) != 2*SumBytes {
-				continue
-			}
-			info, err := file.Info()
-			if err != nil || !info.Mode().IsRegular() {
-				continue
-			}
-			if half {
-				_ = removeAs(k.uid, filepath.Join(c.dir, user.Name(), file.Name())) // the next one tries again
-				continue
-			}
-			e := newEntry(k, info.Size())
-			e.have = e.size
-			close(e.over)
-			all = append(all, found{e, info.ModTime().UnixNano()})
-		}
-	}
-	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(a.modified, b.modified) })
-	for _, f := range all {
-		c.clock++
-		f.used = c.clock
-		c.entries[f.key] = f.entry
-		c.total += f.size
-	}
-	_ = c.makeRoom(0) // the limit may be smaller than it was
-}
-
-// clipped is the name, but not longer than a digest.
-func clipped(name string) string { return name[:min(len(name), 2*SumBytes)] }

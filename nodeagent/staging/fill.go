@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,14 +21,19 @@ const (
 	partInfix = ".part-"
 	// fileMode is that of all files: who may read a program may execute it.
 	fileMode = 0o500
+	// idleWait is how long no byte of a file may come before it is given up: longer than nodes look for another one that has
+	// it. Whoever has stopped sending keeps what came from others.
+	idleWait = 30 * time.Second
 )
 
 // filler writes a new file, and its digest.
 type filler struct {
+	cache *Cache
 	entry *entry
 	file  *os.File
 	sum   hash.Hash
-	dir   string
+	idle  *time.Timer // fires when no byte has come for idleWait
+	room  int64       // how far room was made for the file
 }
 
 // Write implements Writer. More than the file's length is refused.
@@ -38,11 +44,22 @@ func (f *filler) Write(data []byte) (int, error) {
 	if int64(len(data)) > f.entry.size-have {
 		return 0, fmt.Errorf("%w: it is longer", ErrDamaged)
 	}
+	if !f.idle.Stop() {
+		return 0, ErrIdle
+	}
+	f.idle.Reset(idleWait)
+	if lacks := have + int64(len(data)) - f.room; lacks > 0 {
+		granted, err := f.cache.grant(f.entry, lacks)
+		if err != nil {
+			return 0, err
+		}
+		f.room += granted
+	}
 	n, err := f.file.Write(data)
 	f.sum.Write(data[:n])
 	f.entry.grow(n)
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		err = fmt.Errorf("%w: %s has no space left (%w); make room, or empty it with 'scored stage clear'", ErrFull, f.dir, err)
+		err = fmt.Errorf("%w: %s has no space left (%w); make room, or empty it with 'scored stage clear'", ErrFull, f.cache.dir, err)
 	}
 	return n, err
 }
@@ -53,13 +70,22 @@ func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch)
 	if err != nil {
 		return err
 	}
-	f := &filler{entry: e, file: part, sum: sha256.New(), dir: c.dir}
+	// The fetch may not hear of it before whoever waits for the file has gone.
+	idle := time.AfterFunc(idleWait, func() {
+		c.forget(e)
+		e.end(ErrIdle)
+	})
+	defer idle.Stop()
+	f := &filler{cache: c, entry: e, file: part, sum: sha256.New(), idle: idle}
 	err = fetch(ctx, 0, f)
 	if err == nil {
 		err = f.check()
 	}
 	if err == nil {
 		err = ctx.Err() // nobody wants it any more, and nobody would remove it
+	}
+	if err == nil && !idle.Stop() {
+		err = ErrIdle
 	}
 	var whole identity
 	if err == nil {
