@@ -46,6 +46,10 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	stop := context.AfterFunc(ctx, func() { _ = ranks.Close() })
 	defer stop()
 	defer func() { _ = ranks.Close() }()
+	ranks.InputTaken = func(offset uint64) {
+		// relayOutput finds out that the server is gone.
+		_ = stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_InputTaken{InputTaken: offset}})
+	}
 	// Its Receive returns when this handler has: the stream ends with it.
 	a.workers.Go(func() { relayInput(stream, ranks) })
 	err = a.relayOutput(ctx, stream, ranks)

@@ -37,6 +37,8 @@ type attachments struct {
 	mu      sync.Mutex
 	stream  *attachment   // nil: none stands
 	changed chan struct{} // closed, and replaced, when stream changes
+
+	sending sync.Mutex // one message at a time is sent
 }
 
 func newAttachments(open func() *attachment) *attachments {
@@ -46,7 +48,7 @@ func newAttachments(open func() *attachment) *attachments {
 // begin opens the next stream, and says what output it has to bring.
 func (a *attachments) begin(jobID uint64, have []*scorev1.OutputMark) (*attachment, error) {
 	stream := a.open()
-	open := &scorev1.AttachRequest_Open{JobId: jobID, Owner: true, Have: have, Confirms: true}
+	open := &scorev1.AttachRequest_Open{JobId: jobID, Owner: true, Have: have, Confirms: true, Acknowledges: true}
 	err := stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: open}})
 	if err != nil {
 		_, err = stream.Receive() // it knows the daemon's reason
@@ -64,22 +66,18 @@ func (a *attachments) set(stream *attachment) {
 	a.changed = make(chan struct{})
 }
 
-// send sends on the stream that stands, or on the next one. What a broken stream had taken
-// may be lost.
-func (a *attachments) send(ctx context.Context, request *scorev1.AttachRequest) error {
-	for {
-		a.mu.Lock()
-		stream, changed := a.stream, a.changed
-		a.mu.Unlock()
-		if stream != nil && stream.Send(request) == nil {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+// current is the stream that stands, nil: none; changed is closed when another one does.
+func (a *attachments) current() (stream *attachment, changed <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.stream, a.changed
+}
+
+// sendOn sends on a stream, beside whoever else does.
+func (a *attachments) sendOn(stream *attachment, request *scorev1.AttachRequest) error {
+	a.sending.Lock()
+	defer a.sending.Unlock()
+	return stream.Send(request)
 }
 
 // mayComeBack tells whether another attempt can succeed after an error.
@@ -144,7 +142,37 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 	if err := s.display.Close(); how.trouble == nil {
 		how.trouble = err
 	}
+	if how.verdict != nil {
+		s.acknowledge(stream)
+	}
 	return how
+}
+
+// acknowledgePatience bounds the wait for the cluster to hear that all was shown. Without it the nodes keep the
+// output for a while longer, and nothing else happens.
+const acknowledgePatience = 2 * time.Second
+
+// acknowledge says that all output is shown, for which the cluster keeps it. The stream ends when that is known.
+func (s *session) acknowledge(stream *attachment) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		request := &scorev1.AttachRequest{Request: &scorev1.AttachRequest_Acknowledged{Acknowledged: true}}
+		if s.streams.sendOn(stream, request) != nil {
+			return
+		}
+		for {
+			if _, err := stream.Receive(); err != nil {
+				return
+			}
+		}
+	}()
+	bound := time.NewTimer(acknowledgePatience)
+	defer bound.Stop()
+	select {
+	case <-done:
+	case <-bound.C: // its end ends the stream, and with it the goroutine
+	}
 }
 
 // confirmEvery is after how many bytes that were shown the cluster is told so: a quarter of what
@@ -153,6 +181,7 @@ const confirmEvery = 64 << 10
 
 // shown is how much of the job's output has been shown.
 type shown struct {
+	job     uint64                      // that was attached to
 	confirm func([]*scorev1.OutputMark) // may take its time
 
 	mu      sync.Mutex
@@ -171,8 +200,8 @@ func shownOf(m *scorev1.OutputMark) shownFrom {
 	return shownFrom{m.GetJobId(), m.GetAttempt(), m.GetNodeIndex()}
 }
 
-func newShown(confirm func([]*scorev1.OutputMark)) *shown {
-	return &shown{confirm: confirm, last: make(map[shownFrom]uint64)}
+func newShown(job uint64, confirm func([]*scorev1.OutputMark)) *shown {
+	return &shown{job: job, confirm: confirm, last: make(map[shownFrom]uint64)}
 }
 
 // has says that a piece of output was shown before.
@@ -183,14 +212,19 @@ func (s *shown) has(mark *scorev1.OutputMark) bool {
 }
 
 // add notes a piece of output, and has the cluster told now and then.
-func (s *shown) add(mark *scorev1.OutputMark, bytes int) {
+// The end of a stream of what the job has spawned is told at once, so that its nodes need not keep that output.
+func (s *shown) add(output *scorev1.Output) {
+	mark := output.GetMark()
 	if mark.GetSequence() == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last[shownOf(mark)] = mark.GetSequence()
-	if s.bytes += bytes; s.bytes < confirmEvery || s.telling {
+	if s.bytes += len(output.GetData()); output.GetEof() && mark.GetJobId() != s.job {
+		s.bytes += confirmEvery
+	}
+	if s.bytes < confirmEvery || s.telling {
 		return
 	}
 	s.telling = true

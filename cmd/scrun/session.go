@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -49,6 +50,7 @@ type session struct {
 	traceStart bool
 
 	streams *attachments
+	sent    *sentInput
 	shown   *shown
 	// confirms has connections of its own, for the same reason as orders.
 	confirms *client.Client
@@ -68,6 +70,7 @@ type outcome struct {
 	verdict *scorev1.Verdict // nil when the attachment broke
 	broken  error            // why it did
 	trouble error            // why output could not be shown
+	missing bool             // output was lost on its way
 }
 
 // run follows the job to its end and returns scrun's exit code.
@@ -85,12 +88,13 @@ func (s *session) run(ctx context.Context) int {
 	s.streams = newAttachments(func() *attachment { return s.client.Jobs.Attach(ctx) })
 	s.confirms = s.client.Another()
 	defer s.confirms.Close()
-	s.shown = newShown(func(marks []*scorev1.OutputMark) {
+	s.shown = newShown(s.jobID, func(marks []*scorev1.OutputMark) {
 		ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 		defer cancel()
 		// What does not arrive is told again with what is shown next.
 		_, _ = s.confirms.Jobs.ConfirmOutput(ctx, connect.NewRequest(&scorev1.ConfirmOutputRequest{JobId: s.jobID, Marks: marks}))
 	})
+	s.sent = newSentInput(s.streams)
 	stream, broken := s.streams.begin(s.jobID, nil)
 	stopInput, err := s.startInput(ctx, cancel)
 	if err != nil {
@@ -117,11 +121,13 @@ func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (st
 			s.hint = false
 			s.voice.warn(ptyHint)
 		}
-		return s.streams.send(ctx, &scorev1.AttachRequest{Request: &scorev1.AttachRequest_Stdin{Stdin: input}})
+		return s.sent.add(ctx, input)
 	})
 	if err != nil {
 		return nil, err
 	}
+	var sending sync.WaitGroup
+	sending.Go(func() { s.sent.run(ctx) })
 	ignore := func() {}
 	if s.raw != nil {
 		ignore = pump.followSize()
@@ -130,6 +136,7 @@ func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (st
 		ignore()
 		cancel() // frees a send that waits for the ranks to read
 		pump.Stop()
+		sending.Wait()
 	}, nil
 }
 
@@ -178,7 +185,7 @@ func (s *session) receive(stream *attachment, how *outcome, mute chan<- struct{}
 				how.trouble = err
 				mute <- struct{}{} // display fails once
 			}
-			s.shown.add(event.Output.GetMark(), len(event.Output.GetData()))
+			s.shown.add(event.Output)
 		case *scorev1.AttachEvent_State:
 			if err := s.display.Place(event.State.GetPlaces()); err != nil {
 				how.trouble = err
@@ -194,6 +201,10 @@ func (s *session) receive(stream *attachment, how *outcome, mute chan<- struct{}
 				mute <- struct{}{}
 			}
 			s.voice.print(restartText(event.Restarted))
+		case *scorev1.AttachEvent_OutputMissing:
+			how.missing = true
+		case *scorev1.AttachEvent_InputTaken:
+			s.sent.taken(event.InputTaken)
 		case *scorev1.AttachEvent_Ended:
 			how.verdict = event.Ended
 		}
@@ -233,7 +244,11 @@ func (s *session) finish(how outcome) int {
 	if message := how.verdict.GetMessage(); message != "" {
 		s.voice.print(message)
 	}
-	return int(how.verdict.GetExitCode())
+	code := int(how.verdict.GetExitCode())
+	if how.missing && code == 0 {
+		return s.voice.fail("some of the job's output is lost")
+	}
+	return code
 }
 
 // onSignal acts on one signal to scrun.

@@ -21,6 +21,10 @@ type input struct {
 	eof   bool   // close the sinks after chunk
 
 	terminal bool // the sinks are terminals, at which a character ends the input
+
+	// accepted is the offset in the input behind the last chunk. What is sent again by another reader is left out.
+	accepted uint64
+	based    bool // accepted counts from what came first: an earlier attempt of the job has had what was before it
 }
 
 // sink is the way to one rank's standard input.
@@ -42,6 +46,34 @@ func (in *input) begin() { in.begun = true }
 
 // ready tells whether the next message may be taken.
 func (in *input) ready() bool { return in.begun && in.busy == 0 }
+
+// accept begins to deliver what is new of a message.
+func (in *input) accept(m *scorev1.Stdin) {
+	if size := m.GetResize(); size != nil {
+		in.resize(size)
+	}
+	data := m.GetData()
+	if m.Offset == nil {
+		in.take(data, m.GetEof())
+		return
+	}
+	if !in.based {
+		in.based, in.accepted = true, m.GetOffset()
+	}
+	end := m.GetOffset() + uint64(len(data))
+	if m.GetEof() {
+		end++
+	}
+	if m.GetOffset() > in.accepted || end <= in.accepted {
+		return // nothing is new; a gap nobody makes who sends what was not taken
+	}
+	data = data[min(in.accepted-m.GetOffset(), uint64(len(data))):]
+	in.accepted = end
+	in.take(data, m.GetEof())
+}
+
+// taken is the offset up to which all ranks have the input.
+func (in *input) taken() (offset uint64, known bool) { return in.accepted, in.busy == 0 }
 
 // take begins to deliver data. Without any rank that reads it is dropped, as by
 // a shell whose pipe's reader has gone.
@@ -135,6 +167,16 @@ func (in *input) resize(size *scorev1.Terminal) {
 	}
 }
 
+// tellInput tells the reader what the ranks have of the input: at first, and whenever that has grown.
+func (r *relay) tellInput() error {
+	offset, known := r.input.taken()
+	if !known || r.last || r.toldInput && offset == r.lastInput {
+		return nil
+	}
+	r.toldInput, r.lastInput = true, offset
+	return r.reader.queue(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_InputTaken{InputTaken: offset}})
+}
+
 // takeInput hands the reader's messages on, as long as they can be delivered;
 // then it stops reading, and goes on when the ranks have read.
 func (r *relay) takeInput() {
@@ -148,14 +190,9 @@ func (r *relay) takeInput() {
 		if !ok {
 			break
 		}
-		in := m.GetStdin()
-		if in == nil {
-			continue
+		if in := m.GetStdin(); in != nil {
+			r.input.accept(in)
 		}
-		if size := in.GetResize(); size != nil {
-			r.input.resize(size)
-		}
-		r.input.take(in.GetData(), in.GetEof())
 	}
 	var err error
 	if r.input.ready() {

@@ -51,9 +51,12 @@ type relay struct {
 	mark    scorev1.OutputMark // of body
 	last    bool               // the last message is queued for the reader
 	drained bool               // the reader has it
-	stopped bool
-	renewed func(bool) // to be told when the job's streams are forgotten; nil: keep them
-	ended   chan struct{}
+
+	toldInput bool   // the reader was told what the ranks have of the input
+	lastInput uint64 // what it was told
+	stopped   bool
+	renewed   func(bool) // to be told when the job's streams are forgotten; nil: keep them
+	ended     chan struct{}
 }
 
 // relayEvents is how the relay tells the rest of the steward; each is called on
@@ -122,7 +125,7 @@ func (r *relay) attach(p *peer, has uint64) {
 		p.close()
 		return
 	}
-	r.reader, r.last, r.drained = p, false, false
+	r.reader, r.last, r.drained, r.toldInput = p, false, false, false
 	r.events.reader(true)
 	r.kept.take(has)
 	r.reader.queueFrame(r.kept.all())
@@ -177,8 +180,7 @@ func (r *relay) settle() {
 		r.takeInput()
 	}
 	if r.reader != nil {
-		r.finish()
-		if err := r.reader.flush(); err != nil {
+		if err := r.settleReader(); err != nil {
 			r.detach()
 		}
 	}
@@ -194,17 +196,28 @@ func (r *relay) settle() {
 	}
 }
 
+// settleReader tells the reader what it has to know, and writes what waits for it.
+func (r *relay) settleReader() error {
+	if err := r.tellInput(); err != nil {
+		return err
+	}
+	if err := r.finish(); err != nil {
+		return err
+	}
+	return r.reader.flush()
+}
+
 // finish queues the last message once every stream has ended.
-func (r *relay) finish() {
+func (r *relay) finish() error {
 	if r.last || !r.whole || r.open > 0 {
-		return
+		return nil
 	}
 	last := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Drained{Drained: true}}
 	if err := r.reader.queue(last); err != nil {
-		r.detach()
-		return
+		return err
 	}
 	r.last = true
+	return nil
 }
 
 // stop ends run; what the reader has not taken by now is lost.

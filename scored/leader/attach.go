@@ -36,6 +36,9 @@ type Source struct {
 type AttachOptions struct {
 	Owner  bool // the job ends when the last owner is gone for OwnerGrace
 	Output bool // the output is wanted; the job's nodes keep it until it is read
+	// Acknowledges says that the client tells when it has all: a job of which nothing is kept any more has lost
+	// what it has not.
+	Acknowledges bool
 }
 
 // Attachment is a client's interest in one job, from Leader.Attach to Close.
@@ -140,7 +143,7 @@ func (b *brain) detach(id uint64, w *Attachment) {
 			break
 		}
 	}
-	if w.options.Owner && j.owners() == 0 && !j.over() && j.needsOwner() {
+	if w.options.Owner && j.owners() == 0 && j.needsOwner() && (!j.over() || w.options.Output && j.unread()) {
 		b.awaitOwner(j)
 	}
 	b.settleTree(j)
@@ -154,7 +157,7 @@ func (b *brain) awaitOwner(j *job) {
 // ownerLate ends a job that nobody owns any more.
 func (b *brain) ownerLate(j *job) {
 	if j.over() {
-		b.settleEnd(j)
+		b.settleTree(j)
 		return
 	}
 	b.stop(j, verdict(cancelled, exitEnded, "the job was cancelled: its scrun was gone for %v; use --detach for jobs that shall go on without", OwnerGrace))

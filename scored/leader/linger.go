@@ -1,6 +1,10 @@
 package leader
 
-import "score/scored/api/scorev1"
+import (
+	"slices"
+
+	"score/scored/api/scorev1"
+)
 
 // What happens between the end of a job and its being forgotten.
 
@@ -93,7 +97,17 @@ func (j *job) mayForget() bool {
 	if j.started == 0 || j.outputRead {
 		return true
 	}
-	return !j.reading() && j.ownerDeadline == 0
+	return !j.reading() && !j.awaited()
+}
+
+// awaited reports whether an owner may still come for the output: of the job, or of one that spawned it.
+func (j *job) awaited() bool {
+	return j.ownerDeadline != 0 || j.parent != nil && j.parent.awaited()
+}
+
+// unread reports whether nodes keep output, of the job or of what it spawned, that no client has acknowledged.
+func (j *job) unread() bool {
+	return j.started != 0 && !j.outputRead && !j.forgotten || slices.ContainsFunc(j.children, (*job).unread)
 }
 
 // forget tells the nodes that the job's end is committed.

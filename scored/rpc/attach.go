@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"sync/atomic"
 
 	"connectrpc.com/connect"
 
@@ -28,7 +27,7 @@ func (u users) Attach(ctx context.Context, stream *attachStream) error {
 	if open == nil {
 		return invalid("the first message must open a job")
 	}
-	options := leader.AttachOptions{Owner: open.GetOwner(), Output: !open.GetNoOutput()}
+	options := leader.AttachOptions{Owner: open.GetOwner(), Output: !open.GetNoOutput(), Acknowledges: open.GetAcknowledges()}
 	attachment, err := u.Leader.Attach(ctx, open.GetJobId(), options, callerOf(ctx))
 	if err != nil {
 		return err
@@ -39,10 +38,11 @@ func (u users) Attach(ctx context.Context, stream *attachStream) error {
 	m := &merger{
 		users: u, stream: stream, attachment: attachment,
 		output: make(chan *scorev1.AttachEvent),
-		input:  make(chan *scorev1.Stdin),
+		inputs: newInputs(),
 		marks:  newMarks(open),
 
 		attempts: make(map[uint64]*attempt),
+		reading:  newReading(open),
 	}
 	defer u.attached.add(open.GetJobId(), m.marks, callerOf(ctx))()
 	defer m.carriers.Wait()
@@ -62,10 +62,10 @@ type merger struct {
 	sources    sync.WaitGroup            // those that fetch
 	carriers   sync.WaitGroup            // those that carry input
 	output     chan *scorev1.AttachEvent // unbuffered: a slow client holds the ranks back
-	input      chan *scorev1.Stdin       // unbuffered, for the same reason
+	inputs     *inputs
 	marks      *marks
 	attempts   map[uint64]*attempt // the latest of each job; of run alone
-	inputEnded atomic.Bool
+	*reading
 }
 
 // run writes to the client until the job's end, or until the client is gone.
@@ -73,6 +73,11 @@ type merger struct {
 func (m *merger) run(ctx context.Context, failed <-chan error) error {
 	var end *leader.Event
 	drained := make(chan struct{})
+	if m.acknowledges { // it keeps its input until it hears what was taken
+		if err := m.sendTaken(); err != nil {
+			return err
+		}
+	}
 	for {
 		var err error
 		select {
@@ -88,8 +93,14 @@ func (m *merger) run(ctx context.Context, failed <-chan error) error {
 			}
 		case output := <-m.output:
 			err = m.stream.Send(output)
+		case <-m.inputs.changed:
+			if m.acknowledges {
+				err = m.sendTaken()
+			}
 		case <-drained:
-			return m.stream.Send(end.Message)
+			return m.sendEnd(ctx, end.Message, failed)
+		case <-m.inputs.lost:
+			return connect.NewError(connect.CodeUnavailable, errInputLost)
 		case err = <-failed:
 			failed = nil // the client has no more to say; it may still listen
 		case <-m.attachment.Broken():
@@ -101,6 +112,11 @@ func (m *merger) run(ctx context.Context, failed <-chan error) error {
 			return err
 		}
 	}
+}
+
+// sendTaken tells the client what it need not send again.
+func (m *merger) sendTaken() error {
+	return m.stream.Send(&scorev1.AttachEvent{Event: &scorev1.AttachEvent_InputTaken{InputTaken: m.inputs.taken()}})
 }
 
 // receive handles what the client says until it has no more to say.
@@ -123,8 +139,10 @@ func (m *merger) handle(ctx context.Context, request *scorev1.AttachRequest) err
 	switch r := request.GetRequest().(type) {
 	case *scorev1.AttachRequest_Stdin:
 		select {
-		case m.input <- r.Stdin:
+		case m.inputs.input <- r.Stdin:
 			return nil
+		case <-m.over:
+			return nil // nobody takes it any more
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -134,6 +152,9 @@ func (m *merger) handle(ctx context.Context, request *scorev1.AttachRequest) err
 		return m.attachment.Kill(ctx)
 	case *scorev1.AttachRequest_RankStates:
 		return m.attachment.AskRanks(ctx)
+	case *scorev1.AttachRequest_Acknowledged:
+		m.acknowledge()
+		return nil
 	default:
 		return invalid("the job is open already")
 	}

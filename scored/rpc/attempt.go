@@ -10,12 +10,6 @@ import (
 	"score/scored/leader"
 )
 
-// reader is a source that takes the client's input.
-type reader struct {
-	input chan *scorev1.Stdin
-	over  chan struct{} // closed when the source has ended
-}
-
 // attempt is what is fetched of one attempt of a job to run.
 type attempt struct {
 	number  uint32
@@ -69,13 +63,12 @@ func (m *merger) open(ctx context.Context, sources []*leader.Source) {
 
 // followAll fetches the sources of one attempt.
 func (m *merger) followAll(ctx, fetchCtx, inputCtx context.Context, a *attempt, sources []*leader.Source) {
-	var readers []reader
+	var readers []*reader
 	left := new(atomic.Int32)
 	left.Store(int32(len(sources)))
 	for _, source := range sources {
-		r := reader{over: make(chan struct{})}
+		r := m.inputs.reader(source.Stdin)
 		if source.Stdin {
-			r.input = make(chan *scorev1.Stdin)
 			readers = append(readers, r)
 		}
 		a.sources.Add(1)
@@ -83,42 +76,12 @@ func (m *merger) followAll(ctx, fetchCtx, inputCtx context.Context, a *attempt, 
 			defer a.sources.Done()
 			defer close(r.over)
 			m.follow(ctx, fetchCtx, source, r)
-			if left.Add(-1) == 0 {
-				_ = m.attachment.Read(ctx, source.Job, source.Attempt) // if it stops now, that is known
+			if left.Add(-1) == 0 && ctx.Err() == nil {
+				m.fetched(ctx, sources)
 			}
 		})
 	}
 	if len(readers) > 0 {
-		m.carriers.Go(func() { m.carry(inputCtx, readers) })
-	}
-}
-
-// carry gives the client's input to every reader. One that does not take it
-// holds the client back, until it has ended. What an earlier attempt has taken is
-// gone; that there is no more is told again.
-func (m *merger) carry(ctx context.Context, readers []reader) {
-	if m.inputEnded.Load() {
-		give(ctx, &scorev1.Stdin{Eof: true}, readers)
-	}
-	for {
-		select {
-		case input := <-m.input:
-			if input.GetEof() {
-				m.inputEnded.Store(true)
-			}
-			give(ctx, input, readers)
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func give(ctx context.Context, input *scorev1.Stdin, readers []reader) {
-	for _, r := range readers {
-		select {
-		case r.input <- input:
-		case <-r.over:
-		case <-ctx.Done():
-		}
+		m.carriers.Go(func() { m.inputs.carry(inputCtx, readers) })
 	}
 }

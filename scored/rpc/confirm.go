@@ -32,8 +32,10 @@ type place struct {
 
 	mu          sync.Mutex
 	address     string
-	last        uint64 // number of what was passed on last
-	unconfirmed int    // bytes
+	last        uint64        // number of what was passed on last
+	unconfirmed int           // bytes
+	confirmed   uint64        // number up to which the client has it
+	grown       chan struct{} // closed, and replaced, when confirmed grows
 }
 
 func (p *place) reached() uint64 {
@@ -62,6 +64,7 @@ func (p *place) passed(number uint64, bytes int) {
 	if p.confirms {
 		return
 	}
+	p.settle(number)
 	if p.unconfirmed += bytes; p.unconfirmed >= confirmEvery {
 		p.unconfirmed = 0
 		p.confirm(number)
@@ -76,6 +79,33 @@ func (p *place) confirm(number uint64) {
 			return
 		case older := <-p.shown:
 			number = max(number, older)
+		}
+	}
+}
+
+// settle notes what the client has.
+func (p *place) settle(number uint64) {
+	if number <= p.confirmed {
+		return
+	}
+	p.confirmed = number
+	close(p.grown)
+	p.grown = make(chan struct{})
+}
+
+// awaitConfirmed waits until the client has all that was passed on; false: ctx has ended before.
+func (p *place) awaitConfirmed(ctx context.Context) bool {
+	for {
+		p.mu.Lock()
+		all, grown := p.confirmed >= p.last, p.grown
+		p.mu.Unlock()
+		if all {
+			return true
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return false
 		}
 	}
 }
@@ -103,7 +133,7 @@ func (m *marks) place(source *leader.Source) *place {
 	at := spot{source.Job, source.Attempt, source.Index}
 	p := m.places[at]
 	if p == nil {
-		p = &place{confirms: m.confirms, shown: make(chan uint64, 1), last: m.had[at]}
+		p = &place{confirms: m.confirms, shown: make(chan uint64, 1), last: m.had[at], confirmed: m.had[at], grown: make(chan struct{})}
 		m.places[at] = p
 	}
 	p.move(source.Address)
@@ -131,6 +161,9 @@ func (m *marks) confirm(marks []*scorev1.OutputMark) {
 		m.mu.Unlock()
 		if p != nil && mark.GetSequence() <= p.reached() {
 			p.confirm(mark.GetSequence())
+			p.mu.Lock()
+			p.settle(mark.GetSequence())
+			p.mu.Unlock()
 		}
 	}
 }

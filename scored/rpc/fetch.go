@@ -31,7 +31,7 @@ const (
 // follow fetches one source to its end, and tells the client if that was not
 // all. An agent that is lost may be starting anew: its stewards go on, and keep
 // the output.
-func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r reader) {
+func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r *reader) {
 	place := m.marks.place(source)
 	stop := m.confirming(ctx, source, place)
 	defer stop()
@@ -42,14 +42,21 @@ func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r 
 	m.Logger.Warn("output lost", zap.Uint64("job", source.Job), zap.String("node", source.Node), zap.Error(err))
 	text := fmt.Sprintf("output from node %s may be missing: %v", source.Node, err)
 	m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Warning{Warning: text}})
+	if m.acknowledges {
+		m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_OutputMissing{OutputMissing: true}})
+	}
 }
 
-func (m *merger) refetch(ctx context.Context, source *leader.Source, place *place, r reader) error {
+func (m *merger) refetch(ctx context.Context, source *leader.Source, place *place, r *reader) error {
 	tries := newTries(time.Now(), place.reached())
 	for {
 		began := time.Now()
 		err := m.fetch(ctx, source, place, r)
 		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if r.onItsWay() {
+			m.inputs.lose()
 			return err
 		}
 		if !tries.another(began, time.Now(), place.reached(), err) {
@@ -69,7 +76,7 @@ func (m *merger) refetch(ctx context.Context, source *leader.Source, place *plac
 }
 
 // fetch passes on what a source has, from where an earlier fetch ended.
-func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place, r reader) error {
+func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place, r *reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream := m.agentAt(place.where()).Stdio(ctx)
@@ -100,8 +107,12 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place,
 			return err
 		case down.GetDrained():
 			return nil
-		case down.GetOutput() != nil:
-			m.passOutput(ctx, place, down.GetOutput())
+		}
+		switch down := down.GetMessage().(type) {
+		case *scorev1.StdioDown_Output:
+			m.passOutput(ctx, place, down.Output)
+		case *scorev1.StdioDown_InputTaken:
+			r.hears(down.InputTaken)
 		}
 	}
 }
@@ -119,20 +130,6 @@ func (m *merger) passOutput(ctx context.Context, place *place, output *scorev1.O
 	m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Output{Output: output}})
 	if number != 0 && ctx.Err() == nil {
 		place.passed(number, len(output.GetData()))
-	}
-}
-
-// sendInput carries input until the source ends.
-func sendInput(ctx context.Context, stream *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown], r reader) {
-	for {
-		select {
-		case input := <-r.input:
-			if stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Stdin{Stdin: input}}) != nil {
-				return // the receiver learns why, and ends the source
-			}
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 

@@ -11,7 +11,11 @@ import (
 // Stdio is a connection for the input and output of a job's ranks. One
 // goroutine may send while another receives. Not to receive is how a slow
 // reader makes the ranks wait.
-type Stdio struct{ stream stream }
+type Stdio struct {
+	stream stream
+	// InputTaken, if not nil, is told by Receive up to which offset the ranks have the input.
+	InputTaken func(offset uint64)
+}
 
 // DialStdio connects to the steward that listens at socket, for the streams of
 // a job; 0 is the one that it has. has is the number of the last output that the
@@ -43,8 +47,13 @@ func (s *Stdio) Receive() (out *scorev1.Output, drained bool, err error) {
 		if m.GetDrained() {
 			return nil, true, nil
 		}
-		if out := m.GetOutput(); out != nil {
-			return out, false, nil
+		switch m := m.GetMessage().(type) {
+		case *stewardpb.FromSteward_Output:
+			return m.Output, false, nil
+		case *stewardpb.FromSteward_InputTaken:
+			if s.InputTaken != nil {
+				s.InputTaken(m.InputTaken)
+			}
 		}
 	}
 }

@@ -635,6 +635,7 @@ type FromSteward struct {
 	//	*FromSteward_PartLost
 	//	*FromSteward_Fences
 	//	*FromSteward_RankNews
+	//	*FromSteward_InputTaken
 	Message       isFromSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -848,6 +849,15 @@ func (x *FromSteward) GetRankNews() *RankNews {
 	return nil
 }
 
+func (x *FromSteward) GetInputTaken() uint64 {
+	if x != nil {
+		if x, ok := x.Message.(*FromSteward_InputTaken); ok {
+			return x.InputTaken
+		}
+	}
+	return 0
+}
+
 type isFromSteward_Message interface {
 	isFromSteward_Message()
 }
@@ -928,6 +938,10 @@ type FromSteward_RankNews struct {
 	RankNews *RankNews `protobuf:"bytes,65,opt,name=rank_news,json=rankNews,proto3,oneof"` // of this node
 }
 
+type FromSteward_InputTaken struct {
+	InputTaken uint64 `protobuf:"varint,72,opt,name=input_taken,json=inputTaken,proto3,oneof"` // stdio connections only: as in StdioDown
+}
+
 func (*FromSteward_Status) isFromSteward_Message() {}
 
 func (*FromSteward_Prepared) isFromSteward_Message() {}
@@ -965,6 +979,8 @@ func (*FromSteward_PartLost) isFromSteward_Message() {}
 func (*FromSteward_Fences) isFromSteward_Message() {}
 
 func (*FromSteward_RankNews) isFromSteward_Message() {}
+
+func (*FromSteward_InputTaken) isFromSteward_Message() {}
 
 // Status is all that a new control connection must know.
 type Status struct {
@@ -1627,7 +1643,7 @@ const file_steward_proto_rawDesc = "" +
 	"sharesCpus\x12\x1a\n" +
 	"\bprograms\x182 \x01(\tR\bprograms\x12\x1d\n" +
 	"\n" +
-	"direct_key\x18F \x01(\fR\tdirectKey\"\xb9\a\n" +
+	"direct_key\x18F \x01(\fR\tdirectKey\"\xdc\a\n" +
 	"\vFromSteward\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.score.steward.StatusH\x00R\x06status\x120\n" +
 	"\bprepared\x18\x02 \x01(\v2\x12.score.v1.PreparedH\x00R\bprepared\x120\n" +
@@ -1652,7 +1668,9 @@ const file_steward_proto_rawDesc = "" +
 	"\x06places\x18\x15 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06places\x126\n" +
 	"\tpart_lost\x18F \x01(\v2\x17.score.steward.PartLostH\x00R\bpartLost\x12*\n" +
 	"\x06fences\x18G \x01(\v2\x10.score.v1.FencesH\x00R\x06fences\x126\n" +
-	"\trank_news\x18A \x01(\v2\x17.score.steward.RankNewsH\x00R\brankNewsB\t\n" +
+	"\trank_news\x18A \x01(\v2\x17.score.steward.RankNewsH\x00R\brankNews\x12!\n" +
+	"\vinput_taken\x18H \x01(\x04H\x00R\n" +
+	"inputTakenB\t\n" +
 	"\amessage\"\x88\x03\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x15\n" +
@@ -1845,6 +1863,7 @@ func file_steward_proto_init() {
 		(*FromSteward_PartLost)(nil),
 		(*FromSteward_Fences)(nil),
 		(*FromSteward_RankNews)(nil),
+		(*FromSteward_InputTaken)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -896,6 +896,7 @@ type StdioDown struct {
 	//
 	//	*StdioDown_Output
 	//	*StdioDown_Drained
+	//	*StdioDown_InputTaken
 	Message       isStdioDown_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -956,6 +957,15 @@ func (x *StdioDown) GetDrained() bool {
 	return false
 }
 
+func (x *StdioDown) GetInputTaken() uint64 {
+	if x != nil {
+		if x, ok := x.Message.(*StdioDown_InputTaken); ok {
+			return x.InputTaken
+		}
+	}
+	return 0
+}
+
 type isStdioDown_Message interface {
 	isStdioDown_Message()
 }
@@ -968,9 +978,15 @@ type StdioDown_Drained struct {
 	Drained bool `protobuf:"varint,2,opt,name=drained,proto3,oneof"` // every rank's streams have ended; the last message
 }
 
+type StdioDown_InputTaken struct {
+	InputTaken uint64 `protobuf:"varint,70,opt,name=input_taken,json=inputTaken,proto3,oneof"` // the ranks have the input up to this offset; told at first, and whenever it grows
+}
+
 func (*StdioDown_Output) isStdioDown_Message() {}
 
 func (*StdioDown_Drained) isStdioDown_Message() {}
+
+func (*StdioDown_InputTaken) isStdioDown_Message() {}
 
 type FetchStagedRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5570,10 +5586,12 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\tStdioOpen\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
-	"\aattempt\x18< \x01(\rR\aattempt\"^\n" +
+	"\aattempt\x18< \x01(\rR\aattempt\"\x81\x01\n" +
 	"\tStdioDown\x12*\n" +
 	"\x06output\x18\x01 \x01(\v2\x10.score.v1.OutputH\x00R\x06output\x12\x1a\n" +
-	"\adrained\x18\x02 \x01(\bH\x00R\adrainedB\t\n" +
+	"\adrained\x18\x02 \x01(\bH\x00R\adrained\x12!\n" +
+	"\vinput_taken\x18F \x01(\x04H\x00R\n" +
+	"inputTakenB\t\n" +
 	"\amessage\"z\n" +
 	"\x12FetchStagedRequest\x12&\n" +
 	"\x04user\x18\x01 \x01(\v2\x12.score.v1.IdentityR\x04user\x12(\n" +
@@ -6219,6 +6237,7 @@ func file_score_v1_agent_proto_init() {
 	file_score_v1_agent_proto_msgTypes[14].OneofWrappers = []any{
 		(*StdioDown_Output)(nil),
 		(*StdioDown_Drained)(nil),
+		(*StdioDown_InputTaken)(nil),
 	}
 	file_score_v1_agent_proto_msgTypes[26].OneofWrappers = []any{
 		(*AgentMessage_Hello)(nil),

@@ -728,6 +728,7 @@ type AttachRequest struct {
 	//	*AttachRequest_Signal
 	//	*AttachRequest_Kill
 	//	*AttachRequest_RankStates
+	//	*AttachRequest_Acknowledged
 	Request       isAttachRequest_Request `protobuf_oneof:"request"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -815,6 +816,15 @@ func (x *AttachRequest) GetRankStates() bool {
 	return false
 }
 
+func (x *AttachRequest) GetAcknowledged() bool {
+	if x != nil {
+		if x, ok := x.Request.(*AttachRequest_Acknowledged); ok {
+			return x.Acknowledged
+		}
+	}
+	return false
+}
+
 type isAttachRequest_Request interface {
 	isAttachRequest_Request()
 }
@@ -839,6 +849,10 @@ type AttachRequest_RankStates struct {
 	RankStates bool `protobuf:"varint,5,opt,name=rank_states,json=rankStates,proto3,oneof"` // asks for a RankStates event
 }
 
+type AttachRequest_Acknowledged struct {
+	Acknowledged bool `protobuf:"varint,70,opt,name=acknowledged,proto3,oneof"` // after Ended: all that came is shown
+}
+
 func (*AttachRequest_Open_) isAttachRequest_Request() {}
 
 func (*AttachRequest_Stdin) isAttachRequest_Request() {}
@@ -848,6 +862,8 @@ func (*AttachRequest_Signal) isAttachRequest_Request() {}
 func (*AttachRequest_Kill) isAttachRequest_Request() {}
 
 func (*AttachRequest_RankStates) isAttachRequest_Request() {}
+
+func (*AttachRequest_Acknowledged) isAttachRequest_Request() {}
 
 type ConfirmOutputRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1010,7 +1026,8 @@ type Stdin struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	Eof           bool                   `protobuf:"varint,2,opt,name=eof,proto3" json:"eof,omitempty"`
-	Resize        *Terminal              `protobuf:"bytes,10,opt,name=resize,proto3" json:"resize,omitempty"` // the terminal of rank 0 has this size from now on
+	Offset        *uint64                `protobuf:"varint,70,opt,name=offset,proto3,oneof" json:"offset,omitempty"` // bytes of the input before data; the end counts as one more. Unset: it is not sent again
+	Resize        *Terminal              `protobuf:"bytes,10,opt,name=resize,proto3" json:"resize,omitempty"`        // the terminal of rank 0 has this size from now on
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1059,6 +1076,13 @@ func (x *Stdin) GetEof() bool {
 	return false
 }
 
+func (x *Stdin) GetOffset() uint64 {
+	if x != nil && x.Offset != nil {
+		return *x.Offset
+	}
+	return 0
+}
+
 func (x *Stdin) GetResize() *Terminal {
 	if x != nil {
 		return x.Resize
@@ -1076,6 +1100,8 @@ type AttachEvent struct {
 	//	*AttachEvent_Warning
 	//	*AttachEvent_Ended
 	//	*AttachEvent_Restarted_
+	//	*AttachEvent_OutputMissing
+	//	*AttachEvent_InputTaken
 	Event         isAttachEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1172,6 +1198,24 @@ func (x *AttachEvent) GetRestarted() *AttachEvent_Restarted {
 	return nil
 }
 
+func (x *AttachEvent) GetOutputMissing() bool {
+	if x != nil {
+		if x, ok := x.Event.(*AttachEvent_OutputMissing); ok {
+			return x.OutputMissing
+		}
+	}
+	return false
+}
+
+func (x *AttachEvent) GetInputTaken() uint64 {
+	if x != nil {
+		if x, ok := x.Event.(*AttachEvent_InputTaken); ok {
+			return x.InputTaken
+		}
+	}
+	return 0
+}
+
 type isAttachEvent_Event interface {
 	isAttachEvent_Event()
 }
@@ -1200,6 +1244,14 @@ type AttachEvent_Restarted_ struct {
 	Restarted *AttachEvent_Restarted `protobuf:"bytes,60,opt,name=restarted,proto3,oneof"` // all output of the attempt before came before it
 }
 
+type AttachEvent_OutputMissing struct {
+	OutputMissing bool `protobuf:"varint,70,opt,name=output_missing,json=outputMissing,proto3,oneof"` // some output is lost; a warning says which
+}
+
+type AttachEvent_InputTaken struct {
+	InputTaken uint64 `protobuf:"varint,71,opt,name=input_taken,json=inputTaken,proto3,oneof"` // the ranks have the input up to this offset: it need not be sent again
+}
+
 func (*AttachEvent_State) isAttachEvent_Event() {}
 
 func (*AttachEvent_Output) isAttachEvent_Event() {}
@@ -1211,6 +1263,10 @@ func (*AttachEvent_Warning) isAttachEvent_Event() {}
 func (*AttachEvent_Ended) isAttachEvent_Event() {}
 
 func (*AttachEvent_Restarted_) isAttachEvent_Event() {}
+
+func (*AttachEvent_OutputMissing) isAttachEvent_Event() {}
+
+func (*AttachEvent_InputTaken) isAttachEvent_Event() {}
 
 type Output struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -6379,8 +6435,9 @@ type AttachRequest_Open struct {
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Owner         bool                   `protobuf:"varint,2,opt,name=owner,proto3" json:"owner,omitempty"` // the job ends when this attachment is lost
 	NoOutput      bool                   `protobuf:"varint,3,opt,name=no_output,json=noOutput,proto3" json:"no_output,omitempty"`
-	Have          []*OutputMark          `protobuf:"bytes,4,rep,name=have,proto3" json:"have,omitempty"`          // output that an earlier attachment has brought
-	Confirms      bool                   `protobuf:"varint,5,opt,name=confirms,proto3" json:"confirms,omitempty"` // by ConfirmOutput; else what is sent counts as shown
+	Have          []*OutputMark          `protobuf:"bytes,4,rep,name=have,proto3" json:"have,omitempty"`                   // output that an earlier attachment has brought
+	Confirms      bool                   `protobuf:"varint,5,opt,name=confirms,proto3" json:"confirms,omitempty"`          // by ConfirmOutput; else what is sent counts as shown
+	Acknowledges  bool                   `protobuf:"varint,70,opt,name=acknowledges,proto3" json:"acknowledges,omitempty"` // by acknowledged, for which the output is kept; and is told of output_missing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6446,6 +6503,13 @@ func (x *AttachRequest_Open) GetHave() []*OutputMark {
 func (x *AttachRequest_Open) GetConfirms() bool {
 	if x != nil {
 		return x.Confirms
+	}
+	return false
+}
+
+func (x *AttachRequest_Open) GetAcknowledges() bool {
+	if x != nil {
+		return x.Acknowledges
 	}
 	return false
 }
@@ -6799,20 +6863,22 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x03key\x18F \x01(\fR\x03key\x12!\n" +
 	"\fwaited_nanos\x18G \x01(\x03R\vwaitedNanos\"'\n" +
 	"\x0eSubmitResponse\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xe3\x02\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xad\x03\n" +
 	"\rAttachRequest\x122\n" +
 	"\x04open\x18\x01 \x01(\v2\x1c.score.v1.AttachRequest.OpenH\x00R\x04open\x12'\n" +
 	"\x05stdin\x18\x02 \x01(\v2\x0f.score.v1.StdinH\x00R\x05stdin\x12\x18\n" +
 	"\x06signal\x18\x03 \x01(\x05H\x00R\x06signal\x12\x14\n" +
 	"\x04kill\x18\x04 \x01(\bH\x00R\x04kill\x12!\n" +
 	"\vrank_states\x18\x05 \x01(\bH\x00R\n" +
-	"rankStates\x1a\x96\x01\n" +
+	"rankStates\x12$\n" +
+	"\facknowledged\x18F \x01(\bH\x00R\facknowledged\x1a\xba\x01\n" +
 	"\x04Open\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\bR\x05owner\x12\x1b\n" +
 	"\tno_output\x18\x03 \x01(\bR\bnoOutput\x12(\n" +
 	"\x04have\x18\x04 \x03(\v2\x14.score.v1.OutputMarkR\x04have\x12\x1a\n" +
-	"\bconfirms\x18\x05 \x01(\bR\bconfirmsB\t\n" +
+	"\bconfirms\x18\x05 \x01(\bR\bconfirms\x12\"\n" +
+	"\facknowledges\x18F \x01(\bR\facknowledgesB\t\n" +
 	"\arequest\"Y\n" +
 	"\x14ConfirmOutputRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12*\n" +
@@ -6824,12 +6890,14 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\n" +
 	"node_index\x18\x02 \x01(\rR\tnodeIndex\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x18\n" +
-	"\aattempt\x18< \x01(\rR\aattempt\"Y\n" +
+	"\aattempt\x18< \x01(\rR\aattempt\"\x81\x01\n" +
 	"\x05Stdin\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x10\n" +
-	"\x03eof\x18\x02 \x01(\bR\x03eof\x12*\n" +
+	"\x03eof\x18\x02 \x01(\bR\x03eof\x12\x1b\n" +
+	"\x06offset\x18F \x01(\x04H\x00R\x06offset\x88\x01\x01\x12*\n" +
 	"\x06resize\x18\n" +
-	" \x01(\v2\x12.score.v1.TerminalR\x06resize\"\xf6\x04\n" +
+	" \x01(\v2\x12.score.v1.TerminalR\x06resizeB\t\n" +
+	"\a_offset\"\xc2\x05\n" +
 	"\vAttachEvent\x129\n" +
 	"\x05state\x18\x01 \x01(\v2!.score.v1.AttachEvent.StateChangeH\x00R\x05state\x12*\n" +
 	"\x06output\x18\x02 \x01(\v2\x10.score.v1.OutputH\x00R\x06output\x12C\n" +
@@ -6837,7 +6905,10 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"rankStates\x12\x1a\n" +
 	"\awarning\x18\x04 \x01(\tH\x00R\awarning\x12)\n" +
 	"\x05ended\x18\x05 \x01(\v2\x11.score.v1.VerdictH\x00R\x05ended\x12?\n" +
-	"\trestarted\x18< \x01(\v2\x1f.score.v1.AttachEvent.RestartedH\x00R\trestarted\x1aX\n" +
+	"\trestarted\x18< \x01(\v2\x1f.score.v1.AttachEvent.RestartedH\x00R\trestarted\x12'\n" +
+	"\x0eoutput_missing\x18F \x01(\bH\x00R\routputMissing\x12!\n" +
+	"\vinput_taken\x18G \x01(\x04H\x00R\n" +
+	"inputTaken\x1aX\n" +
 	"\tRestarted\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1a\n" +
 	"\brestarts\x18\x02 \x01(\rR\brestarts\x12\x18\n" +
@@ -7616,7 +7687,9 @@ func file_score_v1_user_proto_init() {
 		(*AttachRequest_Signal)(nil),
 		(*AttachRequest_Kill)(nil),
 		(*AttachRequest_RankStates)(nil),
+		(*AttachRequest_Acknowledged)(nil),
 	}
+	file_score_v1_user_proto_msgTypes[15].OneofWrappers = []any{}
 	file_score_v1_user_proto_msgTypes[16].OneofWrappers = []any{
 		(*AttachEvent_State)(nil),
 		(*AttachEvent_Output)(nil),
@@ -7624,6 +7697,8 @@ func file_score_v1_user_proto_init() {
 		(*AttachEvent_Warning)(nil),
 		(*AttachEvent_Ended)(nil),
 		(*AttachEvent_Restarted_)(nil),
+		(*AttachEvent_OutputMissing)(nil),
+		(*AttachEvent_InputTaken)(nil),
 	}
 	file_score_v1_user_proto_msgTypes[41].OneofWrappers = []any{
 		(*DumpPart_Head)(nil),

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	"score/scored/api/scorev1"
+)
+
+// inputKept is how many bytes of input are kept at most until the ranks have them: some messages on their way, far
+// below what anybody would notice.
+const inputKept = 8 * inputChunk
+
+// sentInput is the input that was read and that the ranks may not have yet. It is sent on the attachment that stands,
+// and again on the next one, as far as it was not taken.
+type sentInput struct {
+	streams *attachments
+	news    chan struct{} // there is something to send
+	room    chan struct{} // there is room for more
+
+	mu       sync.Mutex
+	first    uint64 // offset of kept in the input
+	kept     []byte
+	ended    bool              // behind kept comes the end, which counts as one byte
+	sent     uint64            // offset up to which it was sent on the stream
+	stream   *attachment       // to which sent belongs
+	resize   *scorev1.Terminal // to be sent; nil: nothing
+	numbered bool              // the cluster says what was taken; one of an earlier version does not
+}
+
+func newSentInput(streams *attachments) *sentInput {
+	return &sentInput{streams: streams, news: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+}
+
+// add takes a piece of input. It waits while too much is not taken: that is how a job that does not read slows its
+// source down.
+func (s *sentInput) add(ctx context.Context, input *scorev1.Stdin) error {
+	for !s.put(input) {
+		select {
+		case <-s.room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	signalOn(s.news)
+	return nil
+}
+
+// put reports whether there was room.
+func (s *sentInput) put(input *scorev1.Stdin) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if input.GetResize() != nil {
+		s.resize = input.GetResize()
+		return true
+	}
+	if len(s.kept) >= inputKept && !s.numbered {
+		s.drop(s.sent) // as far as anybody knows it was taken
+	}
+	if len(s.kept) >= inputKept {
+		return false
+	}
+	s.kept, s.ended = append(s.kept, input.GetData()...), s.ended || input.GetEof()
+	return true
+}
+
+// taken notes up to where the ranks have the input.
+func (s *sentInput) taken(offset uint64) {
+	s.mu.Lock()
+	s.numbered = true
+	s.drop(offset)
+	s.mu.Unlock()
+	signalOn(s.room)
+}
+
+// drop forgets what is before an offset.
+func (s *sentInput) drop(offset uint64) {
+	offset = min(offset, s.first+uint64(len(s.kept)))
+	if offset <= s.first {
+		return
+	}
+	s.kept = s.kept[:copy(s.kept, s.kept[offset-s.first:])]
+	s.first = offset
+	s.sent = max(s.sent, offset)
+}
+
+// run sends until ctx ends.
+func (s *sentInput) run(ctx context.Context) {
+	for {
+		stream, changed := s.streams.current()
+		message := s.next(stream)
+		switch {
+		case message == nil:
+			select {
+			case <-s.news:
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		case s.streams.sendOn(stream, &scorev1.AttachRequest{Request: &scorev1.AttachRequest_Stdin{Stdin: message}}) != nil:
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+		signalOn(s.room)
+	}
+}
+
+// next is what a stream is to be sent now; nil: nothing.
+func (s *sentInput) next(stream *attachment) *scorev1.Stdin {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stream == nil {
+		return nil
+	}
+	if stream != s.stream {
+		s.stream = stream
+		if s.numbered {
+			s.sent = s.first
+		}
+	}
+	if s.resize != nil {
+		message := &scorev1.Stdin{Resize: s.resize}
+		s.resize = nil
+		return message
+	}
+	at, end := s.sent, s.first+uint64(len(s.kept))
+	switch {
+	case at < end:
+		piece := s.kept[at-s.first:]
+		piece = append([]byte(nil), piece[:min(len(piece), inputChunk)]...) // kept moves while it is sent
+		s.sent += uint64(len(piece))
+		return &scorev1.Stdin{Data: piece, Offset: &at}
+	case at == end && s.ended:
+		s.sent++
+		return &scorev1.Stdin{Eof: true, Offset: &at}
+	default:
+		return nil
+	}
+}
+
+// signalOn says that something has changed.
+func signalOn(changed chan struct{}) {
+	select {
+	case changed <- struct{}{}:
+	default: // it is said already
+	}
+}

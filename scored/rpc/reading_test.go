@@ -1,0 +1,196 @@
+package rpc
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/scorev1"
+)
+
+// acknowledging is a client that says when it has all.
+func acknowledging(id uint64, have ...*scorev1.OutputMark) *scorev1.AttachRequest_Open {
+	return &scorev1.AttachRequest_Open{JobId: id, Owner: true, Confirms: true, Acknowledges: true, Have: have}
+}
+
+// keeping is a node that sends numbered lines from where its reader ended, as often as it is asked.
+func keeping(lines ...string) func(context.Context, *stdioStream) error {
+	return func(_ context.Context, stream *stdioStream) error {
+		up, err := stream.Receive()
+		if err != nil {
+			return err
+		}
+		open := up.GetOpen()
+		for i := open.GetSequence(); i < uint64(len(lines)); i++ {
+			mark := &scorev1.OutputMark{JobId: open.GetJobId(), Attempt: open.GetAttempt(), Sequence: i + 1}
+			output := &scorev1.Output{Stream: 1, Data: []byte(lines[i]), Mark: mark}
+			if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Output{Output: output}}); err != nil {
+				return err
+			}
+		}
+		return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
+	}
+}
+
+// untilEnded receives until the job's end, and gives the output and the last mark.
+func untilEnded(t *testing.T, stream *attachClient) (output string, last *scorev1.OutputMark) {
+	t.Helper()
+	for {
+		event, err := stream.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := event.GetOutput(); out != nil {
+			output += string(out.GetData())
+			last = out.GetMark()
+		}
+		if event.GetEnded() != nil {
+			return output, last
+		}
+	}
+}
+
+// A client whose connection is lost with the end of the output comes back for it; when it has said that it has all,
+// the nodes forget the job.
+func TestOutputIsKeptUntilItIsAcknowledged(t *testing.T) {
+	c := newCluster(t)
+	a := c.join("n1", keeping("a\n", "b\n", "c\n"))
+	id := c.submit(attachedSpec(1))
+	ctx, lose := context.WithCancel(t.Context())
+	first := c.attach(ctx, acknowledging(id))
+	a.done(a.launch())
+	output, mark := untilEnded(t, first)
+	if output != "a\nb\nc\n" {
+		t.Fatalf("output %q", output)
+	}
+	lose()
+	_ = first.CloseRequest() // without it the transport tells nobody
+	// All of it was written into the stream; the client has shown one line.
+	mark.Sequence = 1
+	var second *attachClient
+	for begin := time.Now(); ; { // until the first attachment is known to be gone
+		second = c.attach(t.Context(), acknowledging(id, mark))
+		_, err := second.Receive()
+		if err == nil {
+			break
+		}
+		if connect.CodeOf(err) != connect.CodeFailedPrecondition || time.Since(begin) > patience {
+			t.Fatal(err)
+		}
+	}
+	if output, _ := untilEnded(t, second); output != "b\nc\n" {
+		t.Errorf("the second attachment brings %q", output)
+	}
+	if err := second.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Acknowledged{Acknowledged: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Receive(); err == nil {
+		t.Error("there is more after the end")
+	}
+	a.until("Forget", func(m *scorev1.ServerMessage) bool { return m.GetForget().GetJobId() == id })
+}
+
+// Who comes when nothing is kept any more is told that output may be missing.
+func TestMissingOutputIsTold(t *testing.T) {
+	c := newCluster(t)
+	a := c.join("n1", func(_ context.Context, stream *stdioStream) error {
+		_, err := stream.Receive()
+		return err // without drained
+	})
+	id := c.submit(attachedSpec(1))
+	missing := func(stream *attachClient) (told bool) {
+		t.Helper()
+		for {
+			event, err := stream.Receive()
+			if err != nil {
+				t.Fatal(err)
+			}
+			told = told || event.GetOutputMissing()
+			if event.GetEnded() != nil {
+				return told
+			}
+		}
+	}
+	first := c.attach(t.Context(), acknowledging(id))
+	a.done(a.launch())
+	if !missing(first) {
+		t.Error("the client of a node that lost its output is told nothing")
+	}
+	if err := first.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Acknowledged{Acknowledged: true}}); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = first.Receive() // its end
+	a.until("Forget", func(m *scorev1.ServerMessage) bool { return m.GetForget().GetJobId() == id })
+	if !missing(c.attach(t.Context(), acknowledging(id))) {
+		t.Error("who comes after the job is forgotten is told nothing")
+	}
+}
+
+// Input that was on its way to an agent that is lost is asked for again.
+func TestInputOnItsWay(t *testing.T) {
+	c := newCluster(t)
+	lost := make(chan struct{}, 1)
+	lost <- struct{}{}
+	a := c.join("n1", func(_ context.Context, stream *stdioStream) error {
+		if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_InputTaken{InputTaken: 0}}); err != nil {
+			return err
+		}
+		for {
+			up, err := stream.Receive()
+			if err != nil {
+				return err
+			}
+			in := up.GetStdin()
+			if in == nil {
+				continue
+			}
+			select {
+			case <-lost:
+				return nil // with the input
+			default:
+			}
+			taken := endOf(in)
+			if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_InputTaken{InputTaken: taken}}); err != nil {
+				return err
+			}
+			if in.GetEof() {
+				return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
+			}
+		}
+	})
+	id := c.submit(attachedSpec(1))
+	input := func(stream *attachClient) {
+		t.Helper()
+		for _, in := range []*scorev1.Stdin{
+			{Offset: new(uint64), Data: []byte("four")}, {Offset: func() *uint64 { n := uint64(4); return &n }(), Eof: true},
+		} {
+			if err := stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Stdin{Stdin: in}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	first := c.attach(t.Context(), acknowledging(id))
+	launched := a.launch()
+	input(first)
+	for {
+		if _, err := first.Receive(); err != nil {
+			if connect.CodeOf(err) != connect.CodeUnavailable {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	second := c.attach(t.Context(), acknowledging(id))
+	input(second)
+	for taken := uint64(0); taken != 5; {
+		event, err := second.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken = max(taken, event.GetInputTaken())
+	}
+	a.done(launched)
+	untilEnded(t, second)
+}
