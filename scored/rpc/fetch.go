@@ -36,7 +36,7 @@ func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r 
 	stop := m.confirming(ctx, source, place)
 	defer stop()
 	err := m.refetch(fetchCtx, source, place, r)
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || errors.Is(err, errInputLost) {
 		return
 	}
 	m.Logger.Warn("output lost", zap.Uint64("job", source.Job), zap.String("node", source.Node), zap.Error(err))
@@ -57,7 +57,7 @@ func (m *merger) refetch(ctx context.Context, source *leader.Source, place *plac
 		}
 		if r.onItsWay() {
 			m.inputs.lose()
-			return err
+			return errInputLost
 		}
 		if !tries.another(began, time.Now(), place.reached(), err) {
 			return err

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"errors"
+	"io"
 	"net"
 	"time"
 
@@ -31,7 +32,7 @@ func (t *tries) another(began, now time.Time, reached uint64, err error) bool {
 	if lasted > refetchPause && !isDial(err) {
 		t.limit = now.Add(refetchPatience)
 	}
-	if connect.CodeOf(err) != connect.CodeUnavailable {
+	if connect.CodeOf(err) != connect.CodeUnavailable && !errors.Is(err, io.ErrUnexpectedEOF) { // which is an agent that died
 		t.cutOffs++
 	}
 	return t.cutOffs < cutOffsMost && !now.After(t.limit) && connect.CodeOf(err) != connect.CodeNotFound
