@@ -153,6 +153,7 @@ func (f *Forker) start(r *Rank) (*Process, error) {
 	if err != nil {
 		return nil, startError(r, err)
 	}
+	shareProcessor(pid, r.Sharers)
 	if len(late) > 0 {
 		err = giveLimits(pid, late, r.User)
 	}

@@ -38,7 +38,7 @@ func (p *Process) Signal(sig unix.Signal) error {
 }
 
 // SignalGroup sends to the process group that the rank leads: to all that it
-// has started in it. It must not be used with Rank.Pgid.
+// has started in it.
 func (p *Process) SignalGroup(sig unix.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

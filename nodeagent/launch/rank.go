@@ -51,14 +51,13 @@ type Rank struct {
 	// for the caller's group. While the group is frozen Start does not return,
 	// since the new process stops before its exec: thaw or kill the group.
 	CgroupFD int
-	// Pgid is the process group to join, or 0 for a new one led by the rank.
-	Pgid int
+	// Sharers is how many ranks of the job share each of CPUs, this one included.
+	Sharers int
 	// Limits are the rank's resource limits; see Forker.Start for their cost.
 	Limits []Limit
 	// Umask is the file mode mask, or nil.
 	Umask *uint32
-	// Terminal says that Stdin is a terminal, which becomes the controlling one of a session that the rank
-	// leads; Pgid is 0 then.
+	// Terminal says that Stdin is a terminal, which becomes the controlling one of the rank's session.
 	Terminal bool
 }
 
@@ -74,9 +73,6 @@ func (r *Rank) check() error {
 	}
 	if r.Stdin < 0 || r.Stdout < 0 || r.Stderr < 0 {
 		return fmt.Errorf("rank %d: %w: a standard stream is missing", r.ID, ErrRank)
-	}
-	if r.Terminal && r.Pgid != 0 {
-		return fmt.Errorf("rank %d: %w: a session of its own, and process group %d", r.ID, ErrRank, r.Pgid)
 	}
 	for _, fd := range r.Extra {
 		if fd.Target < 3 || fd.Target > MaxFD || fd.File < 0 {
@@ -101,14 +97,16 @@ func (r *Rank) attr(pidfd *int, stop bool) *syscall.ProcAttr {
 		files[fd.Target] = uintptr(fd.File)
 	}
 	sys := &syscall.SysProcAttr{
-		Setpgid:   true,
-		Pgid:      r.Pgid,
+		// The kernel's scheduler shares processors among sessions, and was seen (6.18) to let one
+		// whose processes sleep and wake on several of them keep one for seconds from all others.
+		// A rank has one processor as a rule, and so has its session.
+		Setsid:    true,
 		Pdeathsig: syscall.SIGKILL,
 		PidFD:     pidfd,
 		Ptrace:    stop,
 	}
 	if r.Terminal {
-		sys.Setpgid, sys.Setsid, sys.Setctty, sys.Ctty = false, true, true, 0
+		sys.Setctty, sys.Ctty = true, 0
 	}
 	if r.CgroupFD > 0 {
 		sys.UseCgroupFD, sys.CgroupFD = true, r.CgroupFD

@@ -164,6 +164,7 @@ func (j *job) launchRank(k int, c *childFDs) launch.Rank {
 		Stdout:   c.stdout,
 		Stderr:   c.stderr,
 		CPUs:     j.cpus(k),
+		Sharers:  j.sharers(),
 		User:     j.user,
 		CgroupFD: j.container.FD(),
 		Limits:   j.limits,

@@ -149,6 +149,16 @@ func (j *job) cpus(k int) []int {
 	return ids
 }
 
+// sharers is how many local ranks each CPU of the place has at most.
+func (j *job) sharers() int {
+	given := len(j.place.GetCpus())
+	if given == 0 {
+		return 1 // the kernel chooses CPUs
+	}
+	each := min(max(int(j.spec.GetCpusPerTask()), 1), given)
+	return (len(j.ranks)*each + given - 1) / given
+}
+
 // variable is the value of an environment variable of the user's.
 func (j *job) variable(name string) string { return valueOf(j.spec.GetEnv(), name) }
 

@@ -17,9 +17,8 @@ func TestNewsGetRoundWithoutALeader(t *testing.T) {
 	c := startCluster(t, daemons.Options{Nodes: 4, Slice: slice, Grace: time.Minute})
 	gang := start(t, c, "scrun", "-s", "-N", "4", "-n", "4", "sh", "-c", forever)
 	daemonstest.AwaitJob(t, c, 1, "runs on four nodes", func(j *scorev1.Job) bool { return daemonstest.Running(j) && len(j.GetPlaces()) == 4 })
-	ranks := c.Ranks(1, "n3")
-	if len(ranks) == 0 {
-		t.Fatal("no rank on n3")
+	if err := daemons.Await(t.Context(), "a rank on n3", func() bool { return len(c.Ranks(1, "n3")) > 0 }); err != nil {
+		t.Fatal(err)
 	}
 	c.Server.Pause()
 	t.Cleanup(c.Server.Continue)

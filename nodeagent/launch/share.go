@@ -1,0 +1,44 @@
+package launch
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// autogroups says whether the kernel shares processors by sessions (sched(7)).
+const autogroups = "/proc/sys/kernel/sched_autogroup_enabled"
+
+const (
+	maxNice = 19
+	// niceStep is by what a step of the nice value divides a share: 1.25, as a fraction.
+	niceStepOver, niceStepUnder = 5, 4
+)
+
+// niceFor is the nice value with which that many ranks on a processor together get no more of it
+// than one other program, as far as there is one.
+func niceFor(sharers int) int {
+	nice := 0
+	for share := 1000; share < sharers*1000 && nice < maxNice; nice++ {
+		share = share * niceStepOver / niceStepUnder
+	}
+	return nice
+}
+
+// shareProcessor gives a rank that has a processor with others its part of one program's share: by
+// its session where sessions have shares, else by its nice value. It is a help to the daemons
+// beside the ranks. Without the right to do so nothing is lost but that: ordinary users may set
+// few sessions in a second.
+func shareProcessor(pid, sharers int) {
+	nice := niceFor(sharers)
+	if nice == 0 {
+		return
+	}
+	if on, err := os.ReadFile(autogroups); err == nil && strings.TrimSpace(string(on)) == "1" {
+		_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/autogroup", []byte(strconv.Itoa(nice)), 0)
+		return
+	}
+	_ = unix.Setpriority(unix.PRIO_PGRP, pid, nice)
+}
