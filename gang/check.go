@@ -106,8 +106,8 @@ func (m *Machine) checkCPUs(r *Request) error {
 	if r.CPUsPerTask <= largest || r.Oversubscribe {
 		return nil
 	}
-	return fmt.Errorf("%w: a task asks for %s; the largest node has %d",
-		ErrTooManyCPUs, plural(r.CPUsPerTask, "CPU"), largest)
+	return fmt.Errorf("%w: a task asks for %s; the largest node has %d%s",
+		ErrTooManyCPUs, plural(r.CPUsPerTask, "CPU"), largest, sharingHint(r))
 }
 
 func (m *Machine) checkMemory(r *Request) error {
@@ -120,16 +120,16 @@ func (m *Machine) checkMemory(r *Request) error {
 	}
 	for _, id := range r.NodeList {
 		if n := m.byNode[id]; n.Memory < r.MemPerNode {
-			return fmt.Errorf("%w: the job asks for %s on each node; %s has %s",
+			return fmt.Errorf("%w: the job asks for %s on each node; %s has %s; --mem asks for less",
 				ErrTooMuchMemory, formatBytes(r.MemPerNode), id, formatBytes(n.Memory))
 		}
 	}
 	switch {
 	case enough == 0:
-		return fmt.Errorf("%w: the job asks for %s on each node; the most on a node is %s",
+		return fmt.Errorf("%w: the job asks for %s on each node; the most on a node is %s; --mem asks for less",
 			ErrTooMuchMemory, formatBytes(r.MemPerNode), formatBytes(most))
 	case enough < r.Nodes:
-		return fmt.Errorf("%w: the job asks for %s on each of %d nodes; %s as much",
+		return fmt.Errorf("%w: the job asks for %s on each of %d nodes; %s as much; --mem asks for less",
 			ErrTooMuchMemory, formatBytes(r.MemPerNode), r.Nodes, pluralHave(enough))
 	}
 	return nil
@@ -138,43 +138,71 @@ func (m *Machine) checkMemory(r *Request) error {
 // checkTasks is left when nodes, CPUs and memory are fine each by itself: the tasks are
 // too many for the nodes that come into question.
 func (m *Machine) checkTasks(r *Request) error {
+	room, where := m.roomFor(r)
+	sentinel, each := ErrTooFewCPUs, "a CPU each"
+	switch {
+	case r.Oversubscribe:
+		sentinel, each = ErrTooManyRanks, fmt.Sprintf("at most %d on a node", MaxRanksPerNode)
+	case r.CPUsPerTask > 1:
+		each = fmt.Sprintf("%d CPUs each", r.CPUsPerTask)
+	}
+	asks := fmt.Sprintf("the job asks for %s, %s", plural(r.Tasks, "task"), each)
+	if small := m.withLess(r.MemPerNode); small > 0 {
+		asks += fmt.Sprintf(", and %s of memory on each node, which %d of %s do not have",
+			formatBytes(r.MemPerNode), small, plural(len(m.nodes), "node"))
+	}
+	if room >= r.Tasks { // only the listed nodes or the number of nodes stand in the way
+		return fmt.Errorf("%w: %s, and they do not fit on the nodes asked for%s", sentinel, asks, sharingHint(r))
+	}
+	return fmt.Errorf("%w: %s; %s room for %d%s", sentinel, asks, where, room, sharingHint(r))
+}
+
+// roomFor is how many tasks of a request the nodes with memory for it take, and which these are.
+func (m *Machine) roomFor(r *Request) (room int, where string) {
 	caps := make([]int, 0, len(m.nodes))
 	for _, n := range m.nodes {
-		if n.Memory < r.MemPerNode {
-			continue
-		}
-		if r.Oversubscribe {
+		switch {
+		case n.Memory < r.MemPerNode:
+		case r.Oversubscribe:
 			caps = append(caps, MaxRanksPerNode)
-		} else {
+		default:
 			caps = append(caps, n.CPUs/r.CPUsPerTask)
 		}
 	}
 	slices.SortFunc(caps, func(a, b int) int { return b - a })
-	where := "the cluster has"
+	where = "the cluster has"
 	if r.Nodes > 0 && r.Nodes < len(caps) {
 		caps, where = caps[:r.Nodes], fmt.Sprintf("the %d largest nodes have", r.Nodes)
 		if r.Nodes == 1 {
 			where = "the largest node has"
 		}
 	}
-	room := 0
 	for _, c := range caps {
 		room += c
 	}
-	sentinel, of := ErrTooManyTasks, ""
+	return room, where
+}
+
+// withLess counts the nodes that have less memory.
+func (m *Machine) withLess(memory int64) int {
+	less := 0
+	for _, n := range m.nodes {
+		if n.Memory < memory {
+			less++
+		}
+	}
+	return less
+}
+
+// sharingHint says how a job gets by with fewer CPUs than it has asked for.
+func sharingHint(r *Request) string {
 	switch {
 	case r.Oversubscribe:
-		sentinel = ErrTooManyRanks
-	case r.CPUsPerTask > 1:
-		of = fmt.Sprintf(" of %d CPUs", r.CPUsPerTask)
+		return ""
+	case r.Exclusive:
+		return "; without --exclusive, -s lets its ranks share CPUs"
 	}
-	if r.MemPerNode > 0 {
-		of += fmt.Sprintf(" with %s per node", formatBytes(r.MemPerNode))
-	}
-	if room >= r.Tasks { // only the listed nodes or the number of nodes stand in the way
-		return fmt.Errorf("%w: %s%s do not fit on the nodes asked for", sentinel, plural(r.Tasks, "task"), of)
-	}
-	return fmt.Errorf("%w: the job asks for %s%s; %s room for %d", sentinel, plural(r.Tasks, "task"), of, where, room)
+	return "; -s (--oversubscribe) lets its ranks share CPUs"
 }
 
 // checkJoin refuses a joiner that does not fit now: the gang it would wait for may in turn wait

@@ -9,7 +9,7 @@ var (
 	ErrDuplicateJob    = errors.New("job id is in use")
 	ErrNoNodes         = errors.New("no nodes")
 	ErrUnknownNode     = errors.New("unknown node")
-	ErrTooManyTasks    = errors.New("too many tasks")
+	ErrTooFewCPUs      = errors.New("too few CPUs")
 	ErrTooManyNodes    = errors.New("too many nodes")
 	ErrTooManyCPUs     = errors.New("too many CPUs on one node")
 	ErrTooManyRanks    = errors.New("too many ranks on one node")

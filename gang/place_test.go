@@ -51,7 +51,7 @@ func TestSpread(t *testing.T) {
 		{name: "too few channels on one", channels: []int{2, 2}, cpus: []int{8, 8}, req: Request{Tasks: 3, Nodes: 1, Channels: 1}, wants: ErrTooManyChannels},
 		{name: "too few channels, shared", channels: []int{2, 2}, cpus: []int{1, 1}, req: Request{Tasks: 5, Channels: 1, Oversubscribe: true}, wants: ErrTooManyChannels},
 		{name: "listed without channels", channels: []int{0, 9}, cpus: []int{4, 4}, req: Request{Tasks: 2, Channels: 1, NodeList: []NodeID{"1"}}, wants: ErrTooManyChannels},
-		{name: "nothing large enough listed", cpus: []int{1, 3}, req: Request{Tasks: 3, Nodes: 1, NodeList: []NodeID{"1"}}, wants: ErrTooManyTasks},
+		{name: "nothing large enough listed", cpus: []int{1, 3}, req: Request{Tasks: 3, Nodes: 1, NodeList: []NodeID{"1"}}, wants: ErrTooFewCPUs},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMachine(t, Config{})

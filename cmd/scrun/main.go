@@ -64,9 +64,6 @@ func perform(o *options.Options) int {
 		return speak.giveUp(err, "left before the job was submitted")
 	}
 	defer cluster.Close()
-	if cluster.own != nil {
-		o.ForEmbedded()
-	}
 	o.Channels = <-channels
 	spec, err := o.Spec(here)
 	if err != nil {

@@ -23,8 +23,10 @@ type brain struct {
 	term     uint64
 	// singleUser: jobs without --mem are neither promised memory nor limited.
 	singleUser bool
-	now        int64 // cluster nanoseconds of the input being handled
-	began      int64 // when this leadership did
+	// shareCPUs: jobs too large for the CPUs that there are share them.
+	shareCPUs bool
+	now       int64 // cluster nanoseconds of the input being handled
+	began     int64 // when this leadership did
 
 	gang      *gang.Machine
 	settings  *scorev1.Settings

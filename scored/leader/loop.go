@@ -58,6 +58,9 @@ type Options struct {
 	// SingleUser says that the cluster is one job's alone, so that nobody has to
 	// be protected from a job that did not say how much memory it needs.
 	SingleUser bool
+	// ShareCPUs lets the ranks of a job that asks for more CPUs than there are share them, unless the
+	// job says otherwise: on a single host there are no more nodes to ask for.
+	ShareCPUs bool
 	// ObserveCommit, if not nil, is told how long each commit took.
 	ObserveCommit func(time.Duration)
 	// ObserveRevoked, if not nil, is told the serial numbers of the certificates that are no longer
@@ -197,7 +200,7 @@ func (l *Leader) begin() {
 		l.committed = 0
 		l.brain = newBrain(l.options.Cluster, l.options.Version, l.lead.Term, s, clock.Now())
 		l.brain.goOn(l.given)
-		l.brain.singleUser = l.options.SingleUser
+		l.brain.singleUser, l.brain.shareCPUs = l.options.SingleUser, l.options.ShareCPUs
 		l.brain.look = l.options.Replica.Read
 		if observe := l.options.ObserveRevoked; observe != nil {
 			l.brain.members.observe = observe

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -118,12 +119,30 @@ func (b *brain) request(j *job) (err error) {
 		}
 	}
 	for _, j.memory = range promises {
-		j.request = j.requestOf()
-		if err = b.gang.Submit(j.request); err == nil {
+		if err = b.enqueue(j); err == nil {
 			return nil
 		}
 	}
+	if b.singleUser && errors.Is(err, gang.ErrTooManyNodes) {
+		err = fmt.Errorf("%w; 'scored dev --nodes %d' runs a cluster of as many on this machine", err, j.spec.GetNodes())
+	}
 	return fmt.Errorf("%w: %w", ErrImpossible, err)
+}
+
+// enqueue hands the job to the scheduler. Where jobs may share CPUs by default, one that is too
+// large for the CPUs becomes one whose ranks share them.
+func (b *brain) enqueue(j *job) error {
+	j.request = j.requestOf()
+	err := b.gang.Submit(j.request)
+	short := errors.Is(err, gang.ErrTooFewCPUs) || errors.Is(err, gang.ErrTooManyCPUs)
+	if !short || !b.shareCPUs || j.spec.GetCpuEach() || j.spec.GetExclusive() {
+		return err
+	}
+	spec := proto.CloneOf(j.spec)
+	spec.Oversubscribe = true
+	j.spec, j.listed, j.bytes = spec, listedSpec(spec), proto.Size(spec)
+	j.request = j.requestOf()
+	return b.gang.Submit(j.request)
 }
 
 // takeCommitted exchanges what the job was submitted with for the committed copy of it: the two are equal, and one is

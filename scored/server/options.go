@@ -64,6 +64,9 @@ type Options struct {
 	// SingleUser says that the cluster is one job's alone: jobs that ask for no
 	// memory are neither promised any nor limited.
 	SingleUser bool
+	// ShareCPUs lets the ranks of a job that asks for more CPUs than there are share them, unless the
+	// job says otherwise: on a single host there are no more nodes to ask for.
+	ShareCPUs bool
 	// Logger gets one line per event. Nil: none.
 	Logger *zap.Logger
 }

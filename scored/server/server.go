@@ -76,6 +76,7 @@ func (s *Server) compose() {
 		Version:        s.options.Version,
 		Settings:       s.options.Settings,
 		SingleUser:     s.options.SingleUser,
+		ShareCPUs:      s.options.ShareCPUs,
 		ObserveCommit:  func(d time.Duration) { s.metrics.ObserveCommit(d) },
 		ObserveRevoked: s.revoke,
 		Logger:         s.logger,

@@ -183,6 +183,7 @@ func (c *devCluster) newServer(logger *zap.Logger) (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	options.ShareCPUs = true // as in the cluster of a lone scrun
 	return server.New(options)
 }
 

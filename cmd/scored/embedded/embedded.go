@@ -155,6 +155,7 @@ func (c *cluster) newServer() (*server.Server, error) {
 		ClusterName: c.dir.Name(),
 		Version:     api.Version(),
 		SingleUser:  true,
+		ShareCPUs:   true,
 		Logger:      c.options.Logger,
 	})
 }

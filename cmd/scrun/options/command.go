@@ -38,8 +38,10 @@ scrun or the cluster failed. 126: the program cannot be executed. 127: it was
 not found.`
 
 const example = `  scrun -n 4 ./a.out                    four ranks
-  scrun -N 2 -n 8 -l ./a.out            two nodes, lines labelled with ranks
   scrun -n 4 -t 10:00 -o out.%t ./a.out ten minutes at most, a file per rank
+
+On a cluster ('scored dev --nodes 2' makes one on this machine):
+  scrun -N 2 -n 8 -l ./a.out            two nodes, lines labelled with ranks
   scrun -d -n 4 ./a.out                 detached: prints the job's number`
 
 // ExitCodes tells programs that make manual pages what scrun's exit codes mean.
@@ -106,7 +108,7 @@ func (o *Options) addPlacement(flags *pflag.FlagSet) {
 	flags.VarP(newParsed(&o.Distribution, "how", parseDistribution), "distribution", "m", "block: ranks 0, 1, ... on the first node, then the next; cyclic: in turn (default: block)")
 	flags.Var(newParsed(&o.Priority, "number", parsePriority), "priority", "higher goes first and gets longer slices (default: 0, which is also the most unless 'scored user set' allows more)")
 	flags.BoolVar(&o.Exclusive, "exclusive", false, "share the nodes with no other job, neither in space nor in time")
-	flags.BoolVarP(&o.Oversubscribe, "oversubscribe", "s", false, "allow more ranks on a node than it has CPUs")
+	flags.BoolVarP(&o.Oversubscribe, "oversubscribe", "s", false, "allow more ranks on a node than it has CPUs (default: where scored dev or scrun itself runs the cluster)")
 }
 
 func (o *Options) addStreams(flags *pflag.FlagSet) {

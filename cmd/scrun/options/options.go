@@ -109,14 +109,6 @@ func nodesFor(tasks uint32) uint32 {
 	return (tasks + maxRanksPerNode - 1) / maxRanksPerNode
 }
 
-// ForEmbedded changes the defaults that differ in a cluster of one user on one
-// machine: more ranks than CPUs are welcome there.
-func (o *Options) ForEmbedded() {
-	if !o.oversubscribeGiven {
-		o.Oversubscribe = !o.Exclusive
-	}
-}
-
 // Spec is the job as the cluster is asked for it, from a process like here.
 func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 	dir, err := here.directory(o.Dir)
@@ -136,6 +128,7 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		Priority:           o.Priority,
 		Exclusive:          o.Exclusive,
 		Oversubscribe:      o.Oversubscribe,
+		CpuEach:            o.oversubscribeGiven && !o.Oversubscribe,
 		TimeLimitNanos:     int64(o.Time),
 		Limits:             here.Limits,
 		Umask:              here.Umask,

@@ -61,6 +61,7 @@ func TestSpec(t *testing.T) {
 		"--priority -5 prog":    func(s *scorev1.JobSpec) { s.Priority = -5 },
 		"--exclusive prog":      func(s *scorev1.JobSpec) { s.Exclusive = true },
 		"-s prog":               func(s *scorev1.JobSpec) { s.Oversubscribe = true },
+		"-s=false prog":         func(s *scorev1.JobSpec) { s.CpuEach = true },
 		"--export A prog":       func(s *scorev1.JobSpec) { s.Env = []string{"A=1"} },
 		"--export NONE prog":    func(s *scorev1.JobSpec) { s.Env = []string{} },
 		"-w n[1-2] prog":        func(s *scorev1.JobSpec) { s.NodeList = []string{"n1", "n2"} },
@@ -174,20 +175,6 @@ func TestMistakes(t *testing.T) {
 		o, err := parse(t, strings.Fields(arguments)...)
 		if o != nil || err == nil || err.Error() != want {
 			t.Errorf("scrun %s:\n got %v\nwant %s", arguments, err, want)
-		}
-	}
-}
-
-func TestForEmbedded(t *testing.T) {
-	for arguments, want := range map[string]bool{
-		"p": true, "--exclusive p": false, "--oversubscribe=false p": false, "-s p": true,
-	} {
-		o, err := parse(t, strings.Fields(arguments)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if o.ForEmbedded(); o.Oversubscribe != want {
-			t.Errorf("scrun %s: oversubscribe is %v in an embedded cluster", arguments, o.Oversubscribe)
 		}
 	}
 }

@@ -3,6 +3,8 @@
 // out of order or changed. It ends with an error at the first that is.
 //
 //	scrun -N 4 -n 8 exchange -for 1m
+//
+// Without -for, -rounds or -stdin it goes on for five seconds.
 package main
 
 import (
@@ -21,6 +23,9 @@ import (
 	"score/pm"
 )
 
+// usualLength is long enough to see resends where the network is bad, and to wait for.
+const usualLength = 5 * time.Second
+
 type options struct {
 	length time.Duration // 0: for ever
 	rounds uint64        // 0: for ever
@@ -32,14 +37,14 @@ type options struct {
 func main() {
 	log.SetFlags(0)
 	var o options
-	flag.DurationVar(&o.length, "for", 0, "how long; 0: until something else ends it")
-	flag.Uint64Var(&o.rounds, "rounds", 0, "how many rounds; 0: until something else ends it")
+	flag.DurationVar(&o.length, "for", 0, "how long (default 5s, or until something else ends it)")
+	flag.Uint64Var(&o.rounds, "rounds", 0, "how many rounds (default: until something else ends it)")
 	flag.BoolVar(&o.stdin, "stdin", false, "go on until the standard input ends")
 	flag.DurationVar(&o.report, "report", 0, "how often to tell how far it is; 0: never")
 	flag.IntVar(&o.size, "size", 8192, "longest message in `bytes`")
 	flag.Parse()
 	if o.length == 0 && o.rounds == 0 && !o.stdin {
-		log.Fatal("say how long: with -for, -rounds or -stdin")
+		o.length = usualLength
 	}
 	c, err := pm.Open(1)
 	if err != nil {

@@ -570,7 +570,8 @@ type JobSpec struct {
 	MemoryPerNodeBytes uint64                 `protobuf:"varint,8,opt,name=memory_per_node_bytes,json=memoryPerNodeBytes,proto3" json:"memory_per_node_bytes,omitempty"` // 0: the cluster's default per CPU
 	Priority           int32                  `protobuf:"varint,9,opt,name=priority,proto3" json:"priority,omitempty"`
 	Exclusive          bool                   `protobuf:"varint,10,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
-	Oversubscribe      bool                   `protobuf:"varint,11,opt,name=oversubscribe,proto3" json:"oversubscribe,omitempty"`
+	Oversubscribe      bool                   `protobuf:"varint,11,opt,name=oversubscribe,proto3" json:"oversubscribe,omitempty"`                           // ranks may share CPUs
+	CpuEach            bool                   `protobuf:"varint,72,opt,name=cpu_each,json=cpuEach,proto3" json:"cpu_each,omitempty"`                        // they may not, even where ranks share CPUs by default
 	TimeLimitNanos     int64                  `protobuf:"varint,12,opt,name=time_limit_nanos,json=timeLimitNanos,proto3" json:"time_limit_nanos,omitempty"` // run time, not wall time; 0: none
 	Limits             []*ResourceLimit       `protobuf:"bytes,13,rep,name=limits,proto3" json:"limits,omitempty"`
 	Umask              uint32                 `protobuf:"varint,14,opt,name=umask,proto3" json:"umask,omitempty"`
@@ -704,6 +705,13 @@ func (x *JobSpec) GetExclusive() bool {
 func (x *JobSpec) GetOversubscribe() bool {
 	if x != nil {
 		return x.Oversubscribe
+	}
+	return false
+}
+
+func (x *JobSpec) GetCpuEach() bool {
+	if x != nil {
+		return x.CpuEach
 	}
 	return false
 }
@@ -2045,7 +2053,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x03env\x18\x03 \x03(\tR\x03env\x12\x19\n" +
 	"\bwork_dir\x18\x04 \x01(\tR\aworkDir\x12\x1f\n" +
 	"\vsearch_path\x18\x05 \x01(\tR\n" +
-	"searchPath\"\x8b\n" +
+	"searchPath\"\xa6\n" +
 	"\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -2059,7 +2067,8 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\bpriority\x18\t \x01(\x05R\bpriority\x12\x1c\n" +
 	"\texclusive\x18\n" +
 	" \x01(\bR\texclusive\x12$\n" +
-	"\roversubscribe\x18\v \x01(\bR\roversubscribe\x12(\n" +
+	"\roversubscribe\x18\v \x01(\bR\roversubscribe\x12\x19\n" +
+	"\bcpu_each\x18H \x01(\bR\acpuEach\x12(\n" +
 	"\x10time_limit_nanos\x18\f \x01(\x03R\x0etimeLimitNanos\x12/\n" +
 	"\x06limits\x18\r \x03(\v2\x17.score.v1.ResourceLimitR\x06limits\x12\x14\n" +
 	"\x05umask\x18\x0e \x01(\rR\x05umask\x12)\n" +
