@@ -33,5 +33,5 @@ func (s *Sender) patience(c *Config) int64 {
 	if s.hold != Open {
 		return backoff(int64(c.Probe), int64(c.ProbeMax), s.tries)
 	}
-	return backoff(s.rto(c), int64(c.RTOMax), s.tries)
+	return backoff(s.rto(c), int64(c.RTOMax), s.tries-min(s.tries, steadyAsks))
 }

@@ -31,6 +31,7 @@ type Driver struct {
 	img   *channels.Image
 	role  uint32
 	port  link.Port
+	held  link.Holder // the port if it sends some datagrams later, else nil
 	where *places.Map
 	flow  flowctl.Config
 	buf   *channels.SendBuffer
@@ -67,6 +68,7 @@ func New(img *channels.Image, port link.Port, where *places.Map, role uint32) (*
 		peers: make([]*peer, img.Geometry().Ranks), due: flowctl.NoDeadline,
 	}
 	d.receive = d.input
+	d.held, _ = port.(link.Holder)
 	return d, nil
 }
 
@@ -99,8 +101,8 @@ func (d *Driver) Take(most time.Duration) error {
 
 // Leave ends the section.
 func (d *Driver) Leave() {
-	if d.img.Due() != d.due {
-		d.img.SetDue(d.due)
+	if due := d.Due(); d.img.Due() != due {
+		d.img.SetDue(due)
 	}
 	if d.role == abi.RoleAgent {
 		d.img.Give()
@@ -134,7 +136,21 @@ func (d *Driver) begin() {
 }
 
 // Due is when Drive must be called though nothing comes, by channels.Nanos.
-func (d *Driver) Due() int64 { return d.due }
+func (d *Driver) Due() int64 {
+	if d.held == nil {
+		return d.due
+	}
+	return d.heldDue()
+}
+
+// heldDue is Due of a driver whose port holds datagrams. Of a context that is not resident nothing is due.
+func (d *Driver) heldDue() int64 {
+	wait, holds := d.held.Wait()
+	if !holds || d.img.Away() {
+		return d.due
+	}
+	return min(d.due, channels.Nanos()+int64(wait))
+}
 
 // Port is the driver's port, for its statistics.
 func (d *Driver) Port() link.Port { return d.port }

@@ -220,3 +220,26 @@ func TestParseFaults(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestHeldIsTold: a datagram that nothing follows is not kept by an owner who sleeps: he is told when to call.
+func TestHeldIsTold(t *testing.T) {
+	p, w, now := bad(t, "reorder=1,seed=1")
+	if _, holds := p.Wait(); holds {
+		t.Error("it holds something before anything was sent")
+	}
+	send(p, 1, 2)
+	if wait, holds := p.Wait(); !holds || wait != strayTime {
+		t.Errorf("a stray waits %v, %v", wait, holds)
+	}
+	*now = now.Add(strayTime)
+	if wait, holds := p.Wait(); !holds || wait != 0 {
+		t.Errorf("a stray that is due waits %v, %v", wait, holds)
+	}
+	p.Flush()
+	if got, _ := w.numbers(); len(got) != 1 {
+		t.Errorf("%d came", len(got))
+	}
+	if _, holds := p.Wait(); holds {
+		t.Error("it holds what has gone")
+	}
+}

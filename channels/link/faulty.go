@@ -10,8 +10,10 @@ const (
 	heldMost = 256
 	// overtakers bounds by how many datagrams a reordered one is overtaken.
 	overtakers = 4
-	// strayTime is after what time a reordered datagram goes though nothing has overtaken it.
-	strayTime = time.Millisecond
+	// strayTime is after what time a reordered datagram goes though nothing has overtaken it: by as much as the
+	// paths and queues of one machine room differ. A longer one would be a delay, of which Delay tells: each
+	// message of a program that waits for the answer to its last is held for all of it.
+	strayTime = 5 * time.Microsecond
 	// flipsMost bounds the bits of a corrupted datagram that are flipped: so many CRC-32C finds always
 	// (Hamming distance 4 at lengths like these).
 	flipsMost = 3
@@ -38,7 +40,7 @@ type held struct {
 }
 
 // WithFaults returns the port behind a network that is as bad as f says; if f is none, the port itself.
-// What is held back goes in later calls, so its owner must go on calling.
+// What is held back goes in later calls: the port is a [Holder].
 func WithFaults(p Port, f Faults) Port {
 	if f.None() {
 		return p
@@ -141,7 +143,7 @@ func (p *faulty) release() bool {
 	now, any := p.now(), false
 	for i := 0; i < len(p.held); {
 		h := &p.held[i]
-		if now.Before(h.due) && (h.wait > 0 || p.faults.Delay > 0) {
+		if p.stays(h) && now.Before(h.due) {
 			i++
 			continue
 		}
@@ -149,6 +151,27 @@ func (p *faulty) release() bool {
 		any = true
 	}
 	return any
+}
+
+// stays says that a held datagram waits for its time.
+func (p *faulty) stays(h *held) bool { return h.wait > 0 || p.faults.Delay > 0 }
+
+// Wait implements Holder.
+func (p *faulty) Wait() (wait time.Duration, holds bool) {
+	if len(p.held) == 0 {
+		return 0, false
+	}
+	first := p.held[0].due
+	for i := range p.held {
+		h := &p.held[i]
+		if !p.stays(h) {
+			return 0, true
+		}
+		if h.due.Before(first) {
+			first = h.due
+		}
+	}
+	return first.Sub(p.now()), true
 }
 
 // Flush implements Port.

@@ -1,5 +1,7 @@
 package link
 
+import "time"
+
 // MaxDatagram is the longest datagram: what the loopback device of Linux (MTU 65,536) takes in one
 // piece by IPv6, whose headers (48 bytes) are the longer ones. Every port's buffers have this length.
 const MaxDatagram = 65536 - 48
@@ -30,6 +32,13 @@ type Port interface {
 	Stats() Stats
 	// Close gives the port up. What is queued and not flushed is lost.
 	Close() error
+}
+
+// Holder is a port that sends some datagrams later than it is told to ([WithFaults]). They go in later calls of its
+// owner, who calls Receive when Wait is over even if nothing comes.
+type Holder interface {
+	// Wait returns how long until a held datagram is to go, 0 or less for one that is late. holds is false without one.
+	Wait() (wait time.Duration, holds bool)
 }
 
 // Stats counts what a port did since it was made.

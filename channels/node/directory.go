@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"score/channels"
 	"score/channels/link"
@@ -206,6 +207,17 @@ func (l *loop) sendNotices(now int64) {
 	}
 	clear(l.notices[len(kept):])
 	l.notices = kept
+	if _, holds := l.directory.holds(); holds {
+		l.directory.port.Flush()
+	}
+}
+
+// holds is the port's [link.Holder]; a port that sends at once holds nothing.
+func (d *directory) holds() (wait time.Duration, holds bool) {
+	if port, ok := d.port.(link.Holder); ok {
+		return port.Wait()
+	}
+	return 0, false
 }
 
 func (l *loop) sendNotice(n *notice, now int64) {
@@ -230,6 +242,9 @@ func (l *loop) noticeDue() int64 {
 	next := int64(flowctl.NoDeadline)
 	if l.directory.port != nil {
 		next = l.directory.again
+	}
+	if wait, holds := l.directory.holds(); holds {
+		next = min(next, channels.Nanos()+int64(wait))
 	}
 	for _, n := range l.notices {
 		next = min(next, n.at)
