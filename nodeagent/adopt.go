@@ -3,14 +3,9 @@ package nodeagent
 import (
 	"errors"
 	"fmt"
-	"net"
-	"strings"
-	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 
-	"score/nodeagent/dataplane"
 	"score/nodeagent/launch"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
@@ -18,55 +13,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-const (
-	// listenPatience is how long the address of a dead agent may stay taken: the kernel
-	// closes the sockets of a process that was killed within milliseconds.
-	listenPatience = 3 * time.Second
-	// listenPause is the time between two looks.
-	listenPause = 10 * time.Millisecond
-)
-
 // errMoved says why a job of several nodes cannot go on.
-var errMoved = errors.New("the restarted agent could not have its former address, where the job's other nodes look for it; give agent.listen a fixed port")
-
-// listenAs listens where the agent was that has left the orphans, since the other nodes of
-// their jobs know it there, and their ranks know its socket. Without any, it is where the agent before it
-// noted that it was; where that address cannot be had, it listens anywhere.
-func (a *Agent) listenAs(orphans []*stewards.Orphan) (net.Listener, error) {
-	former := a.formerAddress()
-	for _, o := range orphans {
-		if name, ok := strings.CutPrefix(o.Status.GetOrder().GetPmSocket(), dataplane.SocketPrefix); ok {
-			a.socket = name
-		}
-		if place := placeIn(o.Status.GetOrder().GetJob()); place.GetAddress() != "" && CheckLoopback("address", place.GetAddress()) == nil {
-			former = place.GetAddress()
-		}
-	}
-	if former == "" {
-		return a.listenBoth()
-	}
-	for limit := time.Now().Add(listenPatience); ; time.Sleep(listenPause) {
-		listener, err := a.listenAt(former)
-		if err == nil {
-			return listener, nil
-		}
-		if !errors.Is(err, unix.EADDRINUSE) || time.Now().After(limit) {
-			return a.listenElse(former, err)
-		}
-	}
-}
-
-// listenElse listens where it can. A name of a socket that was known to ranks may be taken by
-// one of them; then no other rank finds the agent there.
-func (a *Agent) listenElse(former string, why error) (net.Listener, error) {
-	a.socket = a.bootID
-	if listener, err := a.listenAt(former); err == nil {
-		a.log.Warn("the agent cannot have its former socket for ranks", zap.Error(why))
-		return listener, nil
-	}
-	a.log.Warn("the agent cannot have its former address", zap.String("address", former), zap.Error(why))
-	return a.listenBoth()
-}
+var errMoved = errors.New("the restarted agent could not have its former address, where the job's other nodes look for it: another process has taken the port; give agent.listen a fixed port below 1024, which only root can take")
 
 // placeIn is the part of a job that an order is for; nil if it names none.
 func placeIn(order *scorev1.Prepare) *scorev1.NodePlace {

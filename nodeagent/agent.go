@@ -56,6 +56,7 @@ type Agent struct {
 	// answered is when the last heartbeat was sent that was answered, by CLOCK_MONOTONIC.
 	answered atomic.Int64
 	endings  endings
+	unserved atomic.Pointer[string] // why the metrics are not served; nil: they are
 
 	// workers are all goroutines that act for a job. working ends when the agent
 	// shall stop; forced, when it no longer waits for processes to end.
@@ -81,7 +82,6 @@ func New(options Options) (*Agent, error) {
 		cpuIDs:  make([]uint32, len(options.CPUs)),
 		jobs:    newTable(),
 	}
-	a.socket = a.bootID
 	for i, cpu := range options.CPUs {
 		a.cpuIDs[i] = uint32(cpu)
 	}
@@ -245,10 +245,11 @@ func (a *Agent) hello() *scorev1.Hello {
 
 // troubles are what is amiss on the node at present, a sentence each; the agent's log has said so, too.
 func (a *Agent) troubles() (sentences []string) {
-	for _, sentence := range []string{a.pool.Trouble()} {
-		if sentence != "" {
-			sentences = append(sentences, sentence)
-		}
+	if sentence := a.pool.Trouble(); sentence != "" {
+		sentences = append(sentences, sentence)
+	}
+	if sentence := a.unserved.Load(); sentence != nil {
+		sentences = append(sentences, *sentence)
 	}
 	return sentences
 }

@@ -1,12 +1,10 @@
 package nodeagent
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 
 	"score/channels/node"
 	"score/ctxswitch"
@@ -17,36 +15,6 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// listenTries is how often a pair of free ports is looked for: a port that the kernel gives
-// for TCP is rarely taken for UDP.
-const listenTries = 16
-
-// listenBoth listens by TCP, and opens the data plane at the UDP port of the same
-// number: who knows the agent's address knows its directory's.
-func (a *Agent) listenBoth() (listener net.Listener, err error) {
-	for range listenTries {
-		if listener, err = a.listenAt(a.options.Listen); err == nil {
-			return listener, nil
-		}
-		if _, port, split := net.SplitHostPort(a.options.Listen); split != nil || port != "0" || !errors.Is(err, unix.EADDRINUSE) {
-			break
-		}
-	}
-	return nil, err
-}
-
-func (a *Agent) listenAt(address string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.openPlane(listener.Addr()); err != nil {
-		listener.Close()
-		return nil, err
-	}
-	return listener, nil
-}
-
 func (a *Agent) openPlane(at net.Addr) error {
 	address, err := netip.ParseAddrPort(at.String())
 	if err != nil {
@@ -54,7 +22,7 @@ func (a *Agent) openPlane(at net.Addr) error {
 	}
 	a.plane, err = dataplane.Open(dataplane.Options{
 		Address:    address,
-		Name:       a.socket,
+		Socket:     a.socket,
 		Cluster:    a.options.Cluster,
 		ClusterKey: a.options.ClusterKey,
 		Anywhere:   a.options.Credentials != nil,

@@ -15,7 +15,7 @@ import (
 func listening(t *testing.T, listen string) (*Agent, net.Listener, error) {
 	t.Helper()
 	a := &Agent{options: Options{Listen: listen, Cluster: "c", ClusterKey: "k"}, log: zap.NewNop(), bootID: strings.ReplaceAll(t.Name(), "/", "-")}
-	listener, err := a.listenBoth()
+	listener, err := a.listenConfigured()
 	if err == nil {
 		t.Cleanup(func() {
 			listener.Close()

@@ -58,7 +58,8 @@ func (a *Agent) openDirs(orphans []*stewards.Orphan) error {
 		held[a.dirIn(o.Status.GetOrder().GetJob())] = true
 	}
 	for _, entry := range entries {
-		if dir := filepath.Join(a.dirs(), entry.Name()); !held[dir] {
+		// Ranks of the jobs that go on look for the socket until this agent listens there.
+		if dir := filepath.Join(a.dirs(), entry.Name()); !held[dir] && entry.Name() != ranksSocketName {
 			a.removeDir(dir)
 		}
 	}
@@ -66,7 +67,14 @@ func (a *Agent) openDirs(orphans []*stewards.Orphan) error {
 }
 
 // closeDirs removes the place, unless jobs go on.
-func (a *Agent) closeDirs() { _ = os.Remove(a.dirs()) }
+func (a *Agent) closeDirs() {
+	entries, err := os.ReadDir(a.dirs())
+	if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != ranksSocketName }) {
+		return
+	}
+	_ = os.Remove(filepath.Join(a.dirs(), ranksSocketName)) // nobody listens there
+	_ = os.Remove(a.dirs())
+}
 
 // makeDir makes the job's directory, which is its user's, and puts its name into
 // the environment of the ranks. Its name is new, since a job that is queued again

@@ -42,10 +42,10 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}, a.key.handlerOptions()...))
-	servers := []*http.Server{a.listen(&parts, cancel, access.Guard(mux, a.options.Credentials != nil), a.encrypted(listener))}
-	if scrape := a.serveMetrics(&parts, cancel); scrape != nil {
-		servers = append(servers, scrape)
-	}
+	agents := a.newServer(access.Guard(mux, a.options.Credentials != nil))
+	servers := []*http.Server{agents, a.newServer(a.scraped())}
+	parts.Go(func() { serveAt(agents, a.encrypted(listener), cancel) })
+	parts.Go(func() { a.serveMetrics(ctx, servers[1], cancel) })
 	parts.Go(func() { a.pool.Run(ctx) })
 	parts.Go(func() { a.reports(ctx) })
 	parts.Go(func() { a.cuts.run(ctx) })
@@ -118,21 +118,6 @@ func (a *Agent) leaveJobs() {
 	}
 }
 
-// serveMetrics serves the metrics where the options say; nil: nowhere. When it fails, the agent stops.
-func (a *Agent) serveMetrics(parts *sync.WaitGroup, cancel context.CancelCauseFunc) *http.Server {
-	if a.options.MetricsAddress == "" {
-		return nil
-	}
-	listener, err := net.Listen("tcp", a.options.MetricsAddress)
-	if err != nil {
-		cancel(fmt.Errorf("the metrics cannot be served: %w; choose another address with metrics_listen", err))
-		return nil
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", a.metrics.Handler())
-	return a.listen(parts, cancel, mux, listener)
-}
-
 // serveUsers passes calls of the host's users on to the servers.
 func (a *Agent) serveUsers(ctx context.Context, parts *sync.WaitGroup) {
 	if a.options.UserSocket == "" {
@@ -144,16 +129,17 @@ func (a *Agent) serveUsers(ctx context.Context, parts *sync.WaitGroup) {
 	parts.Go(func() { door.Run(ctx) })
 }
 
-// listen serves until the server is closed; when it fails, the agent stops.
-func (a *Agent) listen(parts *sync.WaitGroup, cancel context.CancelCauseFunc, handler http.Handler, listener net.Listener) *http.Server {
+func (a *Agent) newServer(handler http.Handler) *http.Server {
 	server := h2.NewServer(handler)
 	server.ErrorLog, _ = zap.NewStdLogAt(handshake.Sampled(a.log), zap.DebugLevel) // the level exists
-	parts.Go(func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			cancel(fmt.Errorf("serving at %s: %w", listener.Addr(), err))
-		}
-	})
 	return server
+}
+
+// serveAt serves until the server is closed; when it fails, the agent stops.
+func serveAt(server *http.Server, listener net.Listener, cancel context.CancelCauseFunc) {
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		cancel(fmt.Errorf("serving at %s: %w", listener.Addr(), err))
+	}
 }
 
 // forgetJobs begins to end all jobs, those on their way out included.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 	"sync"
 
 	"go.uber.org/zap"
@@ -18,9 +21,6 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// SocketPrefix begins the name of every plane's socket; Options.Name is the rest.
-const SocketPrefix = "@score-pm-"
-
 // ErrClosed: the plane was closed.
 var ErrClosed = errors.New("the agent stops")
 
@@ -29,8 +29,9 @@ type Options struct {
 	// Address is the directory's. Other nodes know it as the agent's TCP address: the
 	// directory has the UDP port of the same number.
 	Address netip.AddrPort
-	// Name is unique on this machine and cannot be guessed: the ranks' socket is called by it.
-	Name string
+	// Socket is the ranks' socket: a path, in a directory in which nobody else can make names, or an abstract name that
+	// begins with @. What a dead agent has left at the path is replaced.
+	Socket string
 	// Cluster and ClusterKey are what the keys of jobs are made of.
 	Cluster, ClusterKey string
 	// Anywhere says that nodes may be on other hosts; else their addresses must be on loopback.
@@ -71,7 +72,7 @@ func Open(o Options) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plane{options: o, jobs: map[int]*Job{}, leaving: map[*Job]bool{}, socket: SocketPrefix + o.Name}
+	p := &Plane{options: o, jobs: map[int]*Job{}, leaving: map[*Job]bool{}, socket: o.Socket}
 	p.node, err = node.Open(node.Config{
 		Address: o.Address, Faults: faults, Log: p.log, Priority: priority(o),
 		Channels: o.Channels,
@@ -80,10 +81,36 @@ func Open(o Options) (*Plane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the UDP port of its directory: %w", err)
 	}
-	if p.listener, err = handover.Listen(p.socket); err != nil {
+	if p.listener, err = listen(p.socket); err != nil {
 		return nil, errors.Join(fmt.Errorf("the node cannot listen for ranks: %w", err), p.node.Close())
 	}
 	return p, nil
+}
+
+// listen listens for ranks of all users. A path is replaced in one step, so that a rank finds one or the other socket there; it
+// outlives the listener, for ranks that wait for the next agent.
+func listen(socket string) (*net.UnixListener, error) {
+	if strings.HasPrefix(socket, "@") {
+		return handover.Listen(socket)
+	}
+	fresh := socket + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	listener, err := handover.Listen(fresh)
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false)
+	const everybody = 0o666 // whom the plane answers it finds out from the kernel
+	err = os.Chmod(fresh, everybody)
+	if err == nil {
+		err = os.Rename(fresh, socket)
+	}
+	if err != nil {
+		return nil, errors.Join(err, listener.Close(), os.Remove(fresh))
+	}
+	return listener, nil
 }
 
 // Serve begins to answer ranks. Those that dial before wait: the jobs of a former agent are added first.

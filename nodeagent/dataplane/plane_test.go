@@ -17,7 +17,7 @@ import (
 
 func open(t *testing.T) *Plane {
 	t.Helper()
-	p, err := Open(Options{Address: netip.MustParseAddrPort("127.0.0.1:0"), Name: strings.ReplaceAll(t.Name(), "/", "-"), Cluster: "c", ClusterKey: "k", Logger: zap.NewNop()})
+	p, err := Open(Options{Address: netip.MustParseAddrPort("127.0.0.1:0"), Socket: "@score-pm-" + strings.ReplaceAll(t.Name(), "/", "-"), Cluster: "c", ClusterKey: "k", Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
