@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
 	"sync"
-	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
@@ -80,10 +77,10 @@ func (a *attachments) sendOn(stream *attachment, request *scorev1.AttachRequest)
 	return stream.Send(request)
 }
 
-// mayComeBack tells whether another attempt can succeed after an error.
+// mayComeBack reports whether another attempt can succeed after an error: a daemon said that it cannot answer now, or
+// said nothing, since it or the connection to it was lost.
 func mayComeBack(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.Is(err, syscall.EPIPE) || connect.CodeOf(err) == connect.CodeUnavailable
+	return connect.CodeOf(err) == connect.CodeUnavailable || !connect.IsWireError(err)
 }
 
 // patienceOf is how long scrun waits for a cluster that cannot answer. Its own one does not come back.

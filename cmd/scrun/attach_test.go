@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"connectrpc.com/connect"
 
 	"score/scored/client/clienttest"
 )
@@ -35,5 +39,21 @@ func TestWaitsNoLongerThanWanted(t *testing.T) {
 	code, _, errs := outcomeOf(t, scrun(t, socket, "--patience", "0:01", "true"))
 	if code != exitCluster || !strings.Contains(errs, "can decide nothing") {
 		t.Errorf("code %d, %q", code, errs)
+	}
+}
+
+// A connection that is lost, in whatever words the transport says so, may come back; what a daemon refuses does not.
+func TestMayComeBack(t *testing.T) {
+	for _, err := range []error{
+		io.EOF, io.ErrUnexpectedEOF,
+		connect.NewError(connect.CodeInternal, errors.New("protocol error: incomplete envelope: http2: client conn is closed")),
+		connect.NewWireError(connect.CodeUnavailable, errors.New("no majority")),
+	} {
+		if !mayComeBack(err) {
+			t.Errorf("%v is for good", err)
+		}
+	}
+	if mayComeBack(connect.NewWireError(connect.CodeNotFound, errors.New("no such job"))) {
+		t.Error("a refusal is not for good")
 	}
 }

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -151,15 +152,19 @@ func (in *inputs) reader(takesInput bool) *reader {
 // lose ends the attachment for input that may be lost.
 func (in *inputs) lose() { in.once.Do(func() { close(in.lost) }) }
 
-// taken is the offset up to which all ranks have the input.
+// taken is the offset up to which all ranks have the input. It may be beyond what this attachment has brought: the
+// client sends again what an earlier one had brought if it has not heard that it was taken.
 func (in *inputs) taken() uint64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	least := in.carried
+	least, any := uint64(math.MaxUint64), false
 	for _, r := range in.readers {
 		if offset, all := r.takenUpTo(); !all {
-			least = min(least, offset)
+			least, any = min(least, offset), true
 		}
+	}
+	if !any {
+		return in.carried
 	}
 	return least
 }

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"errors"
-	"io"
 	"net"
 	"time"
 
@@ -32,7 +31,8 @@ func (t *tries) another(began, now time.Time, reached uint64, err error) bool {
 	if lasted > refetchPause && !isDial(err) {
 		t.limit = now.Add(refetchPatience)
 	}
-	if connect.CodeOf(err) != connect.CodeUnavailable && !errors.Is(err, io.ErrUnexpectedEOF) { // which is an agent that died
+	// An agent that died has said nothing.
+	if errors.Is(err, errCutOff) || connect.IsWireError(err) && connect.CodeOf(err) != connect.CodeUnavailable {
 		t.cutOffs++
 	}
 	return t.cutOffs < cutOffsMost && !now.After(t.limit) && connect.CodeOf(err) != connect.CodeNotFound

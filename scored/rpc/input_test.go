@@ -1,0 +1,65 @@
+package rpc
+
+import (
+	"context"
+	"testing"
+
+	"score/scored/api/scorev1"
+)
+
+// The ranks may have more than an attachment has brought: an earlier one has brought it, and its client has not heard
+// that it was taken. It hears so though it brings nothing new.
+func TestTakenBeforeItIsBrought(t *testing.T) {
+	in := newInputs()
+	r := in.reader(true)
+	if got := in.taken(); got != 0 {
+		t.Errorf("%d are taken before anything was said", got)
+	}
+	r.hears(1000)
+	select {
+	case <-in.changed:
+	default:
+		t.Error("nobody is told")
+	}
+	if got := in.taken(); got != 1000 {
+		t.Errorf("%d are taken, want 1000", got)
+	}
+	r.sends(&scorev1.Stdin{Offset: new(uint64), Data: make([]byte, 500)})
+	if got := in.taken(); got != 1000 || r.onItsWay() {
+		t.Errorf("%d are taken, on its way: %v", got, r.onItsWay())
+	}
+}
+
+// The slowest reader counts; one that has ended does not, and without any what was brought counts as taken.
+func TestSlowestReaderCounts(t *testing.T) {
+	in := newInputs()
+	slow, fast := in.reader(true), in.reader(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	carried := make(chan struct{})
+	go func() {
+		defer close(carried)
+		in.carry(ctx, []*reader{slow, fast})
+	}()
+	in.input <- &scorev1.Stdin{Offset: new(uint64), Data: make([]byte, 10)}
+	for _, r := range []*reader{slow, fast} {
+		r.sends(<-r.input)
+		r.hears(0)
+	}
+	fast.hears(10)
+	if got := in.taken(); got != 0 || !slow.onItsWay() || fast.onItsWay() {
+		t.Errorf("%d are taken", got)
+	}
+	close(slow.over)
+	if got := in.taken(); got != 10 {
+		t.Errorf("%d are taken once the slow one has ended", got)
+	}
+	close(fast.over)
+	cancel()
+	<-carried
+	if got := in.taken(); got != 10 {
+		t.Errorf("%d are taken without readers", got)
+	}
+	if next := in.reader(true); next.onItsWay() || in.taken() != 10 {
+		t.Error("the next attempt begins with what is left")
+	}
+}
