@@ -12,6 +12,7 @@ import (
 	"score/nodeagent/metrics"
 	"score/nodeagent/stewards"
 	"score/nodeagent/switcher"
+	"score/scored/api/handshake"
 	"score/scored/api/scorev1"
 )
 
@@ -26,7 +27,7 @@ func (a *Agent) openPlane(at net.Addr) error {
 		Cluster:    a.options.Cluster,
 		ClusterKey: a.options.ClusterKey,
 		Anywhere:   a.options.Credentials != nil,
-		Logger:     a.log,
+		Logger:     handshake.Sampled(a.log), // ranks cause lines as often as they like
 		Channels:   a.options.Channels,
 		Realtime:   a.options.EnableRealtime,
 		Connected: func(job uint64, network dataplane.Network) {

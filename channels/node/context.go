@@ -49,13 +49,12 @@ func (j *Job) context(of name) (*Context, error) {
 	if !j.given(of) {
 		return nil, ErrNotGiven
 	}
-	if j.node.resident.Add(1) > int64(j.node.config.Resident) {
-		j.node.resident.Add(-1)
+	if !j.node.shares.take(&j.share, of.channel != 0) {
 		return nil, ErrResident
 	}
 	c, err := j.make(of)
 	if err != nil {
-		j.node.resident.Add(-1)
+		j.node.shares.undo(&j.share, j.channels > 0 && of.channel != 0)
 		return nil, err
 	}
 	j.contexts[of] = c

@@ -169,7 +169,7 @@ func TestRemove(t *testing.T) {
 	if err := j.Serve(server, 0); !errors.Is(err, ErrClosed) {
 		t.Errorf("serve: %v", err)
 	}
-	if n := c.nodes[0].resident.Load(); n != 0 {
+	if n := c.nodes[0].shares.count(); n != 0 {
 		t.Errorf("%d contexts are left", n)
 	}
 	if _, err := c.nodes[0].Add(JobConfig{Key: testKey, Places: c.where[0]}); err != nil {

@@ -184,14 +184,14 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestResident: there are only so many contexts; who asks for more hears that, and may ask again.
+// TestResident: there are only so many contexts; who asks for more hears that, and may ask again. A job leaves others some.
 func TestResident(t *testing.T) {
-	c := newCluster(t, 2, Config{Resident: 2, Log: func(string, uint64, uint32, error) {}})
+	c := newCluster(t, 2, Config{Resident: 4, Log: func(string, uint64, uint32, error) {}})
 	a := ask(t, c.nodes[1])
 	for channel := range uint32(4) {
 		want := link.StatusHere
 		if channel >= 2 {
-			want = link.StatusNotYet
+			want = link.StatusNotYet // it has as many as are free
 		}
 		if got := a.where(link.Head{Job: testKey, Channel: channel, From: 0, To: 1}); got.Status != want {
 			t.Errorf("context %d: %+v", channel, got)
@@ -200,12 +200,55 @@ func TestResident(t *testing.T) {
 	if _, err := c.jobs[1].Image(5, 1); !errors.Is(err, ErrResident) {
 		t.Error(err)
 	}
+	jobs, _ := c.add(t, testKey+1)
+	if _, err := jobs[1].Image(5, 1); err != nil {
+		t.Errorf("another job: %v", err)
+	}
+	if _, err := jobs[1].Image(6, 1); !errors.Is(err, ErrResident) {
+		t.Error(err)
+	}
 	if err := c.jobs[1].Remove(0); err != nil {
 		t.Fatal(err)
 	}
-	jobs, _ := c.add(t, testKey+1)
-	if _, err := jobs[1].Image(5, 1); err != nil {
+	if _, err := jobs[1].Image(6, 1); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSharesOfContexts: what a job was given it gets, whatever others have made before it; what nobody has counted is
+// shared.
+func TestSharesOfContexts(t *testing.T) {
+	const most, given = 16, 4
+	s := shares{most: most}
+	var greedy, modest, other share
+	s.promise(&modest, given)
+	taken := 0
+	for s.take(&greedy, false) {
+		taken++
+	}
+	if want := (most - given) / 2; taken != want {
+		t.Errorf("a job makes %d contexts that it was not given, want %d", taken, want)
+	}
+	if !s.take(&other, false) {
+		t.Error("another job gets none")
+	}
+	for range given {
+		if !s.take(&modest, true) {
+			t.Error("a job does not get what it was given")
+		}
+	}
+	s.undo(&modest, true)
+	if !s.take(&modest, true) || modest.unmade != 0 || s.promised != 0 {
+		t.Errorf("after one that could not be made: %+v of %+v", modest, &s)
+	}
+	s.free(taken + 1 + given)
+	if s.count() != 0 {
+		t.Errorf("%d are left", s.count())
+	}
+	s.promise(&other, given)
+	s.withdraw(&other)
+	if s.promised != 0 {
+		t.Errorf("%d are kept for a job that has left", s.promised)
 	}
 }
 

@@ -26,6 +26,7 @@ type Job struct {
 	places   *places.Map // nil unless ranks are on other nodes
 	geometry abi.Geometry
 	channels int // of each rank; see JobConfig
+	share    share
 
 	connected func(*Job)
 	keep      func(Spare) error
@@ -61,6 +62,9 @@ func newJob(n *Node, config JobConfig) (*Job, error) {
 	}
 	if err == nil && j.places != nil && !n.Directory().IsValid() {
 		err = fmt.Errorf("%w: ranks on other nodes, and this one has no directory", ErrJob)
+	}
+	if err == nil && j.channels > 0 {
+		n.shares.promise(&j.share, j.channels*len(j.ranks))
 	}
 	if err = j.restore(config.Kept, err); err != nil {
 		return nil, err
@@ -139,6 +143,7 @@ func (j *Job) RemoveAfter(over <-chan struct{}, linger time.Duration) error {
 func (j *Job) doRemove(over <-chan struct{}, linger time.Duration) error {
 	j.mu.Lock()
 	j.leaving = true
+	j.node.shares.withdraw(&j.share)
 	for conn := range j.conns {
 		_ = conn.Close()
 	}
@@ -166,8 +171,9 @@ func (j *Job) close(all []*Context) error {
 	var errs []error
 	for _, c := range all {
 		errs = append(errs, c.close())
-		j.node.resident.Add(-1)
 	}
+	j.node.shares.free(len(all))
+	j.node.shares.withdraw(&j.share)
 	clear(j.contexts)
 	j.closeFiles()
 	return errors.Join(errs...)

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"score/channels/abi"
 	"score/channels/handover"
@@ -31,8 +30,8 @@ var (
 	ErrClosed = errors.New("node: closed")
 	// ErrJob: not a job that this node can have.
 	ErrJob = errors.New("node: not a usable job")
-	// ErrResident: the node has as many contexts as it may.
-	ErrResident = errors.New("node: no more contexts on this node")
+	// ErrResident: the node has as many contexts as it may, or the job as many as it may have of them.
+	ErrResident = errors.New("node: no more contexts on this node for the job")
 	// ErrNotGiven: the job was not given as many channels; see JobConfig.Channels.
 	ErrNotGiven = errors.New("node: the job was not given as many channels")
 	// ErrContext: there is no such context here.
@@ -64,9 +63,9 @@ type Config struct {
 
 // Node is this node's part of the data plane. Its methods may be called from several goroutines.
 type Node struct {
-	config   Config
-	loop     *loop
-	resident atomic.Int64
+	config Config
+	loop   *loop
+	shares shares
 
 	end     sync.Once
 	failure error
@@ -82,7 +81,7 @@ func Open(config Config) (*Node, error) {
 	if config.Resident <= 0 {
 		config.Resident = DefaultResident
 	}
-	n := &Node{config: config, jobs: map[uint64]*Job{}}
+	n := &Node{config: config, shares: shares{most: config.Resident}, jobs: map[uint64]*Job{}}
 	l, err := newLoop(n)
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)

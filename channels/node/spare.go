@@ -98,7 +98,7 @@ func (j *Job) restoreOne(s *Spare) error {
 			return errors.Join(fmt.Errorf("node: the socket of channel %d of rank %d: %w", s.Channel, s.Rank, err), img.Close())
 		}
 	}
-	j.node.resident.Add(1) // though there may be more than this node may have: they are there
+	j.node.shares.restore(&j.share, of.channel != 0)
 	j.contexts[of] = c
 	j.account.all = append(j.account.all, c)
 	j.remote = j.remote || c.driver != nil

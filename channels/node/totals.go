@@ -11,7 +11,7 @@ type Totals struct {
 
 // Totals asks the loop.
 func (n *Node) Totals() Totals {
-	t := Totals{Contexts: int(n.resident.Load())}
+	t := Totals{Contexts: n.shares.count()}
 	l := n.loop
 	l.do(func() {
 		t.Drives, t.Port = l.drives, l.gone
@@ -38,4 +38,4 @@ func add(to *link.Stats, s link.Stats) {
 }
 
 // Contexts is how many contexts there are now. It does not wait.
-func (n *Node) Contexts() int { return int(n.resident.Load()) }
+func (n *Node) Contexts() int { return n.shares.count() }
