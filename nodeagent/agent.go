@@ -248,6 +248,9 @@ func (a *Agent) troubles() (sentences []string) {
 	if sentence := a.pool.Trouble(); sentence != "" {
 		sentences = append(sentences, sentence)
 	}
+	if sentence := a.endings.trouble(); sentence != "" {
+		sentences = append(sentences, sentence)
+	}
 	if sentence := a.unserved.Load(); sentence != nil {
 		sentences = append(sentences, *sentence)
 	}

@@ -91,8 +91,11 @@ func (j *job) getReady() {
 var errKilled = errors.New("the job was killed")
 
 func (j *job) makeReady() error {
-	if err := j.agent.endings.await(j.ctx); err != nil {
+	if err := j.agent.endings.await(j.ctx, j.id); err != nil {
 		return err
+	}
+	if late := j.agent.endings.late(); len(late) > 0 {
+		j.agent.log.Warn("a job begins beside processes of jobs that have ended and that cannot be killed", zap.Uint64("job", j.id), zap.Uint64s("ended", late))
 	}
 	if err := j.stageUntilKilled(); err != nil {
 		if j.isKilled() {
