@@ -113,12 +113,7 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 	}
 	b.reunite()
 	b.goOnOrdered(jobs)
-	for _, record := range s.Names() {
-		b.names[nameKey{record.UID, record.Service}] = name{port: record.Port, job: record.Job, once: record.Once}
-		if j := b.jobs[record.Job]; j != nil {
-			j.names++
-		}
-	}
+	b.restoreNames(s)
 	b.shareOut()
 	b.placeDirty, b.planDirty = true, true
 	return b

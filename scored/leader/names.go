@@ -3,6 +3,7 @@ package leader
 import (
 	"slices"
 
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
@@ -18,7 +19,7 @@ const (
 	maxLookups     = 1 << 16
 	// keptReplies bounds the answers of one job that are kept for who asks again: an agent that died with them is back
 	// within NodeGrace, and few of a job's ranks deal in names at the same time.
-	keptReplies = 256
+	keptReplies = state.MaxAnswersPerJob
 )
 
 // nameKey is what names are unique by: users do not see each other's.
@@ -49,7 +50,8 @@ type requestKey struct {
 }
 
 // replies keeps the last answers to what can be done only once: a name that is read once is gone for who asks again,
-// since the answer was lost with an agent, and would be waited for without end.
+// since the answer was lost with an agent, and would be waited for without end. The state has them, too, since a leader
+// may die with an answer.
 type replies struct {
 	byRequest map[requestKey]*scorev1.NameReply
 	order     []requestKey // the oldest first
@@ -86,14 +88,14 @@ func (b *brain) nameRequest(n *node, m *scorev1.NameRequest) {
 	case scorev1.NameOp_NAME_OP_LOOKUP:
 		if found, ok := b.names[key]; ok {
 			reply.Port, reply.Ok, once = found.port, true, found.once
-			b.readOnce(key)
+			b.readOnce(key, state.NameRequest{Job: j.id, Node: n.name, Number: m.GetRequest()})
 		} else if m.GetWait() && b.waitForName(nameWait{key, n.name, j.id, m.GetRequest()}) {
 			return
 		}
 	case scorev1.NameOp_NAME_OP_PUBLISH:
 		reply.Ok = b.publish(key, name{m.GetPort(), j.id, once, requestKey{n.name, m.GetRequest()}})
 	case scorev1.NameOp_NAME_OP_UNPUBLISH:
-		reply.Ok, once = b.unpublish(j, key), true
+		reply.Ok, once = b.unpublish(j, key, state.NameRequest{Job: j.id, Node: n.name, Number: m.GetRequest()}), true
 	case scorev1.NameOp_NAME_OP_UNSPECIFIED:
 		// not ok
 	}
@@ -138,15 +140,15 @@ func (b *brain) namePublished(key nameKey) {
 			j.replies.keep(w.node, reply)
 		}
 		b.send(n.link, nameMessage(reply))
-		b.readOnce(key)
+		b.readOnce(key, state.NameRequest{Job: w.job, Node: w.node, Number: w.request})
 	}
 }
 
 // readOnce takes away a name that has been looked up, if it was published so.
-func (b *brain) readOnce(key nameKey) {
+func (b *brain) readOnce(key nameKey, by state.NameRequest) {
 	found := b.names[key]
 	if owner := b.jobs[found.job]; found.once && owner != nil {
-		b.unpublish(owner, key)
+		b.unpublish(owner, key, by)
 	}
 }
 
@@ -166,18 +168,44 @@ func (b *brain) publish(key nameKey, wanted name) bool {
 	b.names[key] = wanted
 	b.propose(&statepb.Command{Command: &statepb.Command_PublishName{PublishName: &statepb.PublishName{
 		JobId: j.id, Service: key.service, Port: wanted.port, Once: wanted.once,
+		By: b.requestBy(state.NameRequest{Job: j.id, Node: wanted.by.node, Number: wanted.by.request}),
 	}}})
 	return true
 }
 
-func (b *brain) unpublish(j *job, key nameKey) bool {
+// requestBy is for the log, if the log may have it.
+func (b *brain) requestBy(by state.NameRequest) *statepb.NameRequest {
+	if b.lacks(protocol.Answers) != nil {
+		return nil
+	}
+	return &statepb.NameRequest{JobId: by.Job, Node: by.Node, Request: by.Number}
+}
+
+// restoreNames takes the names of an earlier leader's term, and the answers that may have been lost with him.
+func (b *brain) restoreNames(s *state.State) {
+	for _, record := range s.Names() {
+		b.names[nameKey{record.UID, record.Service}] = name{
+			port: record.Port, job: record.Job, once: record.Once, by: requestKey{record.By.Node, record.By.Number},
+		}
+		if j := b.jobs[record.Job]; j != nil {
+			j.names++
+		}
+	}
+	for _, j := range b.jobs {
+		for _, a := range s.Job(j.id).Answers {
+			j.replies.keep(a.Node, &scorev1.NameReply{JobId: j.id, Request: a.Number, Ok: true, Port: a.Port})
+		}
+	}
+}
+
+func (b *brain) unpublish(j *job, key nameKey, by state.NameRequest) bool {
 	if b.names[key].job != j.id || !j.active() {
 		return false
 	}
 	j.names--
 	delete(b.names, key)
 	b.propose(&statepb.Command{Command: &statepb.Command_UnpublishName{UnpublishName: &statepb.UnpublishName{
-		JobId: j.id, Service: key.service,
+		JobId: j.id, Service: key.service, By: b.requestBy(by),
 	}}})
 	return true
 }

@@ -19,7 +19,7 @@ func (s *State) publish(c *statepb.PublishName) error {
 	case len(job.names) >= MaxNamesPerJob:
 		return fmt.Errorf("%w: %d names of one job", ErrTooMany, MaxNamesPerJob)
 	}
-	put(s, s.names, key, &Name{UID: key.uid, Service: key.service, Port: c.GetPort(), Job: job.ID, Once: c.GetOnce()})
+	put(s, s.names, key, &Name{UID: key.uid, Service: key.service, Port: c.GetPort(), Job: job.ID, Once: c.GetOnce(), By: nameRequest(c.GetBy())})
 	next := *job
 	next.names = append(slices.Clone(job.names), c.GetService())
 	put(s, s.jobs, job.ID, &next)
@@ -35,17 +35,55 @@ func (s *State) unpublish(c *statepb.UnpublishName) error {
 	if i < 0 {
 		return fmt.Errorf("%w: %q", ErrNameUnknown, c.GetService())
 	}
-	put(s, s.names, nameKey{job.User.GetUid(), c.GetService()}, nil)
+	key := nameKey{job.User.GetUid(), c.GetService()}
+	gone := s.names[key]
+	put(s, s.names, key, nil)
 	next := *job
 	next.names = slices.Delete(slices.Clone(job.names), i, i+1)
 	put(s, s.jobs, job.ID, &next)
+	port := ""
+	if gone.Once {
+		s.answered(gone.By, "")
+		port = gone.Port
+	}
+	s.answered(nameRequest(c.GetBy()), port)
 	return nil
 }
 
-// unpublishAll takes away what a job has published, of whose record this is the next.
+// answered keeps what a request was granted, and lets the oldest go that are more than the bounds allow.
+func (s *State) answered(by NameRequest, port string) {
+	job := s.jobs[by.Job]
+	if job == nil || job.Phase != Allocated && job.Phase != Running {
+		return // nobody is left to ask, or the request is unknown
+	}
+	next := *job
+	next.Answers = append(slices.Clone(job.Answers), NameAnswer{by.Node, by.Number, port})
+	bytes := 0
+	for i := len(next.Answers) - 1; i >= 0; i-- {
+		bytes += len(next.Answers[i].Port)
+		if len(next.Answers)-i > MaxAnswersPerJob || bytes > maxAnswerBytes {
+			next.Answers = next.Answers[i+1:]
+			break
+		}
+	}
+	put(s, s.jobs, job.ID, &next)
+}
+
+func nameRequest(r *statepb.NameRequest) NameRequest {
+	return NameRequest{r.GetJobId(), r.GetNode(), r.GetRequest()}
+}
+
+func (r NameRequest) proto() *statepb.NameRequest {
+	if r == (NameRequest{}) {
+		return nil
+	}
+	return &statepb.NameRequest{JobId: r.Job, Node: r.Node, Request: r.Number}
+}
+
+// unpublishAll takes away what a job has published, and the answers to its processes, of whose record this is the next.
 func (s *State) unpublishAll(next *Job) {
 	for _, service := range next.names {
 		put(s, s.names, nameKey{next.User.GetUid(), service}, nil)
 	}
-	next.names = nil
+	next.names, next.Answers = nil, nil
 }

@@ -56,6 +56,9 @@ func jobFromProto(j *statepb.Job) *Job {
 		}
 		job.Places = append(job.Places, place)
 	}
+	for _, a := range j.GetAnswers() {
+		job.Answers = append(job.Answers, NameAnswer{a.GetNode(), a.GetRequest(), a.GetPort()})
+	}
 	return job
 }
 
@@ -73,6 +76,9 @@ func (j *Job) proto() *statepb.Job {
 	}
 	for _, p := range j.Preput {
 		record.Preput = append(record.Preput, &statepb.Pair{Key: p.Key, Value: p.Value})
+	}
+	for _, a := range j.Answers {
+		record.Answers = append(record.Answers, &statepb.NameAnswer{Node: a.Node, Request: a.Number, Port: a.Port})
 	}
 	return record
 }

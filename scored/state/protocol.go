@@ -43,6 +43,14 @@ func Needs(command *statepb.Command) uint32 {
 		if c.Requeue.GetBecause() != "" {
 			return protocol.Orders
 		}
+	case *statepb.Command_PublishName:
+		if c.PublishName.GetBy() != nil {
+			return protocol.Answers
+		}
+	case *statepb.Command_UnpublishName:
+		if c.UnpublishName.GetBy() != nil {
+			return protocol.Answers
+		}
 	case *statepb.Command_OrderRequeue, *statepb.Command_OrderEnd:
 		return protocol.Orders
 	}

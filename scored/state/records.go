@@ -75,6 +75,22 @@ type Job struct {
 	Start   *scorev1.StartTrace // how its start went; set when Done, nil if it never had places
 
 	names []string // services it has published, in that order
+	// Answers are those to its last requests about names that are gone, the oldest first.
+	Answers []NameAnswer
+}
+
+// NameRequest is what a request about a name is known by when it is made again. The zero one is unknown.
+type NameRequest struct {
+	Job    JobID
+	Node   string
+	Number uint64
+}
+
+// NameAnswer is what a request was granted: the port of a name that can be read once, none if it published one.
+type NameAnswer struct {
+	Node   string
+	Number uint64
+	Port   string
 }
 
 // Node is what the log knows of a node.
@@ -110,6 +126,7 @@ type Name struct {
 	Job     JobID
 	// Once: it vanishes when it has been looked up.
 	Once bool
+	By   NameRequest // the request that published it
 }
 
 type nameKey struct {

@@ -74,7 +74,9 @@ func (i *Image) Encode() ([]byte, error) {
 		image.Jobs = append(image.Jobs, job.proto())
 	}
 	for _, name := range i.names {
-		image.Names = append(image.Names, &statepb.Name{Uid: name.UID, Service: name.Service, Port: name.Port, JobId: name.Job, Once: name.Once})
+		image.Names = append(image.Names, &statepb.Name{
+			Uid: name.UID, Service: name.Service, Port: name.Port, JobId: name.Job, Once: name.Once, By: name.By.proto(),
+		})
 	}
 	for _, token := range i.tokens {
 		image.Tokens = append(image.Tokens, token.proto())
@@ -180,8 +182,9 @@ func (s *State) restoreNames(image *statepb.Snapshot) error {
 			return fmt.Errorf("%w: name %q of job %d", ErrUnknownJob, record.GetService(), record.GetJobId())
 		}
 		job.names = append(job.names, record.GetService())
-		s.names[nameKey{record.GetUid(), record.GetService()}] =
-			&Name{UID: record.GetUid(), Service: record.GetService(), Port: record.GetPort(), Job: job.ID, Once: record.GetOnce()}
+		s.names[nameKey{record.GetUid(), record.GetService()}] = &Name{
+			UID: record.GetUid(), Service: record.GetService(), Port: record.GetPort(), Job: job.ID, Once: record.GetOnce(), By: nameRequest(record.GetBy()),
+		}
 	}
 	return nil
 }

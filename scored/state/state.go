@@ -21,6 +21,10 @@ const (
 	// MaxNamesPerJob bounds what one job can publish. MPI programs publish a
 	// handful.
 	MaxNamesPerJob = 256
+	// MaxAnswersPerJob and maxAnswerBytes bound what is kept of the answers to one job's requests about names that are
+	// gone: those under way when a leader dies, one for each of a few of its ranks, of some 100 bytes.
+	MaxAnswersPerJob = 256
+	maxAnswerBytes   = 256 << 10
 	// MaxNodes bounds a cluster, and with it the size of a plan.
 	MaxNodes = 4096
 )

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -364,5 +365,47 @@ func checkPlaces(t fataler, s *State, job *Job) {
 	}
 	if len(ranks) != int(job.Spec.GetTasks()) {
 		t.Fatalf("job %d: %d of %d ranks", job.ID, len(ranks), job.Spec.GetTasks())
+	}
+}
+
+// What a request was granted that cannot be granted again is kept with its job, within bounds, until the job is over.
+func TestAnswersAboutNamesAreKept(t *testing.T) {
+	s := twoNodes(t)
+	read := func(n uint64) []*statepb.Command {
+		in, out := publish(3, "sea"), unpublish(3, "sea")
+		in.GetPublishName().Once = true
+		in.GetPublishName().By = &statepb.NameRequest{JobId: 3, Node: "n1", Request: 2 * n}
+		out.GetUnpublishName().By = &statepb.NameRequest{JobId: 2, Node: "n2", Request: n}
+		return []*statepb.Command{in, out}
+	}
+	mustApply(t, s, read(7)...)
+	restored, err := Restore(image(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*State{s, restored} {
+		published, got := s.Job(3).Answers, s.Job(2).Answers
+		if !slices.Equal(published, []NameAnswer{{"n1", 14, ""}}) || !slices.Equal(got, []NameAnswer{{"n2", 7, "port of sea"}}) {
+			t.Errorf("kept %v of who published, %v of who read", published, got)
+		}
+	}
+	checkInvariants(t, s)
+	for n := range uint64(MaxAnswersPerJob) {
+		mustApply(t, s, read(100+n)...)
+	}
+	if got := s.Job(2).Answers; len(got) != MaxAnswersPerJob || got[0].Number != 100 {
+		t.Errorf("%d answers are kept, from %d on", len(got), got[0].Number)
+	}
+	for range maxAnswerBytes/(1<<14) + 1 {
+		pair := read(1)
+		pair[0].GetPublishName().Port = strings.Repeat("x", 1<<14)
+		mustApply(t, s, pair...)
+	}
+	if got := s.Job(2).Answers; len(got) != maxAnswerBytes>>14 {
+		t.Errorf("%d long answers are kept", len(got))
+	}
+	mustApply(t, s, end(2))
+	if got := s.Job(2).Answers; got != nil {
+		t.Errorf("%d answers outlived their job", len(got))
 	}
 }

@@ -8,7 +8,8 @@
 //	1  all that there was before versions were told
 //	2  the log says in which version it is written (state: Raise); the setting history; submissions under keys; jobs that go on
 //	   without what they lose (recover, respawn); how jobs are to end or to be begun anew is in the log before their ranks are killed
-//	   (OrderEnd, OrderRequeue), and why they were begun anew; what spawned jobs have of their parents is not in their entries
+//	   (OrderEnd, OrderRequeue), and why they were begun anew; what spawned jobs have of their parents is not in their entries;
+//	   by which requests names were published, read and taken back
 package protocol
 
 import (
@@ -36,6 +37,8 @@ const (
 	Orders = 2
 	// Inherits is from when on a spawned job's entry of the log may leave out what the job has of its parent.
 	Inherits = 2
+	// Answers is from when on the log may say which requests have published, read and taken back names.
+	Answers = 2
 )
 
 // Range is what a program understands, both ends inclusive. The zero Range is that of a program that does not say.

@@ -1381,6 +1381,7 @@ type PublishName struct {
 	Service       string                 `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
 	Port          string                 `protobuf:"bytes,3,opt,name=port,proto3" json:"port,omitempty"`
 	Once          bool                   `protobuf:"varint,4,opt,name=once,proto3" json:"once,omitempty"` // gone when it has been looked up
+	By            *NameRequest           `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`      // the request that published it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1443,10 +1444,18 @@ func (x *PublishName) GetOnce() bool {
 	return false
 }
 
+func (x *PublishName) GetBy() *NameRequest {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
 type UnpublishName struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Service       string                 `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
+	By            *NameRequest           `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"` // the request that took it back or, of a name that can be read once, read it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1495,6 +1504,135 @@ func (x *UnpublishName) GetService() string {
 	return ""
 }
 
+func (x *UnpublishName) GetBy() *NameRequest {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+// NameRequest is what a request that publishes, reads or takes back a name is known by when it is made again.
+type NameRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Request       uint64                 `protobuf:"varint,3,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NameRequest) Reset() {
+	*x = NameRequest{}
+	mi := &file_state_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NameRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NameRequest) ProtoMessage() {}
+
+func (x *NameRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
+func (*NameRequest) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *NameRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *NameRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *NameRequest) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+// NameAnswer is kept of a request that found what is gone since, for who asks again: the leader may have died with the answer.
+type NameAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Request       uint64                 `protobuf:"varint,2,opt,name=request,proto3" json:"request,omitempty"`
+	Port          string                 `protobuf:"bytes,3,opt,name=port,proto3" json:"port,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NameAnswer) Reset() {
+	*x = NameAnswer{}
+	mi := &file_state_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NameAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NameAnswer) ProtoMessage() {}
+
+func (x *NameAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NameAnswer.ProtoReflect.Descriptor instead.
+func (*NameAnswer) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *NameAnswer) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *NameAnswer) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *NameAnswer) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
 // AddToken lets a daemon join, once.
 type AddToken struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1505,7 +1643,7 @@ type AddToken struct {
 
 func (x *AddToken) Reset() {
 	*x = AddToken{}
-	mi := &file_state_proto_msgTypes[18]
+	mi := &file_state_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1655,7 @@ func (x *AddToken) String() string {
 func (*AddToken) ProtoMessage() {}
 
 func (x *AddToken) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[18]
+	mi := &file_state_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1668,7 @@ func (x *AddToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToken.ProtoReflect.Descriptor instead.
 func (*AddToken) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{18}
+	return file_state_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AddToken) GetToken() *Token {
@@ -1549,7 +1687,7 @@ type RemoveToken struct {
 
 func (x *RemoveToken) Reset() {
 	*x = RemoveToken{}
-	mi := &file_state_proto_msgTypes[19]
+	mi := &file_state_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +1699,7 @@ func (x *RemoveToken) String() string {
 func (*RemoveToken) ProtoMessage() {}
 
 func (x *RemoveToken) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[19]
+	mi := &file_state_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +1712,7 @@ func (x *RemoveToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveToken.ProtoReflect.Descriptor instead.
 func (*RemoveToken) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{19}
+	return file_state_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RemoveToken) GetId() string {
@@ -1595,7 +1733,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_state_proto_msgTypes[20]
+	mi := &file_state_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1745,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[20]
+	mi := &file_state_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1758,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{20}
+	return file_state_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Admit) GetTokenId() string {
@@ -1647,7 +1785,7 @@ type RenewCertificate struct {
 
 func (x *RenewCertificate) Reset() {
 	*x = RenewCertificate{}
-	mi := &file_state_proto_msgTypes[21]
+	mi := &file_state_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1797,7 @@ func (x *RenewCertificate) String() string {
 func (*RenewCertificate) ProtoMessage() {}
 
 func (x *RenewCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[21]
+	mi := &file_state_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1810,7 @@ func (x *RenewCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewCertificate.ProtoReflect.Descriptor instead.
 func (*RenewCertificate) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{21}
+	return file_state_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RenewCertificate) GetCertificate() *Certificate {
@@ -1693,7 +1831,7 @@ type RevokeCertificates struct {
 
 func (x *RevokeCertificates) Reset() {
 	*x = RevokeCertificates{}
-	mi := &file_state_proto_msgTypes[22]
+	mi := &file_state_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1843,7 @@ func (x *RevokeCertificates) String() string {
 func (*RevokeCertificates) ProtoMessage() {}
 
 func (x *RevokeCertificates) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[22]
+	mi := &file_state_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +1856,7 @@ func (x *RevokeCertificates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificates.ProtoReflect.Descriptor instead.
 func (*RevokeCertificates) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{22}
+	return file_state_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RevokeCertificates) GetRole() string {
@@ -1748,7 +1886,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_state_proto_msgTypes[23]
+	mi := &file_state_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +1898,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[23]
+	mi := &file_state_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +1911,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{23}
+	return file_state_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Token) GetId() string {
@@ -1824,7 +1962,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_state_proto_msgTypes[24]
+	mi := &file_state_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1974,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[24]
+	mi := &file_state_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1987,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{24}
+	return file_state_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Certificate) GetSerial() []byte {
@@ -1901,7 +2039,7 @@ type SetUser struct {
 
 func (x *SetUser) Reset() {
 	*x = SetUser{}
-	mi := &file_state_proto_msgTypes[25]
+	mi := &file_state_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +2051,7 @@ func (x *SetUser) String() string {
 func (*SetUser) ProtoMessage() {}
 
 func (x *SetUser) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[25]
+	mi := &file_state_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +2064,7 @@ func (x *SetUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUser.ProtoReflect.Descriptor instead.
 func (*SetUser) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{25}
+	return file_state_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SetUser) GetUid() uint32 {
@@ -1975,7 +2113,7 @@ type Charge struct {
 
 func (x *Charge) Reset() {
 	*x = Charge{}
-	mi := &file_state_proto_msgTypes[26]
+	mi := &file_state_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1987,7 +2125,7 @@ func (x *Charge) String() string {
 func (*Charge) ProtoMessage() {}
 
 func (x *Charge) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[26]
+	mi := &file_state_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2000,7 +2138,7 @@ func (x *Charge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Charge.ProtoReflect.Descriptor instead.
 func (*Charge) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{26}
+	return file_state_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Charge) GetJobs() []*JobUsage {
@@ -2020,7 +2158,7 @@ type JobUsage struct {
 
 func (x *JobUsage) Reset() {
 	*x = JobUsage{}
-	mi := &file_state_proto_msgTypes[27]
+	mi := &file_state_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2170,7 @@ func (x *JobUsage) String() string {
 func (*JobUsage) ProtoMessage() {}
 
 func (x *JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[27]
+	mi := &file_state_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2183,7 @@ func (x *JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobUsage.ProtoReflect.Descriptor instead.
 func (*JobUsage) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{27}
+	return file_state_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *JobUsage) GetJobId() uint64 {
@@ -2081,7 +2219,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_state_proto_msgTypes[28]
+	mi := &file_state_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2093,7 +2231,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[28]
+	mi := &file_state_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2106,7 +2244,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{28}
+	return file_state_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Node) GetName() string {
@@ -2197,7 +2335,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_state_proto_msgTypes[29]
+	mi := &file_state_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2347,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[29]
+	mi := &file_state_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2360,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{29}
+	return file_state_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Place) GetNode() string {
@@ -2256,7 +2394,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_state_proto_msgTypes[30]
+	mi := &file_state_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2268,7 +2406,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[30]
+	mi := &file_state_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2419,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{30}
+	return file_state_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Pair) GetKey() string {
@@ -2325,13 +2463,14 @@ type Job struct {
 	Because            string                 `protobuf:"bytes,70,opt,name=because,proto3" json:"because,omitempty"`                                      // why it was last put back into the queue
 	Ordered            string                 `protobuf:"bytes,71,opt,name=ordered,proto3" json:"ordered,omitempty"`                                      // why it is to be put back, when none of its processes is left; empty: it is not
 	Ending             *scorev1.Verdict       `protobuf:"bytes,75,opt,name=ending,proto3" json:"ending,omitempty"`                                        // how it is to end, when none of its processes is left; absent: that is not decided
+	Answers            []*NameAnswer          `protobuf:"bytes,80,rep,name=answers,proto3" json:"answers,omitempty"`                                      // to its last requests about names that are gone, the oldest first
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_state_proto_msgTypes[31]
+	mi := &file_state_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2343,7 +2482,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[31]
+	mi := &file_state_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2356,7 +2495,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{31}
+	return file_state_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Job) GetId() uint64 {
@@ -2534,6 +2673,13 @@ func (x *Job) GetEnding() *scorev1.Verdict {
 	return nil
 }
 
+func (x *Job) GetAnswers() []*NameAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
 // Submission is the key under which a job was submitted.
 type Submission struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2548,7 +2694,7 @@ type Submission struct {
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_state_proto_msgTypes[32]
+	mi := &file_state_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2706,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[32]
+	mi := &file_state_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2719,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{32}
+	return file_state_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Submission) GetUid() uint32 {
@@ -2618,13 +2764,14 @@ type Name struct {
 	Port          string                 `protobuf:"bytes,3,opt,name=port,proto3" json:"port,omitempty"`
 	JobId         uint64                 `protobuf:"varint,4,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Once          bool                   `protobuf:"varint,5,opt,name=once,proto3" json:"once,omitempty"`
+	By            *NameRequest           `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_state_proto_msgTypes[33]
+	mi := &file_state_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2636,7 +2783,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[33]
+	mi := &file_state_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2649,7 +2796,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{33}
+	return file_state_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Name) GetUid() uint32 {
@@ -2687,6 +2834,13 @@ func (x *Name) GetOnce() bool {
 	return false
 }
 
+func (x *Name) GetBy() *NameRequest {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
 // User is what a user may do and have, and has used.
 type User struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2706,7 +2860,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_state_proto_msgTypes[34]
+	mi := &file_state_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2718,7 +2872,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[34]
+	mi := &file_state_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2731,7 +2885,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{34}
+	return file_state_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *User) GetUid() uint32 {
@@ -2828,7 +2982,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_state_proto_msgTypes[35]
+	mi := &file_state_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2840,7 +2994,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[35]
+	mi := &file_state_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2853,7 +3007,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{35}
+	return file_state_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Snapshot) GetFormat() uint32 {
@@ -3044,15 +3198,26 @@ const file_state_proto_rawDesc = "" +
 	"\x05usage\x18\x03 \x01(\v2\x0f.score.v1.UsageR\x05usage\x12*\n" +
 	"\x05start\x182 \x01(\v2\x14.score.v1.StartTraceR\x05start\"=\n" +
 	"\vSetSettings\x12.\n" +
-	"\bsettings\x18\x01 \x01(\v2\x12.score.v1.SettingsR\bsettings\"f\n" +
+	"\bsettings\x18\x01 \x01(\v2\x12.score.v1.SettingsR\bsettings\"\x90\x01\n" +
 	"\vPublishName\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x12\n" +
 	"\x04port\x18\x03 \x01(\tR\x04port\x12\x12\n" +
-	"\x04once\x18\x04 \x01(\bR\x04once\"@\n" +
+	"\x04once\x18\x04 \x01(\bR\x04once\x12(\n" +
+	"\x02by\x18\x05 \x01(\v2\x18.score.state.NameRequestR\x02by\"j\n" +
 	"\rUnpublishName\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
-	"\aservice\x18\x02 \x01(\tR\aservice\"4\n" +
+	"\aservice\x18\x02 \x01(\tR\aservice\x12(\n" +
+	"\x02by\x18\x03 \x01(\v2\x18.score.state.NameRequestR\x02by\"R\n" +
+	"\vNameRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\x04R\arequest\"N\n" +
+	"\n" +
+	"NameAnswer\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x12\n" +
+	"\x04port\x18\x03 \x01(\tR\x04port\"4\n" +
 	"\bAddToken\x12(\n" +
 	"\x05token\x18\x01 \x01(\v2\x12.score.state.TokenR\x05token\"\x1d\n" +
 	"\vRemoveToken\x12\x0e\n" +
@@ -3107,7 +3272,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04cpus\x18\x03 \x03(\rR\x04cpus\".\n" +
 	"\x04Pair\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xef\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xa2\a\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -3136,20 +3301,22 @@ const file_state_proto_rawDesc = "" +
 	"\aearlier\x18= \x01(\v2\x0f.score.v1.UsageR\aearlier\x12\x18\n" +
 	"\abecause\x18F \x01(\tR\abecause\x12\x18\n" +
 	"\aordered\x18G \x01(\tR\aordered\x12)\n" +
-	"\x06ending\x18K \x01(\v2\x11.score.v1.VerdictR\x06ending\"u\n" +
+	"\x06ending\x18K \x01(\v2\x11.score.v1.VerdictR\x06ending\x121\n" +
+	"\aanswers\x18P \x03(\v2\x17.score.state.NameAnswerR\aanswers\"u\n" +
 	"\n" +
 	"Submission\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x16\n" +
 	"\x06digest\x18\x03 \x01(\fR\x06digest\x12\x15\n" +
 	"\x06job_id\x18\x04 \x01(\x04R\x05jobId\x12\x14\n" +
-	"\x05nanos\x18\x05 \x01(\x03R\x05nanos\"q\n" +
+	"\x05nanos\x18\x05 \x01(\x03R\x05nanos\"\x9b\x01\n" +
 	"\x04Name\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x12\n" +
 	"\x04port\x18\x03 \x01(\tR\x04port\x12\x15\n" +
 	"\x06job_id\x18\x04 \x01(\x04R\x05jobId\x12\x12\n" +
-	"\x04once\x18\x05 \x01(\bR\x04once\"\xbb\x02\n" +
+	"\x04once\x18\x05 \x01(\bR\x04once\x12(\n" +
+	"\x02by\x18\x06 \x01(\v2\x18.score.state.NameRequestR\x02by\"\xbb\x02\n" +
 	"\x04User\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\"\n" +
@@ -3202,7 +3369,7 @@ func file_state_proto_rawDescGZIP() []byte {
 }
 
 var file_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_state_proto_goTypes = []any{
 	(Phase)(0),                 // 0: score.state.Phase
 	(*Entry)(nil),              // 1: score.state.Entry
@@ -3223,32 +3390,34 @@ var file_state_proto_goTypes = []any{
 	(*SetSettings)(nil),        // 16: score.state.SetSettings
 	(*PublishName)(nil),        // 17: score.state.PublishName
 	(*UnpublishName)(nil),      // 18: score.state.UnpublishName
-	(*AddToken)(nil),           // 19: score.state.AddToken
-	(*RemoveToken)(nil),        // 20: score.state.RemoveToken
-	(*Admit)(nil),              // 21: score.state.Admit
-	(*RenewCertificate)(nil),   // 22: score.state.RenewCertificate
-	(*RevokeCertificates)(nil), // 23: score.state.RevokeCertificates
-	(*Token)(nil),              // 24: score.state.Token
-	(*Certificate)(nil),        // 25: score.state.Certificate
-	(*SetUser)(nil),            // 26: score.state.SetUser
-	(*Charge)(nil),             // 27: score.state.Charge
-	(*JobUsage)(nil),           // 28: score.state.JobUsage
-	(*Node)(nil),               // 29: score.state.Node
-	(*Place)(nil),              // 30: score.state.Place
-	(*Pair)(nil),               // 31: score.state.Pair
-	(*Job)(nil),                // 32: score.state.Job
-	(*Submission)(nil),         // 33: score.state.Submission
-	(*Name)(nil),               // 34: score.state.Name
-	(*User)(nil),               // 35: score.state.User
-	(*Snapshot)(nil),           // 36: score.state.Snapshot
-	(*scorev1.JobSpec)(nil),    // 37: score.v1.JobSpec
-	(*scorev1.Identity)(nil),   // 38: score.v1.Identity
-	(*scorev1.Usage)(nil),      // 39: score.v1.Usage
-	(*scorev1.Verdict)(nil),    // 40: score.v1.Verdict
-	(*scorev1.StartTrace)(nil), // 41: score.v1.StartTrace
-	(*scorev1.Settings)(nil),   // 42: score.v1.Settings
-	(scorev1.Role)(0),          // 43: score.v1.Role
-	(*scorev1.UserLimits)(nil), // 44: score.v1.UserLimits
+	(*NameRequest)(nil),        // 19: score.state.NameRequest
+	(*NameAnswer)(nil),         // 20: score.state.NameAnswer
+	(*AddToken)(nil),           // 21: score.state.AddToken
+	(*RemoveToken)(nil),        // 22: score.state.RemoveToken
+	(*Admit)(nil),              // 23: score.state.Admit
+	(*RenewCertificate)(nil),   // 24: score.state.RenewCertificate
+	(*RevokeCertificates)(nil), // 25: score.state.RevokeCertificates
+	(*Token)(nil),              // 26: score.state.Token
+	(*Certificate)(nil),        // 27: score.state.Certificate
+	(*SetUser)(nil),            // 28: score.state.SetUser
+	(*Charge)(nil),             // 29: score.state.Charge
+	(*JobUsage)(nil),           // 30: score.state.JobUsage
+	(*Node)(nil),               // 31: score.state.Node
+	(*Place)(nil),              // 32: score.state.Place
+	(*Pair)(nil),               // 33: score.state.Pair
+	(*Job)(nil),                // 34: score.state.Job
+	(*Submission)(nil),         // 35: score.state.Submission
+	(*Name)(nil),               // 36: score.state.Name
+	(*User)(nil),               // 37: score.state.User
+	(*Snapshot)(nil),           // 38: score.state.Snapshot
+	(*scorev1.JobSpec)(nil),    // 39: score.v1.JobSpec
+	(*scorev1.Identity)(nil),   // 40: score.v1.Identity
+	(*scorev1.Usage)(nil),      // 41: score.v1.Usage
+	(*scorev1.Verdict)(nil),    // 42: score.v1.Verdict
+	(*scorev1.StartTrace)(nil), // 43: score.v1.StartTrace
+	(*scorev1.Settings)(nil),   // 44: score.v1.Settings
+	(scorev1.Role)(0),          // 45: score.v1.Role
+	(*scorev1.UserLimits)(nil), // 46: score.v1.UserLimits
 }
 var file_state_proto_depIdxs = []int32{
 	2,  // 0: score.state.Entry.commands:type_name -> score.state.Command
@@ -3263,62 +3432,66 @@ var file_state_proto_depIdxs = []int32{
 	16, // 9: score.state.Command.set_settings:type_name -> score.state.SetSettings
 	17, // 10: score.state.Command.publish_name:type_name -> score.state.PublishName
 	18, // 11: score.state.Command.unpublish_name:type_name -> score.state.UnpublishName
-	19, // 12: score.state.Command.add_token:type_name -> score.state.AddToken
-	20, // 13: score.state.Command.remove_token:type_name -> score.state.RemoveToken
-	21, // 14: score.state.Command.admit:type_name -> score.state.Admit
-	22, // 15: score.state.Command.renew_certificate:type_name -> score.state.RenewCertificate
-	23, // 16: score.state.Command.revoke_certificates:type_name -> score.state.RevokeCertificates
-	26, // 17: score.state.Command.set_user:type_name -> score.state.SetUser
-	27, // 18: score.state.Command.charge:type_name -> score.state.Charge
+	21, // 12: score.state.Command.add_token:type_name -> score.state.AddToken
+	22, // 13: score.state.Command.remove_token:type_name -> score.state.RemoveToken
+	23, // 14: score.state.Command.admit:type_name -> score.state.Admit
+	24, // 15: score.state.Command.renew_certificate:type_name -> score.state.RenewCertificate
+	25, // 16: score.state.Command.revoke_certificates:type_name -> score.state.RevokeCertificates
+	28, // 17: score.state.Command.set_user:type_name -> score.state.SetUser
+	29, // 18: score.state.Command.charge:type_name -> score.state.Charge
 	6,  // 19: score.state.Command.drain_node:type_name -> score.state.DrainNode
 	12, // 20: score.state.Command.order_requeue:type_name -> score.state.OrderRequeue
 	3,  // 21: score.state.Command.raise:type_name -> score.state.Raise
 	13, // 22: score.state.Command.order_end:type_name -> score.state.OrderEnd
-	29, // 23: score.state.RegisterNode.node:type_name -> score.state.Node
+	31, // 23: score.state.RegisterNode.node:type_name -> score.state.Node
 	7,  // 24: score.state.DrainNode.drain:type_name -> score.state.Drain
-	37, // 25: score.state.Submit.spec:type_name -> score.v1.JobSpec
-	38, // 26: score.state.Submit.user:type_name -> score.v1.Identity
-	31, // 27: score.state.Submit.preput:type_name -> score.state.Pair
-	30, // 28: score.state.Allocate.places:type_name -> score.state.Place
-	39, // 29: score.state.Requeue.usage:type_name -> score.v1.Usage
-	40, // 30: score.state.OrderEnd.verdict:type_name -> score.v1.Verdict
-	40, // 31: score.state.End.verdict:type_name -> score.v1.Verdict
-	39, // 32: score.state.End.usage:type_name -> score.v1.Usage
-	41, // 33: score.state.End.start:type_name -> score.v1.StartTrace
-	42, // 34: score.state.SetSettings.settings:type_name -> score.v1.Settings
-	24, // 35: score.state.AddToken.token:type_name -> score.state.Token
-	25, // 36: score.state.Admit.certificate:type_name -> score.state.Certificate
-	25, // 37: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
-	43, // 38: score.state.SetUser.role:type_name -> score.v1.Role
-	44, // 39: score.state.SetUser.limits:type_name -> score.v1.UserLimits
-	28, // 40: score.state.Charge.jobs:type_name -> score.state.JobUsage
-	39, // 41: score.state.JobUsage.usage:type_name -> score.v1.Usage
-	7,  // 42: score.state.Node.drain:type_name -> score.state.Drain
-	37, // 43: score.state.Job.spec:type_name -> score.v1.JobSpec
-	38, // 44: score.state.Job.user:type_name -> score.v1.Identity
-	0,  // 45: score.state.Job.phase:type_name -> score.state.Phase
-	30, // 46: score.state.Job.places:type_name -> score.state.Place
-	40, // 47: score.state.Job.verdict:type_name -> score.v1.Verdict
-	39, // 48: score.state.Job.usage:type_name -> score.v1.Usage
-	31, // 49: score.state.Job.preput:type_name -> score.state.Pair
-	41, // 50: score.state.Job.start:type_name -> score.v1.StartTrace
-	39, // 51: score.state.Job.earlier:type_name -> score.v1.Usage
-	40, // 52: score.state.Job.ending:type_name -> score.v1.Verdict
-	43, // 53: score.state.User.role:type_name -> score.v1.Role
-	44, // 54: score.state.User.limits:type_name -> score.v1.UserLimits
-	42, // 55: score.state.Snapshot.settings:type_name -> score.v1.Settings
-	29, // 56: score.state.Snapshot.nodes:type_name -> score.state.Node
-	32, // 57: score.state.Snapshot.jobs:type_name -> score.state.Job
-	34, // 58: score.state.Snapshot.names:type_name -> score.state.Name
-	24, // 59: score.state.Snapshot.tokens:type_name -> score.state.Token
-	25, // 60: score.state.Snapshot.certificates:type_name -> score.state.Certificate
-	35, // 61: score.state.Snapshot.users:type_name -> score.state.User
-	33, // 62: score.state.Snapshot.submissions:type_name -> score.state.Submission
-	63, // [63:63] is the sub-list for method output_type
-	63, // [63:63] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	39, // 25: score.state.Submit.spec:type_name -> score.v1.JobSpec
+	40, // 26: score.state.Submit.user:type_name -> score.v1.Identity
+	33, // 27: score.state.Submit.preput:type_name -> score.state.Pair
+	32, // 28: score.state.Allocate.places:type_name -> score.state.Place
+	41, // 29: score.state.Requeue.usage:type_name -> score.v1.Usage
+	42, // 30: score.state.OrderEnd.verdict:type_name -> score.v1.Verdict
+	42, // 31: score.state.End.verdict:type_name -> score.v1.Verdict
+	41, // 32: score.state.End.usage:type_name -> score.v1.Usage
+	43, // 33: score.state.End.start:type_name -> score.v1.StartTrace
+	44, // 34: score.state.SetSettings.settings:type_name -> score.v1.Settings
+	19, // 35: score.state.PublishName.by:type_name -> score.state.NameRequest
+	19, // 36: score.state.UnpublishName.by:type_name -> score.state.NameRequest
+	26, // 37: score.state.AddToken.token:type_name -> score.state.Token
+	27, // 38: score.state.Admit.certificate:type_name -> score.state.Certificate
+	27, // 39: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
+	45, // 40: score.state.SetUser.role:type_name -> score.v1.Role
+	46, // 41: score.state.SetUser.limits:type_name -> score.v1.UserLimits
+	30, // 42: score.state.Charge.jobs:type_name -> score.state.JobUsage
+	41, // 43: score.state.JobUsage.usage:type_name -> score.v1.Usage
+	7,  // 44: score.state.Node.drain:type_name -> score.state.Drain
+	39, // 45: score.state.Job.spec:type_name -> score.v1.JobSpec
+	40, // 46: score.state.Job.user:type_name -> score.v1.Identity
+	0,  // 47: score.state.Job.phase:type_name -> score.state.Phase
+	32, // 48: score.state.Job.places:type_name -> score.state.Place
+	42, // 49: score.state.Job.verdict:type_name -> score.v1.Verdict
+	41, // 50: score.state.Job.usage:type_name -> score.v1.Usage
+	33, // 51: score.state.Job.preput:type_name -> score.state.Pair
+	43, // 52: score.state.Job.start:type_name -> score.v1.StartTrace
+	41, // 53: score.state.Job.earlier:type_name -> score.v1.Usage
+	42, // 54: score.state.Job.ending:type_name -> score.v1.Verdict
+	20, // 55: score.state.Job.answers:type_name -> score.state.NameAnswer
+	19, // 56: score.state.Name.by:type_name -> score.state.NameRequest
+	45, // 57: score.state.User.role:type_name -> score.v1.Role
+	46, // 58: score.state.User.limits:type_name -> score.v1.UserLimits
+	44, // 59: score.state.Snapshot.settings:type_name -> score.v1.Settings
+	31, // 60: score.state.Snapshot.nodes:type_name -> score.state.Node
+	34, // 61: score.state.Snapshot.jobs:type_name -> score.state.Job
+	36, // 62: score.state.Snapshot.names:type_name -> score.state.Name
+	26, // 63: score.state.Snapshot.tokens:type_name -> score.state.Token
+	27, // 64: score.state.Snapshot.certificates:type_name -> score.state.Certificate
+	37, // 65: score.state.Snapshot.users:type_name -> score.state.User
+	35, // 66: score.state.Snapshot.submissions:type_name -> score.state.Submission
+	67, // [67:67] is the sub-list for method output_type
+	67, // [67:67] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
@@ -3356,7 +3529,7 @@ func file_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   36,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
