@@ -123,7 +123,7 @@ func (j *job) makeReady() error {
 	return nil
 }
 
-// claimSteward gives the job a steward, which keeps the job's memory limit.
+// claimSteward gives the job a steward, which keeps the job's limits on memory and processes.
 func (j *job) claimSteward() (*stewards.Steward, error) {
 	limit := j.order.GetMemoryLimitBytes()
 	fresh := 0 < limit && limit < stewards.FreshBelow
@@ -137,6 +137,9 @@ func (j *job) claimSteward() (*stewards.Steward, error) {
 	}
 	// Where nothing can keep a limit, Hello has said so.
 	if err := steward.LimitMemory(limit); err != nil && !errors.Is(err, cgroup.ErrNoMemoryControl) {
+		return nil, err
+	}
+	if err := steward.LimitProcesses(j.order.GetMaxProcesses()); err != nil && !errors.Is(err, cgroup.ErrNoPidsControl) {
 		return nil, err
 	}
 	return steward, nil

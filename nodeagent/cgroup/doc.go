@@ -5,7 +5,8 @@
 // cgroup.freeze and learning that it has stopped is one poll on cgroup.events.
 // Both the pure v2 layout (/sys/fs/cgroup) and the hybrid one
 // (/sys/fs/cgroup/unified) are found. A memory limit uses the v2 controller,
-// or the v1 memory hierarchy where v1 owns the controller.
+// or the v1 memory hierarchy where v1 owns the controller; the number of processes
+// is limited likewise.
 //
 // It neither starts processes (package launch does, into the group whose
 // descriptor is FD) nor decides when a job runs (package ctxswitch does).

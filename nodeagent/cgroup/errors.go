@@ -16,6 +16,8 @@ var (
 	ErrNotEmpty = errors.New("processes did not end in time")
 	// ErrNoMemoryControl means that no memory controller can be used here.
 	ErrNoMemoryControl = errors.New("no memory controller")
+	// ErrNoPidsControl means that nothing counts processes here.
+	ErrNoPidsControl = errors.New("no controller of process numbers")
 	// ErrClosed means that the group was closed before.
 	ErrClosed = errors.New("group is closed")
 )

@@ -24,6 +24,9 @@ type Group struct {
 	memDir string // v1 memory group, "" when not used
 	memory Memory
 
+	pidsV2  bool   // the v2 tree counts processes
+	pidsDir string // v1 group that does, "" when not used
+
 	dirFD    int // what processes are born into
 	freezeFD int // cgroup.freeze
 	frozen   *watch
@@ -37,23 +40,22 @@ type Group struct {
 
 var _ Container = (*Group)(nil)
 
-func openGroup(dir, memDir string, memory Memory) (*Group, error) {
-	g := &Group{dir: dir, memDir: memDir, memory: memory, dirFD: -1, freezeFD: -1, cpuFD: -1}
-	var err error
-	if g.dirFD, err = openAt(dir, "", unix.O_DIRECTORY|unix.O_RDONLY); err != nil {
-		return nil, err
+// open opens the files of a group that is there.
+func (g *Group) open() (err error) {
+	g.dirFD, g.freezeFD, g.cpuFD = -1, -1, -1
+	if g.dirFD, err = openAt(g.dir, "", unix.O_DIRECTORY|unix.O_RDONLY); err != nil {
+		return err
 	}
-	if g.freezeFD, err = openAt(dir, "cgroup.freeze", unix.O_WRONLY); err == nil {
-		g.cpuFD, err = openAt(dir, "cpu.stat", unix.O_RDONLY)
+	if g.freezeFD, err = openAt(g.dir, "cgroup.freeze", unix.O_WRONLY); err == nil {
+		g.cpuFD, err = openAt(g.dir, "cpu.stat", unix.O_RDONLY)
 	}
 	if err == nil {
-		g.frozen, err = newWatch(dir, "frozen ")
+		g.frozen, err = newWatch(g.dir, "frozen ")
 	}
 	if err != nil {
 		g.closeFiles()
-		return nil, err
 	}
-	return g, nil
+	return err
 }
 
 func openAt(dir, name string, flags int) (int, error) {
@@ -255,8 +257,8 @@ func (g *Group) Close(deadline time.Time) error {
 	if err := removeTree(g.dir, deadline); err != nil {
 		return err
 	}
-	if g.memDir != "" {
-		if err := removeTree(g.memDir, deadline); err != nil {
+	for _, dir := range g.ThreadDirs() {
+		if err := removeTree(dir, deadline); err != nil {
 			return err
 		}
 	}

@@ -106,9 +106,7 @@ func ifThere(err error) error {
 	return err
 }
 
-// MemoryDir is the v1 memory group, or "". The thread that starts the ranks
-// must be in it (launch.Forker.JoinMemory), since v1 has no CLONE_INTO_CGROUP,
-// and must leave it before Close.
+// MemoryDir is the v1 memory group, or "". See ThreadDirs.
 func (g *Group) MemoryDir() string { return g.memDir }
 
 // OOM reads the counter of the memory limit. A rank that died by SIGKILL while

@@ -12,6 +12,7 @@ import (
 type mounts struct {
 	v2       string // the version 2 tree
 	v1Memory string // the version 1 hierarchy that holds the memory controller
+	v1Pids   string // the one that holds the controller of process numbers
 }
 
 func findMounts() (mounts, error) {
@@ -48,8 +49,12 @@ func parseMounts(r io.Reader) (mounts, error) {
 				m.v2 = at
 			}
 		case "cgroup":
-			if m.v1Memory == "" && slices.Contains(strings.Split(kind[2], ","), "memory") {
+			controllers := strings.Split(kind[2], ",")
+			if m.v1Memory == "" && slices.Contains(controllers, "memory") {
 				m.v1Memory = at
+			}
+			if m.v1Pids == "" && slices.Contains(controllers, "pids") {
+				m.v1Pids = at
 			}
 		}
 	}

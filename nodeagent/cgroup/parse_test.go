@@ -73,10 +73,11 @@ func TestParseMounts(t *testing.T) {
 		want mounts
 	}{
 		"pure":        {"30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n", mounts{v2: "/sys/fs/cgroup"}},
-		"hybrid":      {hybrid, mounts{"/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory"}},
-		"first wins":  {hybrid + "26 22 0:23 /x /other rw - cgroup2 cgroup2 rw\n", mounts{"/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory"}},
+		"hybrid":      {hybrid, mounts{v2: "/sys/fs/cgroup/unified", v1Memory: "/sys/fs/cgroup/memory"}},
+		"first wins":  {hybrid + "26 22 0:23 /x /other rw - cgroup2 cgroup2 rw\n", mounts{v2: "/sys/fs/cgroup/unified", v1Memory: "/sys/fs/cgroup/memory"}},
 		"escaped":     {"30 23 0:26 / /a\\040b rw - cgroup2 none rw\n", mounts{v2: "/a b"}},
 		"joint":       {"30 23 0:26 / /m rw - cgroup none rw,cpu,memory\n", mounts{v1Memory: "/m"}},
+		"pids":        {"30 23 0:26 / /p rw - cgroup none rw,pids\n31 23 0:27 / /q rw - cgroup none rw,pids\n", mounts{v1Pids: "/p"}},
 		"none":        {"30 23 0:26 / /proc rw - proc proc rw\n", mounts{}},
 		"malformed":   {"x\n - \n30 - cgroup2 a b\n1 2 3 4 5 -\n", mounts{}},
 		"not memory":  {"30 23 0:26 / /m rw - cgroup none rw,memoryless\n", mounts{}},

@@ -23,6 +23,10 @@ type Root struct {
 	dir    string // in the v2 tree
 	memDir string // in the v1 memory hierarchy, "" when not used
 	memory Memory
+	// Processes are counted by the v2 tree, by the group pidsDir of the v1
+	// hierarchy, or, with neither, not at all.
+	pidsV2  bool
+	pidsDir string
 }
 
 // OpenRoot finds the hierarchies and makes the node's group in them, or takes
@@ -54,7 +58,8 @@ func openRoot(m mounts, cluster, node string, have func(dir string) error) (*Roo
 	if err := have(r.dir); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
 	}
-	if r.memory == MemoryV2 && !r.enableMemory(m.v2) {
+	r.findPids(m, name, have)
+	if r.memory == MemoryV2 && !r.enable(m.v2, "memory") {
 		r.memory = MemoryNone
 		if m.v1Memory != "" && unwritable(m.v1Memory) == "" {
 			r.memory = MemoryV1
@@ -69,11 +74,11 @@ func openRoot(m mounts, cluster, node string, have func(dir string) error) (*Roo
 	return r, nil
 }
 
-// enableMemory hands the controller down two levels: to the node's group and
-// from it to the jobs'.
-func (r *Root) enableMemory(mount string) bool {
+// enable hands a controller down two levels: to the node's group and from it to
+// the jobs'.
+func (r *Root) enable(mount, controller string) bool {
 	for _, dir := range []string{mount, r.dir} {
-		if writeFile(dir, "cgroup.subtree_control", "+memory") != nil {
+		if writeFile(dir, "cgroup.subtree_control", "+"+controller) != nil {
 			return false
 		}
 	}
@@ -98,35 +103,64 @@ func (r *Root) group(slot int, create bool) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, memDir := filepath.Join(r.dir, name), ""
-	if r.memory == MemoryV1 {
-		memDir = filepath.Join(r.memDir, name)
+	g := &Group{dir: filepath.Join(r.dir, name), memory: r.memory, pidsV2: r.pidsV2}
+	if r.memDir != "" {
+		g.memDir = filepath.Join(r.memDir, name)
+	}
+	if r.pidsDir != "" {
+		g.pidsDir = filepath.Join(r.pidsDir, name)
 	}
 	if create {
-		if err := os.Mkdir(dir, groupMode); err != nil {
-			return nil, fmt.Errorf("making a group: %w", err)
-		}
-		if memDir != "" {
-			if err := makeDir(memDir); err != nil {
-				return nil, errors.Join(fmt.Errorf("making a memory group: %w", err), os.Remove(dir))
-			}
+		if err := g.make(); err != nil {
+			return nil, err
 		}
 	}
-	g, err := openGroup(dir, memDir, r.memory)
-	if err != nil && create {
-		return nil, errors.Join(err, os.Remove(dir), removeEmpty(memDir, time.Now()))
+	if err := g.open(); err != nil {
+		if create {
+			err = errors.Join(err, g.unmake())
+		}
+		return nil, err
 	}
-	return g, err
+	return g, nil
+}
+
+// make makes a group's directories; after an error there is none.
+func (g *Group) make() error {
+	if err := os.Mkdir(g.dir, groupMode); err != nil {
+		return fmt.Errorf("making a group: %w", err)
+	}
+	for _, dir := range g.ThreadDirs() {
+		if err := makeDir(dir); err != nil {
+			return errors.Join(fmt.Errorf("making a group: %w", err), g.unmake())
+		}
+	}
+	return nil
+}
+
+// unmake removes the directories of a group that nobody has used.
+func (g *Group) unmake() error {
+	failed := []error{os.Remove(g.dir)}
+	for _, dir := range g.ThreadDirs() {
+		failed = append(failed, removeEmpty(dir, time.Now()))
+	}
+	return errors.Join(failed...)
+}
+
+// v1Dirs are the node's groups in version 1 hierarchies.
+func (r *Root) v1Dirs() []string { return present(r.memDir, r.pidsDir) }
+
+// present are the directories that are used, each once: controllers can share a
+// hierarchy.
+func present(dirs ...string) []string {
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" })
+	return slices.Compact(dirs)
 }
 
 // Slots lists the slots that have a group, in no order.
 func (r *Root) Slots() ([]int, error) {
 	seen := make(map[int]bool)
 	var slots []int
-	for _, dir := range []string{r.dir, r.memDir} {
-		if dir == "" {
-			continue
-		}
+	for _, dir := range append([]string{r.dir}, r.v1Dirs()...) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return nil, fmt.Errorf("listing groups: %w", err)
@@ -194,28 +228,32 @@ func (r *Root) sweepSlot(n int, deadline time.Time) error {
 		defer g.Release() // where it could not be closed
 		return g.Close(deadline)
 	}
-	// One half is missing: a daemon died between two mkdir or two rmdir.
+	// A part is missing: a daemon died between two mkdir or two rmdir.
 	name, err := slotName(n)
 	if err != nil {
 		return err
 	}
 	err = removeTree(filepath.Join(r.dir, name), deadline)
-	if r.memDir != "" {
-		err = errors.Join(err, removeTree(filepath.Join(r.memDir, name), deadline))
+	for _, dir := range r.v1Dirs() {
+		err = errors.Join(err, removeTree(filepath.Join(dir, name), deadline))
 	}
 	return err
 }
 
-// endCharged kills the processes of which a thread is in the slot's memory group
+// endCharged kills the processes of which a thread is in the slot's version 1 groups
 // alone: a steward whose agent died before it spoke to it waits there.
 func (r *Root) endCharged(n int) error {
 	name, err := slotName(n)
-	if err != nil || r.memDir == "" {
+	if err != nil {
 		return err
 	}
-	pids, err := processesIn(filepath.Join(r.memDir, name))
-	if err != nil && !vanished(err) {
-		return err
+	var pids []int
+	for _, dir := range r.v1Dirs() {
+		found, err := processesIn(filepath.Join(dir, name))
+		if err != nil && !vanished(err) {
+			return err
+		}
+		pids = append(pids, found...)
 	}
 	for _, pid := range pids {
 		if pid == os.Getpid() {
@@ -231,7 +269,11 @@ func (r *Root) endCharged(n int) error {
 // Remove takes the node's group away. All slots must be gone. The kernel may be busy with the last of them for a while, which is
 // waited for until the deadline.
 func (r *Root) Remove(deadline time.Time) error {
-	return errors.Join(removeEmpty(r.dir, deadline), removeEmpty(r.memDir, deadline))
+	failed := []error{removeEmpty(r.dir, deadline)}
+	for _, dir := range r.v1Dirs() {
+		failed = append(failed, removeEmpty(dir, deadline))
+	}
+	return errors.Join(failed...)
 }
 
 func makeDir(dir string) error {

@@ -57,7 +57,7 @@ func ExitCode(err error) int {
 func startError(r *Rank, errno error) error {
 	switch {
 	case errors.Is(errno, syscall.EAGAIN):
-		return fmt.Errorf("rank %d: %w: %w; raise the limit on processes (ulimit -u, pids.max) or start fewer ranks",
+		return fmt.Errorf("rank %d: %w: %w; raise the limit on processes (ulimit -u, or the setting max_processes) or start fewer ranks",
 			r.ID, ErrNoProcess, errno)
 	case errors.Is(errno, syscall.ENOMEM):
 		return fmt.Errorf("rank %d: %w: %w; free memory or start fewer ranks", r.ID, ErrNoProcess, errno)

@@ -218,14 +218,14 @@ func (f *Forker) Changed() bool {
 	return changed
 }
 
-// JoinMemory moves the thread into a version 1 memory group, whose limit then
-// holds for the ranks it starts (cgroup.Group.MemoryDir). The thread must leave,
-// by another JoinMemory or Close, before the group can be removed.
-func (f *Forker) JoinMemory(dir string) error {
+// Join moves the thread into a version 1 control group, whose limits then hold for
+// the ranks it starts (cgroup.Group.ThreadDirs). The thread must leave, by another
+// Join in the same hierarchy or Close, before the group can be removed.
+func (f *Forker) Join(dir string) error {
 	return f.Do(func() error {
 		// 0 is the calling thread; cgroup-v1/cgroups.rst.
 		if err := os.WriteFile(filepath.Join(dir, "tasks"), []byte("0"), 0); err != nil {
-			return fmt.Errorf("joining the memory group: %w", err)
+			return fmt.Errorf("joining the job's group: %w", err)
 		}
 		return nil
 	})

@@ -176,7 +176,7 @@ func TestCloseEndsTheRanks(t *testing.T) {
 	b.Close() // a second time is harmless
 }
 
-func TestJoinMemory(t *testing.T) {
+func TestJoin(t *testing.T) {
 	needRoot(t)
 	const top = "/sys/fs/cgroup/memory"
 	dir := filepath.Join(top, fmt.Sprintf("score.launch-test.%d", os.Getpid()))
@@ -188,7 +188,7 @@ func TestJoinMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBench(t)
-	if err := b.JoinMemory(dir); err != nil {
+	if err := b.Join(dir); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.output(t, "cat /proc/self/cgroup", nil); !strings.Contains(got, ":memory:/"+filepath.Base(dir)+"\n") {
@@ -198,11 +198,11 @@ func TestJoinMemory(t *testing.T) {
 	if err != nil || string(after) != string(before) {
 		t.Errorf("the process itself has moved to\n%s", after)
 	}
-	if err := b.JoinMemory(top); err != nil {
+	if err := b.Join(top); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(dir); err != nil {
 		t.Error(err)
 	}
-	contains(t, b.JoinMemory("/no/such"), "joining the memory group")
+	contains(t, b.Join("/no/such"), "joining the job's group")
 }

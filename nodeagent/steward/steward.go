@@ -80,17 +80,26 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 	if c.cgroups {
 		s.group, s.groupErr = openGroup(c)
 	}
-	if s.group != nil && s.group.MemoryDir() != "" {
-		// Now, since the kernel waits for all CPUs when a thread changes its group.
-		if s.groupErr = s.forker.JoinMemory(s.group.MemoryDir()); s.groupErr != nil {
-			s.group.Release()
-			s.group = nil
-		}
-	}
+	s.joinGroups()
 	if err = unix.SetNonblock(listener, true); err != nil {
 		return nil, fmt.Errorf("listening: %w", err)
 	}
 	return s, s.loop.watch(listener, unix.EPOLLIN, tag{kind: kindListener})
+}
+
+// joinGroups has the ranks counted by the group's halves of version 1: now, since
+// the kernel waits for all CPUs when a thread changes its group.
+func (s *steward) joinGroups() {
+	if s.group == nil {
+		return
+	}
+	for _, dir := range s.group.ThreadDirs() {
+		if s.groupErr = s.forker.Join(dir); s.groupErr != nil {
+			s.group.Release()
+			s.group = nil
+			return
+		}
+	}
 }
 
 func openGroup(c config) (*cgroup.Group, error) {

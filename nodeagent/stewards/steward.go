@@ -36,6 +36,7 @@ type host struct {
 	// cpuBefore is the container's CPU time when the job had used none.
 	cpuBefore time.Duration
 	memory    uint64 // what the group is limited to, in bytes; 0: not
+	processes uint32 // likewise, in number
 
 	// unused is called when it ends while nobody has claimed it.
 	unused func()
@@ -172,6 +173,19 @@ func (s *host) LimitMemory(bytes uint64) error {
 		return s.group.UnlimitMemory()
 	}
 	return s.group.LimitMemory(int64(min(bytes, 1<<62)))
+}
+
+// LimitProcesses bounds the processes and threads that the job has at once; 0: nothing
+// does. The error wraps cgroup.ErrNoPidsControl where nothing can keep the limit.
+func (s *host) LimitProcesses(most uint32) error {
+	if most == s.processes {
+		return nil // an earlier job had the same
+	}
+	if s.group == nil {
+		return cgroup.ErrNoPidsControl
+	}
+	s.processes = most
+	return s.group.LimitProcesses(most)
 }
 
 // leave has the steward become free again, or exit by itself, for as long as

@@ -135,6 +135,7 @@ func receive(o *Options, number int, conn *client.Conn, status *stewardpb.Status
 		user:      &user,
 		cpuBefore: time.Duration(status.GetCpuBeforeNanos()),
 		memory:    order.GetJob().GetMemoryLimitBytes(),
+		processes: order.GetJob().GetMaxProcesses(),
 		unused:    func() {},
 		renew:     make(chan struct{}),
 	}

@@ -30,6 +30,7 @@ func (b *brain) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 			JobId: j.id, Spec: j.spec, User: j.user,
 			Map: places, NodeIndex: uint32(index),
 			MemoryLimitBytes: uint64(b.memoryLimit(j)),
+			MaxProcesses:     b.maxProcesses(),
 			ParentJob:        j.parents, Preput: preput,
 			UniverseSize: universe,
 			StageSeed:    b.nodes[j.spec.GetStageSeed()].addressOf(),
@@ -42,6 +43,14 @@ func (b *brain) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 // byLetter tells whether the stewards of all of a job's nodes can exchange by themselves. One that cannot would wait for ever for the others.
 func (b *brain) byLetter(j *job) bool {
 	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := b.nodes[p.Node]; return n == nil || !n.byLetter })
+}
+
+// maxProcesses is how many processes and threads a job may have on a node.
+func (b *brain) maxProcesses() uint32 {
+	if most := b.settings.GetMaxProcesses(); most > 0 {
+		return most
+	}
+	return DefaultMaxProcesses
 }
 
 // memoryLimit is what the job may use on each of its nodes; 0: no limit. A

@@ -16,7 +16,7 @@ import (
 
 // settingNames are the fields of the settings, in the words of SetSettings.
 var settingNames = []string{"slice_nanos", "max_rows", "default_memory_per_cpu_bytes", "usage_half_life_nanos", "fair_share_points",
-	"age_per_point_nanos", "weight_step", "node_silence_nanos", "history"}
+	"age_per_point_nanos", "weight_step", "node_silence_nanos", "history", "max_processes"}
 
 // CheckSettings refuses settings with which the cluster could not work.
 func CheckSettings(s *scorev1.Settings) error {
@@ -44,11 +44,22 @@ func CheckSettings(s *scorev1.Settings) error {
 	if n := s.GetHistory(); n > state.MostFinished {
 		return fmt.Errorf("%w: a history of %d jobs is longer than the most, %d", ErrInvalid, n, state.MostFinished)
 	}
+	if n := s.GetMaxProcesses(); n != 0 && (n < MinMaxProcesses || n > MostMaxProcesses) {
+		return fmt.Errorf("%w: %d processes are not between %d and %d", ErrInvalid, n, MinMaxProcesses, MostMaxProcesses)
+	}
 	if step := s.GetWeightStep(); step > gang.MaxPriority {
 		return fmt.Errorf("%w: a step of %d points is more than the most, %d", ErrInvalid, step, gang.MaxPriority)
 	}
 	return nil
 }
+
+const (
+	// DefaultMaxProcesses is how many processes and threads a job may have on a node: half of the least kernel.pid_max
+	// that Linux sets by itself (32,768), so that no job takes all, and 64 for each rank of a node with 256 CPUs.
+	DefaultMaxProcesses = 16384
+	// MinMaxProcesses lets a shell start something, MostMaxProcesses is the kernel's PID_MAX_LIMIT.
+	MinMaxProcesses, MostMaxProcesses = 16, 1 << 22
+)
 
 // MinAgePerPoint leaves the highest priority worth a day of waiting, so that priorities mean something.
 const MinAgePerPoint = 100 * time.Millisecond
@@ -84,6 +95,8 @@ func (b *brain) setSettings(from *scorev1.Settings, fields []string, answer func
 			return
 		case field == "history":
 			next.History = from.GetHistory()
+		case field == "max_processes":
+			next.MaxProcesses = from.GetMaxProcesses()
 		case field == "node_silence_nanos":
 			next.NodeSilenceNanos = from.GetNodeSilenceNanos()
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // cgroupRoots are where the agents' control groups may be.
-var cgroupRoots = []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/memory"}
+var cgroupRoots = []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids"}
 
 // slotSocket is the name of a steward's socket in the agent's directory.
 var slotSocket = regexp.MustCompile(`^s-(\d+)\.sock$`)

@@ -42,6 +42,7 @@ func TestBoundsAreTheServers(t *testing.T) {
 		"age_per_point":   {{"100ms", "1h"}, {"99ms", "61m"}},
 		"weight_step":     {{"1", "1000000"}, {"0", "1000001"}},
 		"usage_half_life": {{"1m", "8784h"}, {"59s", "8785h"}},
+		"max_processes":   {{"16", "4194304", "default"}, {"15", "4194305"}},
 		"node_silence":    {{"1s", "1h"}, {"999ms", "61m"}},
 		"fair_share":      {{"0", "100000"}, {"100001"}},
 	} {

@@ -51,6 +51,8 @@ var settings = []setting{
 	fairShareSetting,
 	countSetting("history", "history", fmt.Sprintf("how many finished jobs are remembered, at about 1 KiB each; default: %d", state.DefaultFinished),
 		1, state.MostFinished, usual, func(s *scorev1.Settings) *uint32 { return &s.History }),
+	countSetting("max_processes", "max_processes", fmt.Sprintf("most processes and threads that a job may have on a node; default: %d", leader.DefaultMaxProcesses),
+		leader.MinMaxProcesses, leader.MostMaxProcesses, usual, func(s *scorev1.Settings) *uint32 { return &s.MaxProcesses }),
 	timeSetting("node_silence", "node_silence_nanos", "within what time the loss of a node is found; default: "+plainTime(leader.DefaultNodeSilence),
 		leader.MinNodeSilence, leader.MaxNodeSilence, usual, func(s *scorev1.Settings) *int64 { return &s.NodeSilenceNanos }),
 }

@@ -4454,8 +4454,9 @@ type Prepare struct {
 	Restarts         uint32 `protobuf:"varint,61,opt,name=restarts,proto3" json:"restarts,omitempty"`                                        // how often it was begun anew after its ranks may have run
 	RestartedBecause string `protobuf:"bytes,62,opt,name=restarted_because,json=restartedBecause,proto3" json:"restarted_because,omitempty"` // a sentence; empty: it is not known any more
 	// How long the ranks go on without a leader: so long after a heartbeat was sent that was answered. 0: for ever.
-	LeaseNanos     int64 `protobuf:"varint,63,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
-	FencesByLetter bool  `protobuf:"varint,70,opt,name=fences_by_letter,json=fencesByLetter,proto3" json:"fences_by_letter,omitempty"` // the job's stewards exchange by themselves what is small; the agents of all its nodes can have them do it
+	LeaseNanos     int64  `protobuf:"varint,63,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
+	MaxProcesses   uint32 `protobuf:"varint,80,opt,name=max_processes,json=maxProcesses,proto3" json:"max_processes,omitempty"`         // processes and threads that the ranks and what they start may be at once; 0: no limit
+	FencesByLetter bool   `protobuf:"varint,70,opt,name=fences_by_letter,json=fencesByLetter,proto3" json:"fences_by_letter,omitempty"` // the job's stewards exchange by themselves what is small; the agents of all its nodes can have them do it
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -4591,6 +4592,13 @@ func (x *Prepare) GetRestartedBecause() string {
 func (x *Prepare) GetLeaseNanos() int64 {
 	if x != nil {
 		return x.LeaseNanos
+	}
+	return 0
+}
+
+func (x *Prepare) GetMaxProcesses() uint32 {
+	if x != nil {
+		return x.MaxProcesses
 	}
 	return 0
 }
@@ -5885,7 +5893,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x04user\x18\x02 \x01(\v2\x12.score.v1.IdentityR\x04user\x12*\n" +
 	"\x05files\x18\x03 \x03(\v2\x14.score.v1.StagedFileR\x05files\x12\x1c\n" +
 	"\taddresses\x18\x04 \x03(\tR\taddresses\x12\x14\n" +
-	"\x05index\x18\x05 \x01(\rR\x05index\"\xfe\x04\n" +
+	"\x05index\x18\x05 \x01(\rR\x05index\"\xa3\x05\n" +
 	"\aPrepare\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -5905,7 +5913,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\brestarts\x18= \x01(\rR\brestarts\x12+\n" +
 	"\x11restarted_because\x18> \x01(\tR\x10restartedBecause\x12\x1f\n" +
 	"\vlease_nanos\x18? \x01(\x03R\n" +
-	"leaseNanos\x12(\n" +
+	"leaseNanos\x12#\n" +
+	"\rmax_processes\x18P \x01(\rR\fmaxProcesses\x12(\n" +
 	"\x10fences_by_letter\x18F \x01(\bR\x0efencesByLetter\x1a9\n" +
 	"\vPreputEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

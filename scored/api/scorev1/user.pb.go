@@ -3648,6 +3648,7 @@ type Settings struct {
 	AgePerPointNanos         int64                  `protobuf:"varint,6,opt,name=age_per_point_nanos,json=agePerPointNanos,proto3" json:"age_per_point_nanos,omitempty"`       // how long a job waits to gain a point of priority; 0: the default
 	WeightStep               uint32                 `protobuf:"varint,7,opt,name=weight_step,json=weightStep,proto3" json:"weight_step,omitempty"`                             // points of priority that add a slice to a gang's; 0: the default
 	History                  uint32                 `protobuf:"varint,70,opt,name=history,proto3" json:"history,omitempty"`                                                    // how many finished jobs are remembered; 0: the default
+	MaxProcesses             uint32                 `protobuf:"varint,80,opt,name=max_processes,json=maxProcesses,proto3" json:"max_processes,omitempty"`                      // processes and threads that a job may have on a node; 0: the default
 	NodeSilenceNanos         int64                  `protobuf:"varint,60,opt,name=node_silence_nanos,json=nodeSilenceNanos,proto3" json:"node_silence_nanos,omitempty"`        // within what time the loss of a node is found; 0: the default
 	unknownFields            protoimpl.UnknownFields
 	sizeCache                protoimpl.SizeCache
@@ -3735,6 +3736,13 @@ func (x *Settings) GetWeightStep() uint32 {
 func (x *Settings) GetHistory() uint32 {
 	if x != nil {
 		return x.History
+	}
+	return 0
+}
+
+func (x *Settings) GetMaxProcesses() uint32 {
+	if x != nil {
+		return x.MaxProcesses
 	}
 	return 0
 }
@@ -7107,7 +7115,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x10ListNodesRequest\"V\n" +
 	"\x11ListNodesResponse\x12$\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x0e.score.v1.NodeR\x05nodes\x12\x1b\n" +
-	"\tnow_nanos\x18< \x01(\x03R\bnowNanos\"\x98\x03\n" +
+	"\tnow_nanos\x18< \x01(\x03R\bnowNanos\"\xbd\x03\n" +
 	"\bSettings\x12\x1f\n" +
 	"\vslice_nanos\x18\x01 \x01(\x03R\n" +
 	"sliceNanos\x12\x19\n" +
@@ -7118,7 +7126,8 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x13age_per_point_nanos\x18\x06 \x01(\x03R\x10agePerPointNanos\x12\x1f\n" +
 	"\vweight_step\x18\a \x01(\rR\n" +
 	"weightStep\x12\x18\n" +
-	"\ahistory\x18F \x01(\rR\ahistory\x12,\n" +
+	"\ahistory\x18F \x01(\rR\ahistory\x12#\n" +
+	"\rmax_processes\x18P \x01(\rR\fmaxProcesses\x12,\n" +
 	"\x12node_silence_nanos\x18< \x01(\x03R\x10nodeSilenceNanosB\x14\n" +
 	"\x12_fair_share_points\"\x14\n" +
 	"\x12GetSettingsRequest\"E\n" +

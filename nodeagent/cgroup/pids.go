@@ -1,0 +1,59 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// findPids finds by what processes are counted: the v2 tree, else a v1 hierarchy.
+func (r *Root) findPids(m mounts, name string, have func(dir string) error) {
+	controllers, err := os.ReadFile(filepath.Join(m.v2, "cgroup.controllers"))
+	if err == nil && hasWord(string(controllers), "pids") && r.enable(m.v2, "pids") {
+		r.pidsV2 = true
+		return
+	}
+	if m.v1Pids == "" || unwritable(m.v1Pids) != "" {
+		return
+	}
+	if dir := filepath.Join(m.v1Pids, name); have(dir) == nil {
+		r.pidsDir = dir
+	}
+}
+
+// LimitProcesses bounds the processes and threads that the group has at once; 0:
+// nothing does. One more cannot be started then (EAGAIN). The error is
+// ErrNoPidsControl where nothing counts them.
+func (g *Group) LimitProcesses(most uint32) error {
+	dir, own := g.dir, uint64(0)
+	switch {
+	case g.pidsV2:
+	case g.pidsDir != "":
+		dir, own = g.pidsDir, 1 // the thread that starts the ranks
+	default:
+		return ErrNoPidsControl
+	}
+	text := "max"
+	if most > 0 {
+		text = strconv.FormatUint(uint64(most)+own, 10)
+	}
+	return writeFile(dir, "pids.max", text)
+}
+
+// Processes is how many processes and threads the group has now.
+func (g *Group) Processes() (uint64, error) {
+	switch {
+	case g.pidsV2:
+		return readNumber(g.dir, "pids.current")
+	case g.pidsDir != "":
+		return readNumber(g.pidsDir, "pids.current")
+	default:
+		return 0, ErrNoPidsControl
+	}
+}
+
+// ThreadDirs are the job's groups in version 1 hierarchies, which count only what is
+// started by a thread in them, as version 1 has no CLONE_INTO_CGROUP. The thread
+// that starts the ranks must be in them (launch.Forker.Join), and must leave
+// them before Close.
+func (g *Group) ThreadDirs() []string { return present(g.memDir, g.pidsDir) }
