@@ -42,8 +42,8 @@ func TestSlowestReaderCounts(t *testing.T) {
 	}()
 	in.input <- &scorev1.Stdin{Offset: new(uint64), Data: make([]byte, 10)}
 	for _, r := range []*reader{slow, fast} {
-		r.sends(<-r.input)
 		r.hears(0)
+		r.sends(<-r.input)
 	}
 	fast.hears(10)
 	if got := in.taken(); got != 0 || !slow.onItsWay() || fast.onItsWay() {
