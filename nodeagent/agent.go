@@ -49,6 +49,7 @@ type Agent struct {
 	early    early
 	metrics  *metrics.Metrics
 	cuts     *cuts
+	guard    *realtime.Guard // nil: no thread may ask for real-time priority
 	watcher  *watcher
 	dumping  sync.Mutex // held while a dump is taken
 	// connected says that there is a stream to the leader.
@@ -117,8 +118,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	a.bePunctual()
-	if a.switcher, err = switcher.New(switcher.Options{Realtime: a.options.EnableRealtime, Logger: a.log}); err != nil {
+	defer a.bePunctual()()
+	raise := a.raise("the switching thread", realtime.SwitchPriority)
+	if a.switcher, err = switcher.New(switcher.Options{Raise: raise, Logger: a.log}); err != nil {
 		return err
 	}
 	orphans, err := a.openPool()

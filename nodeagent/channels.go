@@ -10,6 +10,7 @@ import (
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
 	"score/nodeagent/metrics"
+	"score/nodeagent/realtime"
 	"score/nodeagent/stewards"
 	"score/nodeagent/switcher"
 	"score/scored/api/handshake"
@@ -29,7 +30,7 @@ func (a *Agent) openPlane(at net.Addr) error {
 		Anywhere:   a.options.Credentials != nil,
 		Logger:     handshake.Sampled(a.log), // ranks cause lines as often as they like
 		Channels:   a.options.Channels,
-		Realtime:   a.options.EnableRealtime,
+		Raise:      a.raise("the thread that drives channels", realtime.DrivePriority),
 		Connected: func(job uint64, network dataplane.Network) {
 			a.switcher.Connected(ctxswitch.JobID(job), network)
 		},

@@ -16,12 +16,13 @@ const minProcessors = 4
 
 // bePunctual keeps from the switching thread what could hold it up in this
 // process: others that have all of Go's processors, and pages read from a disk.
-func (a *Agent) bePunctual() {
+// It returns what ends its part.
+func (a *Agent) bePunctual() (end func()) {
 	if err := realtime.CalmMonitor(); err != nil {
 		a.log.Debug("the agent wakes often", zap.Error(err))
 	}
 	if !a.options.EnableRealtime {
-		return
+		return func() {}
 	}
 	if runtime.GOMAXPROCS(0) < minProcessors {
 		runtime.GOMAXPROCS(minProcessors)
@@ -29,4 +30,14 @@ func (a *Agent) bePunctual() {
 	if err := realtime.LockMemory(); err != nil {
 		a.log.Debug("the agent's memory is not locked", zap.Error(err))
 	}
+	a.guard = realtime.NewGuard(func(sentence string) { a.log.Warn(sentence) })
+	return a.guard.Close
+}
+
+// raise is what gives the calling thread real-time priority, in bounds; nil where none may have it.
+func (a *Agent) raise(thread string, priority int) func() error {
+	if a.guard == nil {
+		return nil
+	}
+	return func() error { return a.guard.SetFIFO(thread, priority) }
 }

@@ -188,11 +188,8 @@ func (l *loop) run() {
 
 // raisePriority goes on with less where more is refused.
 func (l *loop) raisePriority() {
-	if p := l.node.config.Priority; p > 0 {
-		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Priority: uint32(p)}
-		if unix.SchedSetAttr(0, &attr, 0) == nil {
-			return
-		}
+	if raise := l.node.config.Raise; raise != nil && raise() == nil {
+		return
 	}
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceness)
 }

@@ -51,9 +51,9 @@ type Config struct {
 	// Channels is how many contexts with peers on other nodes may be resident at once, as long as the jobs that are
 	// on were given no more; 0: no bound.
 	Channels int
-	// Priority is the real-time priority of the goroutine that drives, on which a switch waits; 0, and
-	// where it is refused: none, which will do while no other program computes.
-	Priority int
+	// Raise gives the calling thread, the one that drives and on which a switch waits, real-time priority.
+	// Nil, and where it fails: none, which will do while no other program computes.
+	Raise func() error
 	// Faults is what the agent's ports do to datagrams that leave.
 	Faults link.Faults
 	// Log is told what went wrong with a context, once for each; nil: nobody is. It is

@@ -164,13 +164,25 @@ func (g *Group) Kill(deadline time.Time) error {
 
 // allEnd waits for the end of all processes, which have been killed.
 func (g *Group) allEnd(populated *watch, deadline time.Time) (bool, error) {
-	if soon := time.Now().Add(hurryAfter); soon.Before(deadline) {
-		if ok, err := populated.waitFor('0', soon); ok || err != nil {
+	for wait := hurryAfter; ; wait = hurryRest {
+		if ok, err := populated.waitFor('0', earlier(deadline, wait)); ok || err != nil || !time.Now().Before(deadline) {
 			return ok, err
 		}
 		g.hurry()
+		ok, err := populated.waitFor('0', earlier(deadline, hurryFor))
+		if ok || err != nil {
+			return ok, err
+		}
+		g.calm()
 	}
-	return populated.waitFor('0', deadline)
+}
+
+// earlier is the deadline, or the end of a wait from now on that comes before.
+func earlier(deadline time.Time, wait time.Duration) time.Time {
+	if end := time.Now().Add(wait); end.Before(deadline) {
+		return end
+	}
+	return deadline
 }
 
 // Killed tells whether Kill has found processes. Such a group must not be used

@@ -10,13 +10,31 @@ import (
 // millisecond, and a busy machine a few slices of its scheduler.
 const hurryAfter = 20 * time.Millisecond
 
+// hurryFor is how long they then come before all others, and hurryRest how long they do not before
+// they do once more: giving back many gigabytes takes seconds, which must not be the host's.
+const (
+	hurryFor  = 20 * time.Millisecond
+	hurryRest = 80 * time.Millisecond
+)
+
 // hurry lets the threads of the group, all of which have been killed, die before any ordinary program goes on: of several
 // processes on one processor, two that keep waking each other can leave the others nothing for a minute (seen with Linux
 // 6.18, where each session has its own share), not even to die. They cannot use it for more: who has been killed does not
 // come back from the kernel. Without the right to do so nothing is lost but time.
 func (g *Group) hurry() {
-	threads, _ := numbersIn(g.dir, "cgroup.threads") // none where the group is gone
-	for _, tid := range threads {
+	for _, tid := range g.threads() {
 		_ = realtime.SetThreadFIFO(tid, realtime.DyingPriority) // it may be dead
 	}
+}
+
+// calm takes back what hurry gave.
+func (g *Group) calm() {
+	for _, tid := range g.threads() {
+		_ = realtime.SetThreadNormal(tid) // it may be dead
+	}
+}
+
+func (g *Group) threads() []int {
+	threads, _ := numbersIn(g.dir, "cgroup.threads") // none where the group is gone
+	return threads
 }

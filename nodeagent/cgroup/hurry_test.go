@@ -30,4 +30,10 @@ func TestHurry(t *testing.T) {
 			t.Errorf("process %d: %+v, %v", pid, attr, err)
 		}
 	}
+	g.calm()
+	for _, pid := range pids {
+		if attr, err := unix.SchedGetAttr(pid, 0); err != nil || attr.Policy != unix.SCHED_NORMAL {
+			t.Errorf("process %d, which is hurried no more: %+v, %v", pid, attr, err)
+		}
+	}
 }

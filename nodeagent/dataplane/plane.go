@@ -17,7 +17,6 @@ import (
 	"score/channels/link"
 	"score/channels/node"
 	"score/ctxswitch"
-	"score/nodeagent/realtime"
 	"score/scored/api/scorev1"
 )
 
@@ -39,8 +38,8 @@ type Options struct {
 	Logger   *zap.Logger
 	// Channels is how many contexts may be on the network at once; the leader places jobs by it.
 	Channels int
-	// Realtime asks for real-time priority for the goroutine that drives.
-	Realtime bool
+	// Raise gives the thread that drives real-time priority; nil: it has none.
+	Raise func() error
 	// Connected tells of a job's first context with peers on other nodes, Stepped of the end of a
 	// step that Network.Order began. Nil: jobs are not switched. Both must not wait.
 	Connected func(job uint64, network Network)
@@ -74,7 +73,7 @@ func Open(o Options) (*Plane, error) {
 	}
 	p := &Plane{options: o, jobs: map[int]*Job{}, leaving: map[*Job]bool{}, socket: o.Socket}
 	p.node, err = node.Open(node.Config{
-		Address: o.Address, Faults: faults, Log: p.log, Priority: priority(o),
+		Address: o.Address, Faults: faults, Log: p.log, Raise: o.Raise,
 		Channels: o.Channels,
 		Resident: max(node.DefaultResident, rowsKept*o.Channels),
 	})
@@ -229,13 +228,6 @@ func (p *Plane) log(event string, key uint64, rank uint32, err error) {
 		}
 	}
 	p.options.Logger.Warn("trouble with a job's channels", fields...)
-}
-
-func priority(o Options) int {
-	if o.Realtime {
-		return realtime.DrivePriority
-	}
-	return 0
 }
 
 // Contexts is how many contexts there are now.

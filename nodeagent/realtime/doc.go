@@ -6,12 +6,14 @@
 // correct: where the priority is not permitted, switches come later, and the
 // caller says so once.
 //
+// A real-time thread must not keep a processor: a Guard makes one that does an ordinary thread.
+//
 // The thread has to be locked (runtime.LockOSThread), and the Go scheduler must
 // have a processor left for it when it wakes: keep GOMAXPROCS above the number
 // of goroutines that compute.
 //
 //	runtime.LockOSThread()
-//	if err := realtime.SetFIFO(realtime.SwitchPriority); errors.Is(err, realtime.ErrNotPermitted) {
+//	if err := guard.SetFIFO("the switching thread", realtime.SwitchPriority); errors.Is(err, realtime.ErrNotPermitted) {
 //		log.Info(err.Error())
 //	}
 //	late, woken, err := sleeper.Until(instant) // woken: the plan has changed

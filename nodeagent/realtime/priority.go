@@ -65,6 +65,15 @@ func SetThreadFIFO(tid, priority int) error {
 	return nil
 }
 
+// SetThreadNormal takes the real-time policy from the thread of that number, which may be of any process.
+func SetThreadNormal(tid int) error {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
+	if err := unix.SchedSetAttr(tid, &attr, 0); err != nil {
+		return fmt.Errorf("taking real-time priority back: %w", err)
+	}
+	return nil
+}
+
 // SetNice sets the nice value, -20 to 19, of every thread of this process: in
 // Linux it belongs to threads (sched(7)). Real-time threads keep their policy.
 func SetNice(nice int) error {

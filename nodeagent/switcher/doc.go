@@ -11,7 +11,7 @@
 // It neither makes the plan nor starts or kills a process: a job's launch is
 // a function that the caller gives, which must not block.
 //
-//	s := switcher.New(switcher.Options{Realtime: true})
+//	s := switcher.New(switcher.Options{Raise: raise})
 //	go s.Run(ctx)
 //	s.Add(switcher.Job{ID: 7, Container: group, Launch: steward.Launch})
 //	s.Offset(term, offset)

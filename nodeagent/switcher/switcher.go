@@ -25,9 +25,9 @@ const (
 
 // Options of a Switcher.
 type Options struct {
-	// Realtime asks for real-time priority. Where it is refused the thread runs
-	// like any other.
-	Realtime bool
+	// Raise gives the calling thread real-time priority; nil: the thread runs like any other, as
+	// it does where Raise fails.
+	Raise func() error
 	// Logger default: none.
 	Logger *zap.Logger
 }

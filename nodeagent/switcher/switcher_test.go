@@ -130,7 +130,7 @@ func (c *cell) count(word string) int {
 
 func start(t testing.TB) *Switcher {
 	t.Helper()
-	s, err := New(Options{Realtime: true})
+	s, err := New(Options{Raise: func() error { return realtime.SetFIFO(realtime.SwitchPriority) }})
 	if err != nil {
 		t.Fatal(err)
 	}

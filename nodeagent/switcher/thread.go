@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"score/ctxswitch"
-	"score/nodeagent/realtime"
 )
 
 // Run is the thread. It returns when ctx has ended; it thaws nothing, so that
@@ -34,10 +33,10 @@ func (s *Switcher) Run(ctx context.Context) {
 
 // raisePriority goes on without what is not permitted.
 func (s *Switcher) raisePriority() {
-	if !s.options.Realtime {
+	if s.options.Raise == nil {
 		return
 	}
-	if err := realtime.SetFIFO(realtime.SwitchPriority); err != nil {
+	if err := s.options.Raise(); err != nil {
 		s.logger.Info("switching without real-time priority", zap.Error(err))
 	}
 }

@@ -1,0 +1,157 @@
+package realtime
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// guardPeriod is for how long a real-time thread may use a processor without a pause: a usual
+	// slice of the gangs. Real work takes a fiftieth of that.
+	guardPeriod = 100 * time.Millisecond
+	// guardMost is the part of a period, in percent, that is taken for no pause.
+	guardMost = 80
+	// guardCalm is the part that a thread may use to be taken for calm again, and calmPeriods in
+	// how many periods in a row.
+	guardCalm   = 20
+	calmPeriods = 20
+)
+
+// Guard bounds what the real-time threads of this process take: one that uses a processor without a
+// pause goes on as an ordinary thread until it is calm again. So a loop that goes wrong costs a
+// slice and not the host. The guard is no real-time thread itself: where such threads have all
+// processors it lives on what the kernel keeps for ordinary ones (5 % by default).
+type Guard struct {
+	tell func(sentence string)
+	stop chan struct{}
+	done chan struct{}
+
+	mu      sync.Mutex
+	threads []*guarded
+}
+
+// guarded is one thread. Its fields but the first three belong to the guard's goroutine.
+type guarded struct {
+	name     string
+	tid      int
+	priority int
+
+	used    time.Duration // up to checked
+	checked int64         // as Now
+	lowered bool
+	calm    int // periods in a row, while it is lowered
+}
+
+// NewGuard begins to watch; Close ends that. tell gets a sentence whenever a thread is lowered or
+// raised again.
+func NewGuard(tell func(sentence string)) *Guard {
+	g := &Guard{tell: tell, stop: make(chan struct{}), done: make(chan struct{})}
+	go g.run()
+	return g
+}
+
+// Close ends the watch. The threads keep the policy that they have.
+func (g *Guard) Close() {
+	close(g.stop)
+	<-g.done
+}
+
+// SetFIFO is SetFIFO for the calling thread, which must be locked, and which is watched from now on.
+func (g *Guard) SetFIFO(name string, priority int) error {
+	if err := SetFIFO(priority); err != nil {
+		return err
+	}
+	t := &guarded{name: name, tid: unix.Gettid(), priority: priority, checked: Now()}
+	used, err := threadTime(t.tid)
+	if err != nil {
+		return err
+	}
+	t.used = used
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.threads = append(g.threads, t)
+	return nil
+}
+
+func (g *Guard) run() {
+	defer close(g.done)
+	tick := time.NewTicker(guardPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			g.check()
+		case <-g.stop:
+			return
+		}
+	}
+}
+
+// check looks at all threads, and forgets those that have ended.
+func (g *Guard) check() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	kept := g.threads[:0]
+	for _, t := range g.threads {
+		used, err := threadTime(t.tid)
+		if err != nil {
+			continue // it has ended
+		}
+		kept = append(kept, t)
+		now := Now()
+		part, elapsed := used-t.used, time.Duration(now-t.checked)
+		if elapsed < guardPeriod {
+			continue // the ticker makes up for a late tick
+		}
+		t.used, t.checked = used, now
+		if sentence := t.judge(part, elapsed); sentence != "" {
+			g.tell(sentence)
+		}
+	}
+	clear(g.threads[len(kept):])
+	g.threads = kept
+}
+
+// judge lowers or raises the thread by what it has used of the time since the last look, and
+// returns what there is to tell of it.
+func (t *guarded) judge(used, elapsed time.Duration) string {
+	percent := int(100 * used / elapsed)
+	switch {
+	case !t.lowered && percent >= guardMost:
+		t.lowered, t.calm = true, 0
+		if err := SetThreadNormal(t.tid); err != nil {
+			t.lowered = false
+			return fmt.Sprintf("%s keeps a processor, and cannot be stopped from that: %v", t.name, err)
+		}
+		return fmt.Sprintf("%s has used a processor for %v without a pause; it goes on without real-time priority until it is calm",
+			t.name, elapsed.Round(time.Millisecond))
+	case !t.lowered:
+		return ""
+	case percent > guardCalm:
+		t.calm = 0
+		return ""
+	}
+	if t.calm++; t.calm < calmPeriods {
+		return ""
+	}
+	t.calm = 0
+	if err := SetThreadFIFO(t.tid, t.priority); err != nil {
+		return "" // it is asked again after as long
+	}
+	t.lowered = false
+	return t.name + " is calm, and has real-time priority again"
+}
+
+// threadTime is what a thread of this process has used of processors.
+func threadTime(tid int) (time.Duration, error) {
+	// A thread's clock by its number, of what the scheduler counts; linux/posix-timers.h.
+	const perThread, scheduled = 4, 2
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^tid<<3|perThread|scheduled), &ts); err != nil {
+		return 0, fmt.Errorf("the clock of thread %d: %w", tid, err)
+	}
+	return time.Duration(ts.Nano()), nil
+}
