@@ -2,7 +2,9 @@ package launch
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -133,5 +135,120 @@ func TestAsCaller(t *testing.T) {
 		if same := thread == unix.Gettid(); same != test.same {
 			t.Errorf("%s: on the same thread: %v", name, same)
 		}
+	}
+}
+
+// What acts as a user has no capability at all, and is no process of the user's that he could end.
+func TestAsUserHasNoOtherRights(t *testing.T) {
+	needRoot(t)
+	err := AsUser(nobody, func() error {
+		text, err := os.ReadFile("/proc/thread-self/status")
+		if err != nil {
+			return err
+		}
+		for _, line := range []string{"CapInh:", "CapPrm:", "CapEff:", "CapAmb:"} {
+			if want := "\n" + line + "\t0000000000000000\n"; !strings.Contains(string(text), want) {
+				t.Errorf("capabilities are left: %s", text)
+			}
+		}
+		if !strings.Contains(string(text), "\nUid:\t0\t65534\t0\t65534\n") {
+			t.Errorf("ids: %s", text)
+		}
+		if dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || dumpable != 0 {
+			t.Errorf("dumpable: %d, %v", dumpable, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Neither the thread nor its process takes signals or limits of the user as whom it acts.
+func TestActorIsNotTheUsers(t *testing.T) {
+	needRoot(t)
+	a, err := NewActor(nobody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	thread := 0
+	if err := a.Do(func() error { thread = unix.Gettid(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"kill -0 %d", "prlimit --pid %d --nofile=3", "cat /proc/%d/maps", "ls /proc/%d/fd"} {
+		sh := exec.Command("/bin/sh", "-c", fmt.Sprintf(line, thread))
+		sh.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody.UID, Gid: nobody.GID}}
+		sh.Dir = "/"
+		if out, err := sh.CombinedOutput(); err == nil {
+			t.Errorf("the user may: %s: %s", line, out)
+		}
+	}
+}
+
+// By way of another's process there is no way into that user's directories.
+func TestAsUserBehindProcesses(t *testing.T) {
+	needRoot(t)
+	private := filepath.Join(openDir(t), "private")
+	work := filepath.Join(private, "work")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(work, "secret"), []byte("x"), 0o666)
+	if err := os.Chmod(private, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cat := exec.Command("/bin/cat")
+	cat.Dir = work
+	in, err := cat.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cat.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { in.Close(); _ = cat.Wait() }()
+	behind := fmt.Sprintf("/proc/%d/cwd/secret", cat.Process.Pid)
+	if _, err := os.ReadFile(behind); err != nil {
+		t.Fatalf("there is no such way: %v", err)
+	}
+	err = AsUser(nobody, func() error {
+		_, err := os.ReadFile(behind)
+		return err
+	})
+	if !errors.Is(err, os.ErrPermission) {
+		t.Errorf("through /proc: %v", err)
+	}
+}
+
+// What an Actor writes the user has written: set-id bits go.
+func TestActorWrites(t *testing.T) {
+	needRoot(t)
+	path := filepath.Join(openDir(t), "out")
+	write(t, path, []byte{}, 0o666)
+	if err := os.Chmod(path, 0o666|os.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	a, err := NewActor(nobody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = a.Do(func() error {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = file.WriteString("x")
+		return errors.Join(err, file.Close())
+	})
+	a.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode()&os.ModeSetuid != 0 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := a.Do(func() error { return nil }); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed: %v", err)
 	}
 }

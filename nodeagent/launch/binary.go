@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"score/nodeagent/userfs"
 )
 
 const (
@@ -51,7 +53,7 @@ func checkProgram(path string, depth int) error {
 
 // readHead must not hang on a FIFO or act on a device: hence the check first.
 func readHead(path string) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	fd, err := userfs.Open(path, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

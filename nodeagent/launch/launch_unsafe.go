@@ -52,6 +52,19 @@ func setThreadRealIDs(uid, gid int) error {
 	return nil
 }
 
+// setThreadEffectiveIDs sets the effective and file system user and group of the
+// calling thread alone. The real and saved ones stay.
+func setThreadEffectiveIDs(uid, gid uint32) error {
+	const keep = ^uintptr(0)
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, keep, uintptr(gid), keep); errno != 0 {
+		return errno
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, uintptr(uid), keep); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
 // ownPrlimit sets and reads a limit of this process. Go's own call would take a
 // limit on open files for the one that ranks are to inherit.
 func ownPrlimit(resource int, set, old *unix.Rlimit) error {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"score/nodeagent/userfs"
 )
 
 // maxPathDirs bounds a PATH: a search asks the file system once per directory,
@@ -40,7 +42,7 @@ func Resolve(program, dir, path string, u *User) (found string, err error) {
 }
 
 func checkDir(dir string) error {
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := userfs.Open(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err == nil {
 		unix.Close(fd)
 		err = access(dir)
@@ -55,14 +57,14 @@ func checkDir(dir string) error {
 	case errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%w: you may not enter %s; change its permissions or choose another with -D", ErrDir, dir)
 	default:
-		return fmt.Errorf("%w: %s: %w; choose another with -D", ErrDir, dir, err)
+		return fmt.Errorf("%w: %w; choose another with -D", ErrDir, err)
 	}
 }
 
 // access asks for permission to execute, or to enter, by the thread's own
 // effective credentials.
 func access(path string) error {
-	return unix.Faccessat2(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS)
+	return userfs.Access(path, unix.X_OK)
 }
 
 func search(program, dir, path string) (string, error) {
@@ -110,7 +112,7 @@ func under(dir, path string) string {
 }
 
 func exists(path string) bool {
-	return unix.Faccessat2(unix.AT_FDCWD, path, unix.F_OK, unix.AT_EACCESS) == nil
+	return userfs.Access(path, unix.F_OK) == nil
 }
 
 func isDir(path string) bool {

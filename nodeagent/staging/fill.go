@@ -31,6 +31,7 @@ type filler struct {
 	cache *Cache
 	entry *entry
 	file  *os.File
+	as    *launch.Actor // writes it: quotas of the disk are its user's
 	sum   hash.Hash
 	idle  *time.Timer // fires when no byte has come for idleWait
 	room  int64       // how far room was made for the file
@@ -55,7 +56,11 @@ func (f *filler) Write(data []byte) (int, error) {
 		}
 		f.room += granted
 	}
-	n, err := f.file.Write(data)
+	var n int
+	err := f.as.Do(func() (err error) {
+		n, err = f.file.Write(data)
+		return err
+	})
 	f.sum.Write(data[:n])
 	f.entry.grow(n)
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
@@ -66,7 +71,12 @@ func (f *filler) Write(data []byte) (int, error) {
 
 // fill fetches a file, and gives it its name when it is whole and right.
 func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch) error {
-	part, err := c.openPart(u, e)
+	as, err := launch.NewActor(u)
+	if err != nil {
+		return err
+	}
+	defer as.Close()
+	part, err := c.openPart(u, as, e)
 	if err != nil {
 		return err
 	}
@@ -76,7 +86,7 @@ func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch)
 		e.end(ErrIdle)
 	})
 	defer idle.Stop()
-	f := &filler{cache: c, entry: e, file: part, sum: sha256.New(), idle: idle}
+	f := &filler{cache: c, entry: e, file: part, sum: sha256.New(), idle: idle, as: as}
 	err = fetch(ctx, 0, f)
 	if err == nil {
 		err = f.check()
@@ -90,7 +100,7 @@ func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch)
 	var whole identity
 	if err == nil {
 		// The name comes last, in one step: a file that has one is whole.
-		err = launch.AsUser(u, func() error { return os.Rename(part.Name(), c.path(e.key)) })
+		err = as.Do(func() error { return os.Rename(part.Name(), c.path(e.key)) })
 	}
 	if err == nil {
 		whole, err = identify(part)
@@ -100,7 +110,7 @@ func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch)
 		e.file = nil
 		e.mu.Unlock()
 		part.Close()
-		_ = launch.AsUser(u, func() error { return os.Remove(part.Name()) })
+		_ = as.Do(func() error { return os.Remove(part.Name()) })
 		return err
 	}
 	e.mu.Lock()
@@ -125,11 +135,11 @@ func (f *filler) check() error {
 }
 
 // openPart makes the file in which a file comes.
-func (c *Cache) openPart(u *launch.User, e *entry) (file *os.File, err error) {
+func (c *Cache) openPart(u *launch.User, as *launch.Actor, e *entry) (file *os.File, err error) {
 	if err := c.makeUserDir(u); err != nil {
 		return nil, err
 	}
-	err = launch.AsUser(u, func() (err error) {
+	err = as.Do(func() (err error) {
 		file, err = os.CreateTemp(c.userDir(u.UID), hex.EncodeToString(e.key.sum[:])+partInfix)
 		if err == nil {
 			err = file.Chmod(fileMode)

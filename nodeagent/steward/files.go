@@ -10,18 +10,20 @@ import (
 
 	"score/nodeagent/launch"
 	"score/nodeagent/stdio"
+	"score/nodeagent/userfs"
 )
 
 // files are where a detached job's output goes.
 type files struct {
 	set    *stdio.Files
-	marks  bool // whether this steward marks, in the file that is opened next, that the job begins anew
+	as     *launch.Actor // opens, writes and closes them: whose rights count is the user's
+	marks  bool          // whether this steward marks, in the file that is opened next, that the job begins anew
 	closed bool
 	stored chan struct{} // closed once the files are: all that was written is in them
 }
 
-func newFiles(open stdio.Opener) *files {
-	return &files{set: stdio.NewFiles(open), stored: make(chan struct{})}
+func newFiles(as *launch.Actor, open stdio.Opener) *files {
+	return &files{set: stdio.NewFiles(open), as: as, stored: make(chan struct{})}
 }
 
 // fileStream is one stream's way into its file. Whole lines are appended by one
@@ -29,6 +31,7 @@ func newFiles(open stdio.Opener) *files {
 type fileStream struct {
 	lines *stdio.Lines
 	sink  *stdio.Sink
+	as    *launch.Actor
 }
 
 // together tells whether both streams of a rank go to one file. They share a
@@ -42,18 +45,16 @@ func (j *job) together() bool {
 // anything runs: what is wrong with them is wrong with the job. An empty pattern
 // has no file; a reader that is attached sees the stream all the same.
 func openFiles(j *job) (*files, error) {
-	var f *files
-	f = newFiles(func(path string) (io.WriteCloser, error) { return j.openFile(path, f.marks) })
-	err := launch.AsUser(j.user, func() error {
-		for i := range j.outputs {
-			if err := f.open(j, &j.outputs[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	as, err := launch.NewActor(j.user)
 	if err != nil {
-		return f, fmt.Errorf("%w: %w", errFiles, err)
+		return nil, fmt.Errorf("%w: %w", errFiles, err)
+	}
+	var f *files
+	f = newFiles(as, func(path string) (io.WriteCloser, error) { return j.openFile(path, f.marks) })
+	for i := range j.outputs {
+		if err := f.open(j, &j.outputs[i]); err != nil {
+			return f, fmt.Errorf("%w: %w", errFiles, err)
+		}
 	}
 	return f, nil
 }
@@ -62,12 +63,12 @@ func openFiles(j *job) (*files, error) {
 // it, and a line after it says that the job begins anew.
 func (j *job) openFile(path string, marks bool) (io.WriteCloser, error) {
 	mode := os.FileMode(0o666 &^ j.spec.GetUmask())
-	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND | unix.O_NOCTTY
+	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	restarts := j.order.GetJob().GetRestarts()
 	if restarts == 0 {
 		flags |= os.O_TRUNC
 	}
-	file, err := os.OpenFile(path, flags, mode)
+	file, err := userfs.OpenFile(path, flags, mode)
 	if err != nil || restarts == 0 || !marks {
 		return file, err
 	}
@@ -109,12 +110,16 @@ func (f *files) open(j *job, o *output) error {
 	if err != nil {
 		return err
 	}
-	sink, err := f.set.Sink(path)
+	var sink *stdio.Sink
+	err = f.as.Do(func() (err error) {
+		sink, err = f.set.Sink(path)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	format := stdio.Format{Label: j.spec.GetLabel(), Tasks: j.size()}
-	o.file = &fileStream{lines: stdio.NewLines(int(o.rank), format), sink: sink}
+	o.file = &fileStream{lines: stdio.NewLines(int(o.rank), format), sink: sink, as: f.as}
 	return nil
 }
 
@@ -135,14 +140,17 @@ func (j *job) expand(pattern string, rank uint32) (string, error) {
 	return path, nil
 }
 
-// write adds to a stream's file. After an error the rest of the stream is
+// write adds to a stream's file, as the user, since quotas, the blocks kept back for
+// root and set-id bits go by who writes. After an error the rest of the stream is
 // dropped: a job does not stop for a full disk, but its user is told.
 func (s *fileStream) write(data []byte, ended bool) error {
-	err := s.lines.Add(data, s.sink.Write)
-	if err == nil && ended {
-		err = s.lines.End(s.sink.Write)
-	}
-	return err
+	return s.as.Do(func() error {
+		err := s.lines.Add(data, s.sink.Write)
+		if err == nil && ended {
+			err = s.lines.End(s.sink.Write)
+		}
+		return err
+	})
 }
 
 // close closes the files, once. The error is what did not reach the disk.
@@ -152,7 +160,8 @@ func (f *files) close() error {
 	}
 	f.closed = true
 	defer close(f.stored)
-	return f.set.Close()
+	defer f.as.Close()
+	return f.as.Do(f.set.Close)
 }
 
 // openInput opens the input file of local rank k.
@@ -162,9 +171,9 @@ func (j *job) openInput(k int) error {
 	if err != nil {
 		return err
 	}
-	r.stdin, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	r.stdin, err = userfs.Open(path, unix.O_RDONLY, 0)
 	if err != nil {
-		return fmt.Errorf("opening the input file %s: %w", path, err)
+		return fmt.Errorf("opening the input file: %w", err)
 	}
 	return nil
 }

@@ -53,6 +53,7 @@ func TestHostileUsers(t *testing.T) {
 	s.answers()
 	t.Run("methods", s.methods)
 	t.Run("limits", s.limits)
+	t.Run("files", s.files)
 	t.Run("large", s.large)
 	t.Run("burst", s.burst)
 	if n := silence.number(); n != silent {

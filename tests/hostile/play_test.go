@@ -49,6 +49,7 @@ func play(part string) int {
 	if err == nil {
 		err = map[string]func() error{
 			"silence": playSilence, "slow": playSlow, "burst": playBurst, "one": playOne, "methods": playMethods, "limits": playLimits,
+			"files": playFiles,
 		}[part]()
 	}
 	if err != nil {

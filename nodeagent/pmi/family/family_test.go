@@ -204,7 +204,11 @@ func TestInspectFiles(t *testing.T) {
 	if report, err := Inspect(pipe); err != nil || report.ELF {
 		t.Errorf("a pipe: %+v, %v", report, err)
 	}
-	self, err := Inspect("/proc/self/exe")
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := Inspect(program)
 	if err != nil || !self.ELF || !self.Runs(runtime.GOARCH) {
 		t.Errorf("this test: %+v, %v", self, err)
 	}

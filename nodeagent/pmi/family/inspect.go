@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"syscall"
+
+	"score/nodeagent/userfs"
 )
 
 // ErrDamaged is an ELF file whose headers contradict themselves. The kernel
@@ -36,7 +38,7 @@ const (
 // reading, and ErrDamaged.
 func Inspect(path string) (Report, error) {
 	// A pipe must neither block the opening nor the reading, and no terminal may become the caller's.
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	file, err := userfs.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return Report{}, err
 	}
