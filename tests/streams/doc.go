@@ -1,0 +1,3 @@
+// Package streams tests the standard input and output of jobs through all daemons that carry them: streams
+// that stand still, in either direction, cost nobody else anything, and end with their scrun.
+package streams

@@ -1,0 +1,90 @@
+package streams
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"score/scored/client"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
+)
+
+// eve is another user than the one whose streams must go on.
+const eve = 65534
+
+// bin is the directory of the freshly built programs.
+var bin string
+
+func TestMain(m *testing.M) { os.Exit(daemonstest.Run(m, &bin)) }
+
+// scrun prepares one that asks the daemon at a socket for a user.
+func scrun(c *daemons.Cluster, socket string, uid uint32, arguments ...string) *exec.Cmd {
+	command := exec.Command(filepath.Join(bin, "scrun"), arguments...)
+	command.Dir = "/"
+	command.Env = append(os.Environ(), client.SocketVariable+"="+socket, daemons.Mark+"="+c.Dir)
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	return command
+}
+
+// begin starts a program, which is killed when the test ends, if not before.
+func begin(t *testing.T, command *exec.Cmd) (end func()) {
+	t.Helper()
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var over bool
+	end = func() {
+		if over {
+			return
+		}
+		over = true
+		_ = command.Process.Kill() // also of one that is stopped; it may have ended
+		_ = command.Wait()         // the state says how
+	}
+	t.Cleanup(end)
+	return end
+}
+
+// unread is a pipe that nobody reads, by both of its ends.
+func unread(t *testing.T) (writer, reader *os.File) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { reader.Close(); writer.Close() })
+	return writer, reader
+}
+
+// random is data in which a piece that is missing, doubled or misplaced shows.
+func random(t *testing.T, size int) []byte {
+	t.Helper()
+	file, err := os.Open("/dev/urandom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	data := make([]byte, size)
+	if _, err := io.ReadFull(file, data); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// echoes has a job give back what it is given.
+func echoes(t *testing.T, command *exec.Cmd, data []byte) {
+	t.Helper()
+	var back, said bytes.Buffer
+	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(data), &back, &said
+	if err := command.Run(); err != nil {
+		t.Fatalf("%v: %s", err, said.String())
+	}
+	if !bytes.Equal(back.Bytes(), data) {
+		t.Errorf("%d bytes came back of %d, or others: %s", back.Len(), len(data), said.String())
+	}
+}
