@@ -107,13 +107,15 @@ func refused(err error) bool {
 // opened, for the reason broken.
 func (s *session) follow(ctx context.Context, stream *attachment, broken error, mute chan<- struct{}) outcome {
 	how := outcome{broken: broken}
+	events, troubles := newUnshown(), make(chan error, 1)
+	go func() { troubles <- s.show(events, mute) }()
 	fruitless, wait := 0, s.patience.NewWait()
 	for {
 		if stream != nil {
-			events := s.receive(stream, &how, mute)
+			came := s.receive(stream, &how, events)
 			s.streams.set(nil)
 			switch {
-			case events > 0:
+			case came > 0:
 				fruitless = 0
 				wait.Answered()
 			case client.IsUndecided(how.broken):
@@ -131,11 +133,13 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 		case <-time.After(attachPause):
 		case <-ctx.Done():
 		}
-		next, err := s.streams.begin(s.jobID, s.shown.marks())
+		next, err := s.streams.begin(s.jobID, s.shown.received())
 		if stream = next; err != nil {
 			how.broken = err
 		}
 	}
+	events.end()
+	how.trouble = <-troubles
 	if err := s.display.Close(); how.trouble == nil {
 		how.trouble = err
 	}
@@ -176,12 +180,13 @@ func (s *session) acknowledge(stream *attachment) {
 // each node keeps.
 const confirmEvery = 64 << 10
 
-// shown is how much of the job's output has been shown.
+// shown is how much of the job's output has come, and how much of that has been shown.
 type shown struct {
 	job     uint64                      // that was attached to
 	confirm func([]*scorev1.OutputMark) // may take its time
 
 	mu      sync.Mutex
+	came    map[shownFrom]uint64
 	last    map[shownFrom]uint64
 	bytes   int // since the last time that confirm was called
 	telling bool
@@ -198,14 +203,21 @@ func shownOf(m *scorev1.OutputMark) shownFrom {
 }
 
 func newShown(job uint64, confirm func([]*scorev1.OutputMark)) *shown {
-	return &shown{job: job, confirm: confirm, last: make(map[shownFrom]uint64)}
+	return &shown{job: job, confirm: confirm, came: make(map[shownFrom]uint64), last: make(map[shownFrom]uint64)}
 }
 
-// has says that a piece of output was shown before.
-func (s *shown) has(mark *scorev1.OutputMark) bool {
+// isNew notes that a piece of output has come, and reports whether it had not come before.
+func (s *shown) isNew(mark *scorev1.OutputMark) bool {
+	if mark.GetSequence() == 0 {
+		return true
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return mark.GetSequence() != 0 && mark.GetSequence() <= s.last[shownOf(mark)]
+	if mark.GetSequence() <= s.came[shownOf(mark)] {
+		return false
+	}
+	s.came[shownOf(mark)] = mark.GetSequence()
+	return true
 }
 
 // add notes a piece of output, and has the cluster told now and then.
@@ -238,22 +250,22 @@ func (s *shown) tell() {
 			return
 		}
 		s.bytes = 0
-		marks := s.marksLocked()
+		marks := marksOf(s.last)
 		s.mu.Unlock()
 		s.confirm(marks)
 	}
 }
 
-// marks tells how far the output of each node was shown.
-func (s *shown) marks() []*scorev1.OutputMark {
+// received tells how far the output of each node has come: what was not shown yet is here.
+func (s *shown) received() []*scorev1.OutputMark {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.marksLocked()
+	return marksOf(s.came)
 }
 
-func (s *shown) marksLocked() []*scorev1.OutputMark {
-	marks := make([]*scorev1.OutputMark, 0, len(s.last))
-	for from, sequence := range s.last {
+func marksOf(places map[shownFrom]uint64) []*scorev1.OutputMark {
+	marks := make([]*scorev1.OutputMark, 0, len(places))
+	for from, sequence := range places {
 		marks = append(marks, &scorev1.OutputMark{JobId: from.job, Attempt: from.attempt, NodeIndex: from.node, Sequence: sequence})
 	}
 	return marks

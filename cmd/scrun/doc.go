@@ -10,7 +10,7 @@
 //
 //	main ── options ── reach: client or embedded child
 //	  │
-//	session ── receiver: output to display, verdict ──┐
+//	session ── receiver ── unshown ── display ────────┐
 //	  │  └──── pump: standard input to the job        ├─ one select
 //	  └─────── signals: ^C, the others passed on ─────┘
 package main

@@ -166,50 +166,34 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 	}
 }
 
-// receive handles the daemon's events until the last, or until the stream breaks, and tells how many came.
-// Output is written here, so that a terminal or pipe that takes nothing holds the ranks back. Once output
-// cannot be written it says so on mute and drops the rest.
-func (s *session) receive(stream *attachment, how *outcome, mute chan<- struct{}) (events int) {
-	for how.broken = nil; how.verdict == nil; events++ {
+// receive takes the daemon's events until the last, or until the stream breaks, and tells how many came. What is to be
+// shown goes to events; nothing waits for that here, so that input goes on though output is not shown.
+func (s *session) receive(stream *attachment, how *outcome, events *unshown) (came int) {
+	for how.broken = nil; how.verdict == nil; came++ {
 		event, err := stream.Receive()
 		if err != nil {
 			how.broken = err
 			break
 		}
-		switch event := event.GetEvent().(type) {
+		switch one := event.GetEvent().(type) {
 		case *scorev1.AttachEvent_Output:
-			if s.shown.has(event.Output.GetMark()) {
-				continue
+			if s.shown.isNew(one.Output.GetMark()) {
+				events.put(event)
 			}
-			if err := s.display.Show(event.Output); err != nil {
-				how.trouble = err
-				mute <- struct{}{} // display fails once
-			}
-			s.shown.add(event.Output)
 		case *scorev1.AttachEvent_State:
-			if err := s.display.Place(event.State.GetPlaces()); err != nil {
-				how.trouble = err
-				mute <- struct{}{}
-			}
-			s.tellState(event.State)
-			s.timeQueue(event.State.GetState())
-		case *scorev1.AttachEvent_Warning:
-			s.voice.warn(event.Warning)
-		case *scorev1.AttachEvent_Restarted_:
-			if err := s.display.Anew(); err != nil {
-				how.trouble = err
-				mute <- struct{}{}
-			}
-			s.voice.print(restartText(event.Restarted))
+			s.timeQueue(one.State.GetState())
+			events.put(event)
+		case *scorev1.AttachEvent_Warning, *scorev1.AttachEvent_Restarted_:
+			events.put(event)
 		case *scorev1.AttachEvent_OutputMissing:
 			how.missing = true
 		case *scorev1.AttachEvent_InputTaken:
-			s.sent.taken(event.InputTaken)
+			s.sent.taken(one.InputTaken)
 		case *scorev1.AttachEvent_Ended:
-			how.verdict = event.Ended
+			how.verdict = one.Ended
 		}
 	}
-	return events
+	return came
 }
 
 // restartText stands between the output of a job's attempts.

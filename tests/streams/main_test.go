@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"score/scored/client"
 	"score/tests/daemons"
@@ -76,12 +77,19 @@ func random(t *testing.T, size int) []byte {
 	return data
 }
 
+// echoed bounds how long a job may take to give back what it is given.
+const echoed = 2 * daemons.Patience
+
 // echoes has a job give back what it is given.
 func echoes(t *testing.T, command *exec.Cmd, data []byte) {
 	t.Helper()
 	var back, said bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(data), &back, &said
-	if err := command.Run(); err != nil {
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(echoed, func() { _ = command.Process.Kill() }).Stop()
+	if err := command.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, said.String())
 	}
 	if !bytes.Equal(back.Bytes(), data) {

@@ -27,9 +27,10 @@ const (
 	taken = 64 << 10
 	// rows are enough for all of them on two CPUs, and the most there can be.
 	rows = gang.MaxRowsLimit
-	// carried is what the other one carries each way: many times what daemons hold of a stream.
-	carried = 16 << 20
-	// served bounds how long it takes on a machine with much else to do; alone it takes a second.
+	// carried is what that one carries each way. The gangs take turns, and in each turn a rank
+	// takes a pipe of input, so it is no more than some dozens of pipes.
+	carried = 2 << 20
+	// served bounds how long it takes on a machine with much else to do; the turns take some seconds.
 	served = 30 * time.Second
 	// late is what a busy machine adds to the end of jobs.
 	late = 20 * time.Second
@@ -84,6 +85,7 @@ func TestStuckStreams(t *testing.T) {
 	if took > leader.OwnerGrace+late {
 		t.Errorf("the last job ended %v after its scrun", took)
 	}
+	s.End()
 }
 
 // beginStuck starts jobs that read no input, and others whose scrun writes into full pipes; each second one of these is stopped.

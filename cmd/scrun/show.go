@@ -1,0 +1,104 @@
+package main
+
+import (
+	"sync"
+
+	"score/scored/api/scorev1"
+)
+
+// unshownMost bounds the output that waits here to be shown, in bytes. Each node sends 256 KiB that were not
+// confirmed, so only that of hundreds of nodes comes so far; then no more is received until some is shown.
+const unshownMost = 64 << 20
+
+// unshown are the events that came and wait to be shown, in their order. A terminal or pipe that takes nothing holds
+// the ranks back, since output is confirmed only when it is shown; but input goes on meanwhile, and so does the
+// search for another daemon when the stream breaks.
+type unshown struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	events  []*scorev1.AttachEvent
+	bytes   int // of output in events
+	ended   bool
+}
+
+func newUnshown() *unshown {
+	u := &unshown{}
+	u.changed = sync.NewCond(&u.mu)
+	return u
+}
+
+// put adds an event. It waits while too much output waits.
+func (u *unshown) put(event *scorev1.AttachEvent) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for u.bytes >= unshownMost {
+		u.changed.Wait()
+	}
+	u.events = append(u.events, event)
+	u.bytes += len(event.GetOutput().GetData())
+	u.changed.Broadcast()
+}
+
+// end tells that no more events will come.
+func (u *unshown) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+	u.changed.Broadcast()
+}
+
+// take waits for events and returns all there are; none: there will be no more.
+func (u *unshown) take() []*scorev1.AttachEvent {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for len(u.events) == 0 && !u.ended {
+		u.changed.Wait()
+	}
+	events := u.events
+	u.events = nil
+	return events
+}
+
+// release notes that bytes of output wait no more.
+func (u *unshown) release(bytes int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.bytes -= bytes
+	u.changed.Broadcast()
+}
+
+// show shows what comes until there will be no more, and returns why output could not be shown. Then it says so on
+// mute, once, and drops the rest.
+func (s *session) show(events *unshown, mute chan<- struct{}) (trouble error) {
+	for {
+		batch := events.take()
+		if batch == nil {
+			return trouble
+		}
+		for i, event := range batch {
+			batch[i] = nil // which may be much output
+			if err := s.showOne(event); err != nil {
+				trouble = err
+				mute <- struct{}{} // display fails once
+			}
+			events.release(len(event.GetOutput().GetData()))
+		}
+	}
+}
+
+func (s *session) showOne(event *scorev1.AttachEvent) (err error) {
+	switch event := event.GetEvent().(type) {
+	case *scorev1.AttachEvent_Output:
+		err = s.display.Show(event.Output)
+		s.shown.add(event.Output)
+	case *scorev1.AttachEvent_State:
+		err = s.display.Place(event.State.GetPlaces())
+		s.tellState(event.State)
+	case *scorev1.AttachEvent_Warning:
+		s.voice.warn(event.Warning)
+	case *scorev1.AttachEvent_Restarted_:
+		err = s.display.Anew()
+		s.voice.print(restartText(event.Restarted))
+	}
+	return err
+}
