@@ -3,6 +3,7 @@ package nodeagent
 import (
 	"errors"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 
 func listening(t *testing.T, listen string) (*Agent, net.Listener, error) {
 	t.Helper()
-	a := &Agent{options: Options{Listen: listen, Cluster: "c", ClusterKey: "k"}, log: zap.NewNop(), bootID: strings.ReplaceAll(t.Name(), "/", "-")}
+	a := &Agent{options: Options{Listen: listen, Cluster: "c", ClusterKey: "k"}, log: zap.NewNop(), socket: filepath.Join(t.TempDir(), "pm")}
 	listener, err := a.listenConfigured()
 	if err == nil {
 		t.Cleanup(func() {
