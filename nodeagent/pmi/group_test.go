@@ -166,6 +166,60 @@ func TestGroupsMeet(t *testing.T) {
 	})
 }
 
+// TestGroupsAtOnce is what ranks do that spawn over MPI_COMM_SELF at the same time: each is connected with its own
+// children, meets them and leaves them, in an order of its own. Each collective ends when its own processes have come.
+func TestGroupsAtOnce(t *testing.T) {
+	const parents, children = 4, 5
+	kinds := []GroupKind{GroupConnect, GroupFence, GroupDisconnect}
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t)
+		w.order = func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "message") }
+		w.job(1, 0, 0, 1, 1)
+		steps := make(map[Proc]int) // how many collectives each process has come to
+		came := make(map[int][]int) // of each family, how many have come to each of its collectives
+		var ready []Proc
+		for f := range parents {
+			w.job(uint64(2+f), 0, 0, 1, 1, 0)
+			came[f] = make([]int, len(kinds))
+			ready = append(ready, Proc{1, f})
+			for c := range children {
+				ready = append(ready, Proc{uint64(2 + f), c})
+			}
+		}
+		for len(ready) > 0 {
+			i := rapid.IntRange(0, len(ready)-1).Draw(rt, "process")
+			p := ready[i]
+			ready = slices.Delete(ready, i, i+1)
+			family := int(p.Job) - 2
+			if p.Job == 1 {
+				family = p.Rank
+			}
+			step := steps[p]
+			steps[p]++
+			came[family][step]++
+			groupIn(w, p, kinds[step], Proc{1, family}, Proc{uint64(2 + family), -1})
+			over := told(w)
+			if whole := came[family][step] == 1+children; whole != (len(over) != 0) || whole && len(over) != 1+children {
+				rt.Fatalf("%d of family %d have come to collective %d, and %v is over", came[family][step], family, step, over)
+			}
+			for name, ok := range over {
+				var q Proc
+				if _, err := fmt.Sscanf(name, "%d/%d", &q.Job, &q.Rank); err != nil || !ok {
+					rt.Fatalf("%s: %v, %v", name, ok, err)
+				}
+				if steps[q] < len(kinds) {
+					ready = append(ready, q)
+				}
+			}
+		}
+		for p, n := range steps {
+			if n != len(kinds) {
+				rt.Fatalf("%v came to %d collectives", p, n)
+			}
+		}
+	})
+}
+
 func TestGroupKey(t *testing.T) {
 	procs := canonical([]Proc{{3, 1}, {1, -1}, {1, 5}, {3, 0}, {3, 1}})
 	if want := []Proc{{1, -1}, {3, 0}, {3, 1}}; !slices.Equal(procs, want) {
