@@ -59,6 +59,7 @@ func TestBadSpecs(t *testing.T) {
 		{"terminal, respawn", terminal(func(s *scorev1.JobSpec) { s.Respawn = 1 }), "a terminal ends with the rank that has it"},
 		{"no program", func(s *scorev1.JobSpec) { s.Argv = nil }, "the job names no program"},
 		{"programs", func(s *scorev1.JobSpec) { s.Commands = []*scorev1.Command{{Tasks: 1}} }, "a submission has one program"},
+		{"search path", func(s *scorev1.JobSpec) { s.SearchPath = "/opt" }, "a submission finds its program by PATH"},
 		{"empty program", func(s *scorev1.JobSpec) { s.Argv = []string{""} }, "the job names no program"},
 		{"NUL", func(s *scorev1.JobSpec) { s.Argv[1] = "a\x00b" }, `an argument or environment variable holds a NUL: "a\x00b"`},
 		{"long argument", func(s *scorev1.JobSpec) { s.Argv[1] = long(1 << 17) }, "an argument or environment variable is longer than the 131071 bytes"},
