@@ -304,14 +304,28 @@ func TestABusyGroupIsSweptLater(t *testing.T) {
 func occupy(t *testing.T, dir string) (leave func()) {
 	t.Helper()
 	entered, left, over := make(chan error), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(over)
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	go onOwnThread(func() {
 		entered <- os.WriteFile(filepath.Join(dir, "tasks"), []byte("0"), 0)
 		<-left
-	}()
+	}, over)
 	if err := <-entered; err != nil {
 		t.Fatal(err)
 	}
 	return func() { close(left); <-over }
+}
+
+// onOwnThread runs f on a thread that ends with it, and closes over then. That is not the first one of a process,
+// which Go parks instead.
+func onOwnThread(f func(), over chan<- struct{}) {
+	runtime.LockOSThread()
+	if unix.Gettid() != unix.Getpid() {
+		defer close(over)
+		f()
+		return
+	}
+	done := make(chan struct{})
+	go onOwnThread(f, done) // on another thread, as this goroutine keeps the first
+	<-done
+	close(over)
+	runtime.UnlockOSThread()
 }

@@ -145,7 +145,7 @@ func controlGroups(cluster string) (groups []string) {
 	if cluster == "" {
 		return nil
 	}
-	for _, root := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/memory"} {
+	for _, root := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids"} {
 		found, err := filepath.Glob(filepath.Join(root, "score."+cluster+".*"))
 		if err == nil {
 			groups = append(groups, found...)
