@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,7 +10,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"score/cmd/scored/lifeline"
 	"score/tests/processes"
 
 	"golang.org/x/sys/unix"
@@ -144,4 +147,41 @@ func onlyChild(t *testing.T, parent int) int {
 	}
 	t.Fatal("scrun has no child")
 	return 0
+}
+
+// A scrun whose cluster stands still ends at a bound of its own when it is told to, with nothing left.
+func TestTerminatedWhileTheClusterStandsStill(t *testing.T) {
+	scrun, _ := alone(t)
+	command := scrun("sh", "-c", "echo $$; exec sleep 1000")
+	var errs bytes.Buffer
+	command.Stderr = &errs
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var rank int
+	if _, err := fmt.Fscan(out, &rank); err != nil {
+		t.Fatal(err)
+	}
+	cluster := onlyChild(t, command.Process.Pid)
+	if err := syscall.Kill(cluster, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	bound := time.AfterFunc(2*orderTimeout+lifeline.StopTimeout+time.Minute, func() { _ = syscall.Kill(cluster, syscall.SIGKILL) })
+	_ = command.Wait()
+	if !bound.Stop() {
+		t.Errorf("it did not end by itself; %s", errs.String())
+	}
+	if code := command.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) {
+		t.Errorf("exit code %d; %s", code, errs.String())
+	}
+	if err := processes.AwaitEnd(rank); err != nil {
+		t.Error(err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -59,7 +60,7 @@ type session struct {
 	// that the ranks do not read. nil: nothing was ordered yet.
 	orders     *client.Client
 	interrupts interrupts
-	answers    chan string // sentences of orders under way
+	answers    chan answer // of orders under way
 	pending    int         // orders under way
 
 	longQueued *time.Timer // runs while the job is queued
@@ -82,7 +83,7 @@ func (s *session) run(ctx context.Context) int {
 			s.orders.Close()
 		}
 	}()
-	s.answers = make(chan string)
+	s.answers = make(chan answer)
 	s.longQueued = stoppedTimer()
 	defer s.longQueued.Stop()
 	s.streams = newAttachments(func() *attachment { return s.client.Jobs.Attach(ctx) })
@@ -152,10 +153,13 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 			s.order(ctx, s.endMute)
 		case <-s.longQueued.C:
 			s.order(ctx, s.tellQueue)
-		case sentence := <-s.answers:
+		case a := <-s.answers:
 			s.pending--
-			if sentence != "" {
-				s.voice.print(sentence)
+			if a.sentence != "" {
+				s.voice.print(a.sentence)
+			}
+			if a.left != nil {
+				return a.left.exitCode()
 			}
 		case how := <-ended:
 			if s.traceStart && how.verdict != nil {
@@ -242,7 +246,7 @@ func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAct
 		_ = s.raw.enter() // the shell has had it meanwhile; a terminal that is gone is told by the input's end
 	}
 	if number != unix.SIGINT {
-		s.order(ctx, func(ctx context.Context) string { return s.signalJob(ctx, number) })
+		s.begin(ctx, func(ctx context.Context) answer { return s.signalJob(ctx, number) })
 		return interruptShow
 	}
 	action := s.interrupts.press(time.Now())
@@ -259,6 +263,16 @@ func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAct
 
 // order asks the daemon for something beside the loop, which gets the answer.
 func (s *session) order(ctx context.Context, ask func(context.Context) string) {
+	s.begin(ctx, func(ctx context.Context) answer { return answer{sentence: ask(ctx)} })
+}
+
+// answer is what came of an order.
+type answer struct {
+	sentence string  // for the user; may be empty
+	left     *leftBy // scrun shall end; nil: it goes on
+}
+
+func (s *session) begin(ctx context.Context, ask func(context.Context) answer) {
 	s.pending++
 	if s.orders == nil {
 		s.orders = s.client.Another()
@@ -321,11 +335,29 @@ func (s *session) endMute(ctx context.Context) string {
 	return client.Sentence(err)
 }
 
-func (s *session) signalJob(ctx context.Context, number syscall.Signal) string {
+// signalJob passes a signal on. One that asks scrun itself to end does so where the cluster does not answer: nobody else
+// would end it then.
+func (s *session) signalJob(ctx context.Context, number syscall.Signal) answer {
 	request := &scorev1.SignalJobRequest{JobId: s.jobID, Signal: int32(number)}
 	_, err := s.orders.Jobs.SignalJob(ctx, connect.NewRequest(request))
-	if err != nil {
-		return fmt.Sprintf("signal %d did not reach the ranks: %s", int(number), client.Sentence(err))
+	if err == nil {
+		return answer{}
 	}
-	return ""
+	a := answer{sentence: fmt.Sprintf("signal %d did not reach the ranks: %s", int(number), client.Sentence(err))}
+	if slices.Contains(leaving, os.Signal(number)) && !answered(err) {
+		a.sentence += "; left"
+		a.left = &leftBy{number}
+	}
+	return a
+}
+
+// answered reports whether the cluster has said what the error says.
+func answered(err error) bool {
+	switch connect.CodeOf(err) {
+	case connect.CodeFailedPrecondition, connect.CodeNotFound, connect.CodeInvalidArgument,
+		connect.CodePermissionDenied, connect.CodeUnauthenticated, connect.CodeUnimplemented:
+		return true
+	default:
+		return false
+	}
 }
