@@ -184,10 +184,10 @@ func (m *Machine) ownerDetail(j *job) string {
 	o, use := m.owners[j.req.Owner], m.uses[j.req.Owner]
 	var parts []string
 	if o.MaxJobs > 0 {
-		parts = append(parts, fmt.Sprintf("%d of at most %s run", use.Jobs, plural(o.MaxJobs, "job")))
+		parts = append(parts, fmt.Sprintf("they are %d of at most %s", use.Jobs, plural(o.MaxJobs, "job")))
 	}
 	if o.MaxCPUs > 0 {
-		parts = append(parts, fmt.Sprintf("they have %d of at most %s, and it asks for %d", use.CPUs, plural(o.MaxCPUs, "CPU"), m.wanted(j)))
+		parts = append(parts, fmt.Sprintf("they use %d of %s, and it asks for %d", use.CPUs, plural(o.MaxCPUs, "CPU"), m.wanted(j)))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -56,6 +56,21 @@ func (m *members) isRevoked(serial []byte) bool {
 	return c != nil && c.Revoked
 }
 
+// cutOff reports whether an agent has certificates, and all of them were taken back.
+func (m *members) cutOff(agent string) bool {
+	any := false
+	for _, c := range m.certificates {
+		if c.Role != string(pki.Agent) || c.Name != agent {
+			continue
+		}
+		if !c.Revoked {
+			return false
+		}
+		any = true
+	}
+	return any
+}
+
 // nodeRevoked is what an agent is told whose certificate was revoked.
 const nodeRevoked = "the certificate of this node was revoked; join it again with a new token"
 

@@ -29,6 +29,9 @@ func (b *brain) nodeViews() []*scorev1.Node {
 		view := n.view(jobs[n.name])
 		view.MemoryUsedBytes = memory[n.name]
 		view.ChannelsUsed = uint32(channels[gang.NodeID(n.name)])
+		if n.link == nil && b.members.cutOff(n.name) {
+			view.State = scorev1.NodeState_NODE_STATE_REVOKED
+		}
 		if expires, ok := certificates[n.name]; ok {
 			view.Certificate = pki.Name{Cluster: b.cluster, Role: pki.Agent, Name: n.name}.String()
 			view.CertificateExpiresNanos = expires
@@ -108,6 +111,8 @@ func (b *brain) closedTo(j *job) string {
 		switch {
 		case n.drain != nil:
 			words = append(words, fmt.Sprintf("%s is drained by %s%s", n.name, n.drain.By, because(n.drain)))
+		case n.link == nil && b.members.cutOff(n.name):
+			words = append(words, "the certificate of "+n.name+" was revoked")
 		case n.link == nil && n.inMatrix:
 			words = append(words, n.name+" is silent")
 		case n.link == nil:

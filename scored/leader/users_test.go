@@ -202,8 +202,11 @@ func TestLimitsAtPlacement(t *testing.T) {
 	if w.b.jobs[first].state != starting || w.b.jobs[second].state != queued {
 		t.Fatalf("%v, %v", w.b.jobs[first].state, w.b.jobs[second].state)
 	}
-	if lines := w.b.explain(w.b.jobs[second]).GetLines(); !strings.Contains(lines[0], "its user's other jobs: 1 of at most 1 job run") {
+	if lines := w.b.explain(w.b.jobs[second]).GetLines(); !strings.Contains(lines[0], "its user's other jobs: they are 1 of at most 1 job") {
 		t.Errorf("%q", lines)
+	}
+	if why := w.b.waitingFor(w.b.jobs[second]); why != "its user's other jobs: they are 1 of at most 1 job" {
+		t.Errorf("lists say that it waits for %q", why)
 	}
 	w.restart()
 	w.connect(hello("n1", 4, first))

@@ -78,8 +78,15 @@ func (b *brain) waitingFor(j *job) string {
 	if !ok || e.Running {
 		return ""
 	}
-	words := make([]string, len(e.Reasons))
-	for i, r := range e.Reasons {
+	if e.Reasons[0] == gang.ForOwner && e.Detail != "" {
+		return reasonWords(e.Reasons) + ": " + e.Detail // a limit is no use to a user without its number
+	}
+	return reasonWords(e.Reasons)
+}
+
+func reasonWords(reasons []gang.Reason) string {
+	words := make([]string, len(reasons))
+	for i, r := range reasons {
 		words[i] = r.String()
 	}
 	return strings.Join(words, " and ")
@@ -105,7 +112,7 @@ func (b *brain) explain(j *job) *scorev1.ExplainJobResponse {
 		lines = append(lines, "it is being ended on "+strings.Join(late, ", "))
 	}
 	return &scorev1.ExplainJobResponse{
-		Lines: lines, Resource: b.waitingFor(j), JobsBefore: uint32(e.Before), EarliestStartNanos: e.StartBy,
+		Lines: lines, Resource: reasonWords(e.Reasons), JobsBefore: uint32(e.Before), EarliestStartNanos: e.StartBy,
 	}
 }
 

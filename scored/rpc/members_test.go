@@ -39,7 +39,7 @@ func TestMayRevoke(t *testing.T) {
 		}
 	}
 	if err := (users{}).mayRevoke("server", "s1"); err != nil {
-		t.Errorf("a server that can have no others: %v", err)
+		t.Errorf("a server that is alone: %v", err)
 	}
 }
 

@@ -30,7 +30,7 @@ type Servers interface {
 }
 
 // errAlone is a cluster that can have no other server.
-var errAlone = fmt.Errorf("%w: this server can have no others", admission.ErrNoAuthority)
+var errAlone = fmt.Errorf("%w; until then it is the cluster's only server", admission.ErrNoAuthority)
 
 // ListServers implements ClusterServiceHandler.
 func (u users) ListServers(ctx context.Context, _ *connect.Request[scorev1.ListServersRequest]) (*connect.Response[scorev1.ListServersResponse], error) {

@@ -80,6 +80,7 @@ type devCluster struct {
 	devOptions
 	dir    *rundir.Dir
 	config config.Config // of the server, and of the agents but for their part
+	stage  string        // for the files that go along with jobs
 	plan   []devNode
 	agents []*lifeline.Child
 }
@@ -102,7 +103,12 @@ func runDev(ctx context.Context, o devOptions) (err error) {
 		sweepDev(parent, dir.Name()) // what agents that were killed have left
 		err = errors.Join(err, dir.Close())
 	}()
-	c := &devCluster{devOptions: o, dir: dir, plan: divide(o.nodes, cpus, memory)}
+	stage, err := openDevStage(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stage.Close()) }()
+	c := &devCluster{devOptions: o, dir: dir, stage: stage.Path(), plan: divide(o.nodes, cpus, memory)}
 	if err := c.configure(); err != nil {
 		return err
 	}
@@ -141,7 +147,7 @@ func (c *devCluster) configure() error {
 	c.config.Server.AgentsListen = "127.0.0.1:0"
 	c.config.Agent.Listen = "127.0.0.1:0"
 	c.config.Agent.RunDir = agentsDir(c.dir.Path())
-	c.config.Agent.StageDir = filepath.Join(c.dir.Path(), "stage")
+	c.config.Agent.StageDir = c.stage
 	c.config.Agent.Channels = c.channels
 	c.config.Agent.Grace = devGrace
 	c.config.Log.Level = c.logLevel

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,9 +86,28 @@ func (p *initPlan) run(ctx context.Context, out io.Writer) error {
 	if p.address == "" && alone(ctx, c.Server.Name) {
 		fmt.Fprintf(out, "Only this host reaches %s: the name is an address of loopback here. For other hosts begin anew with --address.\n", c.Server.AgentsListen)
 	}
-	fmt.Fprintf(out, "Next: run 'scored server' here; then 'scored token create' gives what 'scored agent --join' takes on each node.\n")
+	fmt.Fprintf(out, "Next: run 'scored server%s' here; then 'scored token create' gives what 'scored agent --join' takes on each node.\n", p.configFlag())
 	fmt.Fprintf(out, "Keep a copy of %s in a safe place: whoever has it can make a daemon of the cluster.\n", filepath.Join(dir, pki.AuthorityKeyFile))
 	return nil
+}
+
+// configFlag is what the other daemons of this host must be told to find the configuration.
+func (p *initPlan) configFlag() string {
+	if p.config == "" {
+		return "" // they look in the same places
+	}
+	return " --config " + shellWord(p.config)
+}
+
+// shellWord writes a word so that a shell reads it as one.
+func shellWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%=,", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // configuration is the new cluster's, checked as a daemon would.

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"errors"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,5 +29,28 @@ func TestInitListens(t *testing.T) {
 func TestNoToken(t *testing.T) {
 	if _, err := (joining{text: "-"}).token(strings.NewReader(" \n")); !errors.Is(err, errNoToken) {
 		t.Error(err)
+	}
+}
+
+// The daemon that init tells of finds the configuration that init has written.
+func TestInitAdvice(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a cluster's")
+	p := initPlan{
+		cluster: "lab", server: "head", address: "127.0.0.1", certificates: filepath.Join(dir, "c"), key: filepath.Join(dir, "key"),
+		config: filepath.Join(dir, "score.toml"),
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	if err := p.run(t.Context(), &said); err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(said.String(), "run 'scored server")
+	line, _, _ := strings.Cut(rest, " here;")
+	line = strings.TrimSuffix(line, "'")
+	words, err := exec.Command("sh", "-c", `printf '%s\n'`+line).Output()
+	if want := "--config\n" + p.config + "\n"; err != nil || string(words) != want {
+		t.Errorf("it advises %q, which are the words %q, %v; want %q", line, words, err, want)
 	}
 }

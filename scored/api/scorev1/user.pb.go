@@ -33,6 +33,7 @@ const (
 	NodeState_NODE_STATE_DRAINED     NodeState = 3 // takes no new jobs, and has none
 	NodeState_NODE_STATE_SILENT      NodeState = 4 // not heard of; its jobs go on for now
 	NodeState_NODE_STATE_LOST        NodeState = 5 // given up, with its jobs
+	NodeState_NODE_STATE_REVOKED     NodeState = 6 // not taken any more: its certificate was revoked
 )
 
 // Enum value maps for NodeState.
@@ -44,6 +45,7 @@ var (
 		3: "NODE_STATE_DRAINED",
 		4: "NODE_STATE_SILENT",
 		5: "NODE_STATE_LOST",
+		6: "NODE_STATE_REVOKED",
 	}
 	NodeState_value = map[string]int32{
 		"NODE_STATE_UNSPECIFIED": 0,
@@ -52,6 +54,7 @@ var (
 		"NODE_STATE_DRAINED":     3,
 		"NODE_STATE_SILENT":      4,
 		"NODE_STATE_LOST":        5,
+		"NODE_STATE_REVOKED":     6,
 	}
 )
 
@@ -7338,14 +7341,15 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x04held\x18\x06 \x01(\rR\x04held\"\x15\n" +
 	"\x13SaveSnapshotRequest\"*\n" +
 	"\x14SaveSnapshotResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data*\x97\x01\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data*\xaf\x01\n" +
 	"\tNodeState\x12\x1a\n" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rNODE_STATE_UP\x10\x01\x12\x17\n" +
 	"\x13NODE_STATE_DRAINING\x10\x02\x12\x16\n" +
 	"\x12NODE_STATE_DRAINED\x10\x03\x12\x15\n" +
 	"\x11NODE_STATE_SILENT\x10\x04\x12\x13\n" +
-	"\x0fNODE_STATE_LOST\x10\x05*N\n" +
+	"\x0fNODE_STATE_LOST\x10\x05\x12\x16\n" +
+	"\x12NODE_STATE_REVOKED\x10\x06*N\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x11\n" +

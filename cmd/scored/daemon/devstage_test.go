@@ -1,0 +1,39 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"score/cmd/scored/rundir"
+)
+
+// Users of a cluster of root's reach the files that go along with their jobs, and list nobody's.
+func TestDevStage(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root's cluster has other users")
+	}
+	own, err := rundir.Make(t.TempDir(), "dev", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	stage, err := openDevStage(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := stage.Path(); dir != "/"; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err != nil || info.Mode()&0o001 == 0 {
+			t.Errorf("others do not come through %s: %v, %v", dir, info.Mode(), err)
+		}
+	}
+	if info, err := os.Stat(stage.Path()); err != nil || info.Mode().Perm() != throughMode {
+		t.Errorf("the directory has mode %v, %v", info.Mode(), err)
+	}
+	if err := stage.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(stage.Path()); !os.IsNotExist(err) {
+		t.Errorf("the directory is left: %v", err)
+	}
+}
