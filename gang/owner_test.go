@@ -25,9 +25,9 @@ func TestOwnersLimits(t *testing.T) {
 		want  []JobID // of owner 1, with two tasks each, that start at once
 		text  string
 	}{
-		{"jobs", Owner{MaxJobs: 2}, false, []JobID{1, 2, 9}, "2 of at most 2 jobs run"},
-		{"CPUs", Owner{MaxCPUs: 5}, false, []JobID{1, 2, 9}, "they have 4 of at most 5 CPUs, and it asks for 2"},
-		{"CPUs of those that may share", Owner{MaxCPUs: 3}, true, []JobID{1, 9}, "they have 2 of at most 3 CPUs, and it asks for 2"},
+		{"jobs", Owner{MaxJobs: 2}, false, []JobID{1, 2, 9}, "they are 2 of at most 2 jobs"},
+		{"CPUs", Owner{MaxCPUs: 5}, false, []JobID{1, 2, 9}, "they use 4 of 5 CPUs, and it asks for 2"},
+		{"CPUs of those that may share", Owner{MaxCPUs: 3}, true, []JobID{1, 9}, "they use 2 of 3 CPUs, and it asks for 2"},
 		{"none", Owner{Points: 5}, false, []JobID{1, 2, 3, 4, 9}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
