@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"score/scored/api/quote"
 	"score/scored/client"
 )
 
@@ -26,7 +27,7 @@ type voice struct {
 
 // fail says why scrun cannot go on, and returns the exit code for it.
 func (v voice) fail(sentence string) int {
-	v.print(sentence)
+	v.print(quote.Sentence(sentence))
 	return exitCluster
 }
 
@@ -56,5 +57,9 @@ func (v voice) tell(format string, arguments ...any) {
 
 // print writes one line in one write, so that lines of ranks do not mix in.
 func (v voice) print(sentence string) {
-	fmt.Fprintf(v.out, "scrun: %s\n", strings.TrimRight(sentence, "\n"))
+	lines := strings.Split(strings.TrimRight(sentence, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = quote.Text(line)
+	}
+	fmt.Fprintf(v.out, "scrun: %s\n", strings.Join(lines, "\n"))
 }

@@ -9,6 +9,8 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+
+	"score/scored/api/quote"
 )
 
 // ErrLost says that the connection to the daemon broke.
@@ -70,7 +72,7 @@ func isLost(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// oneLine keeps a sentence on its line, whatever a message brings along.
+// oneLine keeps a sentence on its line and readable, whatever a message brings along.
 func oneLine(text string) string {
-	return strings.Join(strings.Fields(text), " ")
+	return quote.Sentence(strings.Join(strings.Fields(text), " "))
 }

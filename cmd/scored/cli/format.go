@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"score/scored/api/quote"
 )
 
 // shortTime shows a duration for people: as many digits as one compares.
@@ -92,11 +94,4 @@ func orDash(text string) string {
 }
 
 // printable keeps what others chose (names of jobs) from moving the cursor.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !strconv.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text)
-}
+func printable(text string) string { return quote.Text(text) }

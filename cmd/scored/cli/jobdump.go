@@ -147,7 +147,7 @@ func (d *dumpFiles) finish(complete bool) error {
 		return errors.Join(err, os.Remove(temporary))
 	}
 	d.files++
-	_, err = fmt.Fprintf(d.command.OutOrStdout(), "%s  %s  %s\n", path, shortBytes(d.bytes), takenWords(d.head.GetGangOn(), d.head.GetMoving()))
+	_, err = fmt.Fprintf(d.command.OutOrStdout(), "%s  %s  %s\n", printable(path), shortBytes(d.bytes), takenWords(d.head.GetGangOn(), d.head.GetMoving()))
 	return err
 }
 

@@ -45,7 +45,7 @@ are not; keep copies of the certificates' directory and of the key file, too.`,
 			if asJSON {
 				return printJSON(command.OutOrStdout(), saved.data(path))
 			}
-			_, err = fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", path, saved.sentence())
+			_, err = fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", printable(path), saved.sentence())
 			return err
 		}),
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -139,10 +140,16 @@ func checkAddress(address string, anywhere bool) error {
 	if !anywhere {
 		return checkLoopback(address)
 	}
-	if _, _, err := net.SplitHostPort(address); err != nil {
+	if _, port, err := net.SplitHostPort(address); err != nil || !validPort(port) {
 		return fmt.Errorf("%q is not host:port", address)
 	}
 	return nil
+}
+
+// validPort reports whether a port is a number that TCP has; 0 lets the kernel choose.
+func validPort(port string) bool {
+	_, err := strconv.ParseUint(port, 10, 16)
+	return err == nil
 }
 
 // checkAdvertise takes what other hosts can dial.
@@ -151,7 +158,7 @@ func checkAdvertise(address string) error {
 		return nil
 	}
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || host == "" || port == "0" {
+	if err != nil || host == "" || port == "0" || !validPort(port) {
 		return fmt.Errorf("%q is not host:port that others can reach", address)
 	}
 	return nil
@@ -159,6 +166,9 @@ func checkAdvertise(address string) error {
 
 // checkLoopback refuses what other hosts could reach.
 func checkLoopback(address string) error {
+	if _, port, err := net.SplitHostPort(address); err == nil && !validPort(port) {
+		return fmt.Errorf("%q is not host:port", address)
+	}
 	return api.CheckLoopback(address, "127.0.0.1 or another address of loopback")
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"score/cmd/scored/config"
 	"score/scored/api/pki"
+	"score/scored/api/quote"
 )
 
 // serverPort and agentPort are where daemons listen unless told otherwise.
@@ -82,12 +83,12 @@ func (p *initPlan) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	digest := pki.DigestOf(authority.Certificate())
-	fmt.Fprintf(out, "Cluster %s is made.\n  configuration  %s\n  certificates   %s (authority %x)\n  key            %s\n\n", c.Cluster.Name, path, dir, digest[:8], c.Cluster.KeyFile)
+	fmt.Fprintf(out, "Cluster %s is made.\n  configuration  %s\n  certificates   %s (authority %x)\n  key            %s\n\n", c.Cluster.Name, quote.Text(path), quote.Text(dir), digest[:8], quote.Text(c.Cluster.KeyFile))
 	if p.address == "" && alone(ctx, c.Server.Name) {
 		fmt.Fprintf(out, "Only this host reaches %s: the name is an address of loopback here. For other hosts begin anew with --address.\n", c.Server.AgentsListen)
 	}
-	fmt.Fprintf(out, "Next: run 'scored server%s' here; then 'scored token create' gives what 'scored agent --join' takes on each node.\n", p.configFlag())
-	fmt.Fprintf(out, "Keep a copy of %s in a safe place: whoever has it can make a daemon of the cluster.\n", filepath.Join(dir, pki.AuthorityKeyFile))
+	fmt.Fprintf(out, "Next: run 'scored server%s' here; then 'scored token create' gives what 'scored agent --join' takes on each node.\n", quote.Text(p.configFlag()))
+	fmt.Fprintf(out, "Keep a copy of %s in a safe place: whoever has it can make a daemon of the cluster.\n", quote.Text(filepath.Join(dir, pki.AuthorityKeyFile)))
 	return nil
 }
 

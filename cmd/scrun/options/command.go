@@ -71,7 +71,7 @@ func Command(run func(*Options) error) *cobra.Command {
 	}
 	command.CompletionOptions.DisableDefaultCmd = true
 	command.SetHelpFunc(func(command *cobra.Command, _ []string) { printHelp(command) })
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return flagError(command.Flags(), err) })
 	flags := command.Flags()
 	flags.SetInterspersed(false)
 	flags.SortFlags = false

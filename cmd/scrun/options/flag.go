@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
+
+	"score/scored/api/quote"
 )
 
 // parsed is a flag whose text is read by a function when the flag is met, so
@@ -39,28 +40,24 @@ func (p *parsed[T]) String() string { return p.text }
 func (p *parsed[T]) Type() string { return p.kind }
 
 // flagError turns pflag's errors into one sentence.
-func flagError(err error) error {
+func flagError(flags *pflag.FlagSet, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		cause := invalid.Unwrap()
 		if errors.Is(cause, errDigit) {
-			return noOption("-" + invalid.GetFlag().Shorthand)
+			return noOption(flags, "-"+invalid.GetFlag().Shorthand, "")
 		}
 		if _, ok := errors.AsType[*strconv.NumError](cause); ok {
 			cause = errors.New("it is true or false") // numbers are read by us
 		}
-		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, quote(invalid.GetValue()), cause)
+		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, quote.Word(invalid.GetValue()), cause)
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		return noOption(typed(unknown))
+		return noOption(flags, quote.Word(typed(unknown)), unknown.GetSpecifiedName())
 	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		return fmt.Errorf("the option --%s needs a value", missing.GetFlag().Name)
 	}
 	return err
-}
-
-func noOption(option string) error {
-	return fmt.Errorf("there is no option %s; 'scrun --help' lists them (options of the program come after its name)", option)
 }
 
 // typed is the option as the user wrote it.
@@ -69,12 +66,4 @@ func typed(unknown *pflag.NotExistError) string {
 		return "-" + unknown.GetSpecifiedName()
 	}
 	return "--" + unknown.GetSpecifiedName()
-}
-
-// quote shows a value that could be misread in quotes, and others plainly.
-func quote(value string) string {
-	if value == "" || strings.ContainsAny(value, " \t\n\"'") {
-		return fmt.Sprintf("%q", value)
-	}
-	return value
 }

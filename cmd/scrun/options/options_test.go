@@ -139,7 +139,7 @@ func TestMistakes(t *testing.T) {
 		"-n many p":                "--ntasks many: give a whole number",
 		"-n":                       "the option --ntasks needs a value",
 		"--nosuch p":               "there is no option --nosuch; 'scrun --help' lists them (options of the program come after its name)",
-		"-lZ p":                    "there is no option -Z; 'scrun --help' lists them (options of the program come after its name)",
+		"-lY p":                    "there is no option -Y; 'scrun --help' lists them (options of the program come after its name)",
 		"-t soon p":                "--time soon: write it as minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes or days-hours:minutes:seconds",
 		"-t -1 p":                  "--time -1: it must not be negative",
 		"--mem 0 p":                "--mem 0: it must be at least 1K",

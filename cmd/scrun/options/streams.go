@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"score/nodeagent/stdio"
+	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 )
 
@@ -29,7 +30,7 @@ func (o *Options) readStream(option, text string) (Stream, error) {
 	}
 	target, err := stdio.ParseTarget(text, int(o.Tasks))
 	if err != nil {
-		return Stream{}, fmt.Errorf("--%s %s: %w", option, quote(text), err)
+		return Stream{}, fmt.Errorf("--%s %s: %w", option, quote.Word(text), err)
 	}
 	return Stream{Target: target, Given: true}, nil
 }

@@ -1,0 +1,98 @@
+package options
+
+import (
+	"fmt"
+
+	"score/cmd/scored/spelling"
+
+	"github.com/spf13/pflag"
+)
+
+// foreign says of each option of srun (and of some of mpirun) that does not exist here what to do
+// instead. Options that mean the same here and there are not in it.
+var foreign = map[string]string{
+	"accel-bind": noDevices, "gpu-bind": noDevices, "gpu-freq": noDevices, "gpus": noDevices, "G": noDevices, "gpus-per-node": noDevices,
+	"gpus-per-socket": noDevices, "gpus-per-task": noDevices, "gres": noDevices, "gres-flags": noDevices, "ntasks-per-gpu": noDevices,
+	"cpus-per-gpu": noDevices, "mem-per-gpu": noDevices, "tres-bind": noDevices, "tres-per-task": noDevices,
+	"account": noAccounts, "A": noAccounts, "wckey": noAccounts, "qos": noAccounts,
+	"partition": noPartitions, "p": noPartitions, "reservation": noPartitions, "constraint": noPartitions, "C": noPartitions,
+	"licenses": noPartitions, "L": noPartitions, "prefer": noPartitions,
+	"ntasks-per-node":   "-N and -n say the same: -N 2 -n 8 runs four on each of two nodes",
+	"tasks-per-node":    "-N and -n say the same: -N 2 -n 8 runs four on each of two nodes",
+	"ntasks-per-core":   noCores,
+	"ntasks-per-socket": noCores, "cores-per-socket": noCores, "sockets-per-node": noCores, "threads-per-core": noCores, "hint": noCores,
+	"extra-node-info": noCores, "B": noCores, "cpu-bind": noCores, "mem-bind": noCores, "core-spec": noCores, "S": noCores, "thread-spec": noCores,
+	"bind-to": noCores, "map-by": noCores, "rank-by": noCores,
+	"mem-per-cpu": "--mem says how much memory the job has on each node",
+	"mincpus":     "-c says how many CPUs each rank has", "cores": "-c says how many CPUs each rank has",
+	"overcommit": "-s (--oversubscribe) lets ranks share CPUs", "O": "-s (--oversubscribe) lets ranks share CPUs",
+	"overlap": "jobs share nodes and CPUs by taking turns, without an option",
+	"share":   "jobs share nodes and CPUs by taking turns, without an option",
+	"exclude": "-w names the nodes that must take part", "x": "-w names the nodes that must take part, --export variables of the environment",
+	"nodefile": "-w names the nodes that must take part", "F": "-w names the nodes that must take part",
+	"hostfile": "-w names the nodes that must take part", "machinefile": "-w names the nodes that must take part",
+	"host": "-w names the nodes that must take part", "H": noLater,
+	"relative": "-w names the nodes that must take part", "r": "-w names the nodes that must take part",
+	"contiguous": noShape, "switches": noShape, "spread-job": noShape, "use-min-nodes": noShape, "tmp": noShape,
+	"begin": noLater, "b": noLater, "hold": noLater, "immediate": noLater, "I": noLater, "deadline": noLater, "delay-boot": noLater,
+	"dependency": noLater, "P": noLater, "singleton": noLater, "kill-on-invalid-dep": noLater, "time-min": noLater, "test-only": noLater,
+	"wait":  "-K (--kill-on-bad-exit) ends the job when a rank exits with another code than 0",
+	"W":     "-K (--kill-on-bad-exit) ends the job when a rank exits with another code than 0",
+	"bcast": "--stage sends the program and its libraries along", "send-libs": "--stage sends the program and its libraries along",
+	"compress":   "--stage sends the program and its libraries along",
+	"multi-prog": programsPerRank, "het-group": programsPerRank, "pack-group": programsPerRank,
+	"no-kill": "--recover goes on when a node is lost", "k": "--recover goes on when a node is lost",
+	"nice":     "--priority takes a number below 0 for a later start",
+	"clusters": "--cluster takes the socket of another cluster", "M": "--cluster takes the socket of another cluster",
+	"jobid": allocations, "allocation": allocations, "no-allocate": allocations, "Z": allocations, "external": allocations,
+	"interactive":  "--pty gives rank 0 a terminal",
+	"propagate":    "ranks have the limits of this shell (ulimit)",
+	"preserve-env": "--export says which variables the ranks have", "E": "--export says which variables the ranks have",
+	"get-user-env": "--export says which variables the ranks have",
+	"prolog":       noScripts, "epilog": noScripts, "task-prolog": noScripts, "task-epilog": noScripts,
+	"mail-type": "'scored job wait' returns when a job has ended", "mail-user": "'scored job wait' returns when a job has ended",
+	"signal":  "'scored job signal' sends a signal to every rank",
+	"threads": noNeed, "T": noNeed, "slurmd-debug": noNeed, "debugger-test": noNeed, "msg-timeout": noNeed, "disable-status": noNeed, "X": noNeed,
+	"quit-on-interrupt": "the first ^C shows the state of the ranks, a second within one second ends the job",
+	"open-mode":         "-o begins files anew; a %j in the name keeps those of each job",
+	"uid":               "sudo -u runs scrun as another user", "gid": "sudo -g runs scrun with another group",
+	"comment": "--job-name takes a text for lists", "extra": "--job-name takes a text for lists",
+	"np":                "-n says how many ranks run",
+	"allow-run-as-root": noNeed, "mca": "variables OMPI_MCA_NAME=VALUE set parameters of Open MPI",
+	"wdir": "-D says where to run", "workdir": "-D says where to run",
+	"usage": "--help lists all options", "V": "--version prints the version",
+	"Q":       "-q (--quiet) shows no warnings",
+	"profile": "'scored job show' tells what a job has used", "acctg-freq": "'scored job show' tells what a job has used",
+	"container": noContainers, "container-id": noContainers, "power": noDevices, "bb": noDevices, "bbf": noDevices, "cpu-freq": noDevices,
+	"network": noNeed, "resv-ports": noNeed, "mpi-combine": noNeed, "stepmgr": noNeed,
+}
+
+// What several of them have in common.
+const (
+	noDevices       = "nodes are shared with all their devices, and there is nothing to ask for"
+	noAccounts      = "there are no accounts; 'scored user list' shows each user's share"
+	noPartitions    = "there are no partitions; -w names nodes that must take part"
+	noCores         = "-c says how many CPUs each rank has, and -m (--distribution) how ranks go to nodes"
+	noShape         = "-N says how many nodes, and -w which must take part"
+	noLater         = "a job starts as soon as it fits; 'scored job wait' returns when another has ended"
+	noScripts       = "have the program be a script that does that before and after"
+	noNeed          = "there is no need for it here"
+	noContainers    = "have the program be the one that runs the container"
+	programsPerRank = "all ranks run one program; a script can choose by $SCORE_RANK, and MPI_Comm_spawn_multiple starts others"
+	allocations     = "each scrun is a job of its own, and there is no allocation to run in"
+)
+
+// noOption refuses an option that there is not, and says what is nearest to it.
+func noOption(flags *pflag.FlagSet, option, name string) error {
+	if instead := foreign[name]; instead != "" {
+		return fmt.Errorf("there is no option %s: %s", option, instead)
+	}
+	var names []string
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, "--"+flag.Name)
+		}
+	})
+	return fmt.Errorf("there is no option %s%s; 'scrun --help' lists them (options of the program come after its name)",
+		option, spelling.Hint(option, names))
+}

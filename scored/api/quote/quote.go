@@ -1,0 +1,89 @@
+// Package quote writes what users have given into sentences: so that no sentence is longer than a
+// terminal's screen, and none changes the terminal on which it is read.
+//
+//	fmt.Errorf("there is no node %s", quote.Word(name))
+package quote
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxWord is how many bytes of one word are shown: a path of the usual length, and a line on a wide
+	// terminal.
+	maxWord = 120
+	// maxSentence is how many bytes of a sentence are shown: it may name some words.
+	maxSentence = 2000
+	// cut stands where something is left out.
+	cut = "..."
+)
+
+// Word shows a word as it is if it can be read on any terminal, and else in quotes, with escapes.
+// What is longer than a line is cut.
+func Word(text string) string {
+	shown := clip(text, maxWord)
+	if text == "" || strings.ContainsAny(text, " \"'`") || !readable(text) {
+		return strconv.Quote(shown)
+	}
+	return shown
+}
+
+// Sentence is a whole sentence, whatever was put into it: escapes stand for what is no text, and the
+// middle of a very long one is left out.
+func Sentence(text string) string {
+	if len(text) > maxSentence {
+		text = clip(text, maxSentence/2) + " " + tail(text, maxSentence/2)
+	}
+	return escaped(text)
+}
+
+// Text shows a text of some user in a table or list: all of it, with escapes for what is no text.
+func Text(text string) string { return escaped(text) }
+
+func escaped(text string) string {
+	if readable(text) {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			b.WriteString(`\x` + strconv.FormatUint(uint64(text[0])|0x100, 16)[1:])
+		case strconv.IsPrint(r):
+			b.WriteString(text[:size])
+		default:
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
+
+func readable(text string) bool {
+	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) < 0
+}
+
+// clip is the beginning of a text, of whole letters.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + cut
+}
+
+// tail is the end of a text, of whole letters.
+func tail(text string, most int) string {
+	begin := len(text) - most
+	for begin < len(text)-most+utf8.UTFMax && !utf8.RuneStart(text[begin]) {
+		begin++
+	}
+	return text[begin:]
+}
