@@ -38,7 +38,7 @@ func completeOnce(socket, line string) (code int, out, errs string) {
 
 func TestJobNumbersAreCompleted(t *testing.T) {
 	socket := clienttest.Serve(t, example(t))
-	const running, queued, done = "3\tocean of ann, running", "4\tevil?[2Jname of ann, queued", "2\tcrash of 1001, done"
+	const running, queued, done = "3\tocean of ann, running", "4\tevil\\x1b[2Jname of ann, queued", "2\tcrash of 1001, done"
 	for line, want := range map[string][]string{
 		"job show":           {running, queued, done},
 		"job show 3":         {},

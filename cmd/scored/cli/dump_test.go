@@ -100,7 +100,7 @@ func TestJobDump(t *testing.T) {
 	}{
 		{"all", []*scorev1.DumpPart{head(0), data("one"), data("two"), head(5), data("")}, nil, 0, "rank0.channel1.image  6  its gang was on, and nothing moved", "rank0.channel1.image=onetwo rank5.channel1.image="},
 		{"none", nil, nil, 1, "job 3 has no channels", ""},
-		{"a node is missing", []*scorev1.DumpPart{head(0), data("x"), head(1), data("half"), trouble}, nil, 1, "it went?", "rank0.channel1.image=x"},
+		{"a node is missing", []*scorev1.DumpPart{head(0), data("x"), head(1), data("half"), trouble}, nil, 1, `it went\x1b`, "rank0.channel1.image=x"},
 		{"the server is lost", []*scorev1.DumpPart{head(0), data("half")}, lost, 1, "the server went", ""},
 		{"no head", []*scorev1.DumpPart{data("x")}, nil, 1, "without a head", ""},
 	}
