@@ -41,7 +41,7 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	ranks, err := client.DialStdio(ctx, steward.Socket(), j.id, open.GetSequence())
 	if err != nil {
 		a.log.Debug("no output, the steward is gone", zap.Uint64("job", j.id), zap.Error(err))
-		return drained(stream)
+		return errStewardLost()
 	}
 	stop := context.AfterFunc(ctx, func() { _ = ranks.Close() })
 	defer stop()
@@ -58,12 +58,17 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	}
 	select {
 	case <-j.ctx.Done():
-		return drained(stream) // its steward may have another job by now
+		return connect.NewError(connect.CodeAborted, errors.New("the job has left the node")) // its steward may have another by now
 	case <-steward.Exited():
-		return drained(stream) // a lost steward has no more output
+		return errStewardLost()
 	case <-time.After(exitPatience):
 		return connect.NewError(connect.CodeAborted, errors.New("another reader has taken over the job's output"))
 	}
+}
+
+// errStewardLost is for a reader of output that nobody has any more: what a steward kept is lost with it.
+func errStewardLost() error {
+	return connect.NewError(connect.CodeDataLoss, errors.New("the process that kept the output was lost"))
 }
 
 // jobWithOutput finds an attempt of a job whose steward has been chosen.

@@ -35,7 +35,13 @@ func (t *tries) another(began, now time.Time, reached uint64, err error) bool {
 	if errors.Is(err, errCutOff) || connect.IsWireError(err) && connect.CodeOf(err) != connect.CodeUnavailable {
 		t.cutOffs++
 	}
-	return t.cutOffs < cutOffsMost && !now.After(t.limit) && connect.CodeOf(err) != connect.CodeNotFound
+	return t.cutOffs < cutOffsMost && !now.After(t.limit) && !isFinal(err)
+}
+
+// isFinal reports whether the agent has said that there is nothing to be had.
+func isFinal(err error) bool {
+	code := connect.CodeOf(err)
+	return code == connect.CodeNotFound || code == connect.CodeDataLoss
 }
 
 // isDial tells whether nobody was reached at all.
