@@ -11,8 +11,11 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 
+	"score/nodeagent/launch"
 	"score/nodeagent/stewards"
+	"score/nodeagent/userfs"
 	"score/scored/api/scorev1"
 )
 
@@ -112,7 +115,29 @@ func (j *job) dropDir() {
 
 // removeDir removes a directory in a place where only the agent makes and removes names.
 func (a *Agent) removeDir(dir string) {
-	if err := os.RemoveAll(dir); err != nil {
+	if err := removeOwned(dir); err != nil {
 		a.log.Warn("a job's directory could not be removed", zap.String("directory", dir), zap.Error(err))
 	}
+}
+
+// removeOwned removes a directory; what is in it, with the rights of its owner alone.
+func removeOwned(dir string) error {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return os.Remove(dir)
+	}
+	if err != nil {
+		return err
+	}
+	open := os.NewFile(uintptr(fd), dir)
+	defer open.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	owner := &launch.User{UID: st.Uid, GID: st.Gid}
+	if err := launch.AsUser(owner, func() error { return userfs.Empty(open) }); err != nil {
+		return err
+	}
+	return os.Remove(dir)
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/launch"
 	"score/nodeagent/leadertest"
 	"score/scored/api/scorev1"
 )
@@ -52,6 +55,10 @@ func TestJobsDirectory(t *testing.T) {
 				t.Fatalf("the rank is gone: %v", err)
 			}
 		}
+		asOwner := &launch.User{UID: uid, GID: uid}
+		if err := launch.AsUser(asOwner, func() error { return deepen(dirs[0]) }); err != nil {
+			t.Fatal(err)
+		}
 		if job == 1 {
 			s.Send(killMessage(job))
 		} else if err := syscall.Kill(parentOf(t, pid), syscall.SIGKILL); err != nil {
@@ -63,6 +70,25 @@ func TestJobsDirectory(t *testing.T) {
 		}
 		s.Send(forgetMessage(job))
 	}
+}
+
+// deepen makes directories below each other.
+func deepen(dir string) error {
+	const depth = 2000
+	at, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	for range depth {
+		if err != nil {
+			return err
+		}
+		next := -1
+		if err = unix.Mkdirat(at, "d", 0o700); err == nil {
+			next, err = unix.Openat(at, "d", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		}
+		unix.Close(at)
+		at = next
+	}
+	unix.Close(at)
+	return err
 }
 
 // The directory of a job that goes on under the next agent stays; what jobs

@@ -13,6 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"score/nodeagent/launch"
+	"score/nodeagent/userfs"
 )
 
 const (
@@ -118,8 +121,8 @@ func Find(prefix string) (paths []string) {
 }
 
 // remove removes a directory. It may be replaced by its owner at any time, with
-// anything of the owner's, but by nobody else, since its place is sticky; and
-// RemoveAll follows no link.
+// anything of the owner's, but by nobody else, since its place is sticky. It is
+// removed with the rights of its owner alone.
 func remove(path string, owned func(uid uint32) bool) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,11 +131,13 @@ func remove(path string, owned func(uid uint32) bool) error {
 	if err != nil {
 		return fmt.Errorf("removing a job's directory: %w", err)
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || !info.IsDir() || !owned(stat.Uid) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || !owned(stat.Uid) {
 		return fmt.Errorf("removing a job's directory %s: %w", path, errOwner)
 	}
-	if err := os.RemoveAll(path); err != nil {
-		return fmt.Errorf("removing a job's directory: %w", err)
+	owner := &launch.User{UID: stat.Uid, GID: stat.Gid}
+	if err := launch.AsUser(owner, func() error { return userfs.RemoveAll(path) }); err != nil {
+		return fmt.Errorf("removing a job's directory %s: %w", path, err)
 	}
 	return nil
 }

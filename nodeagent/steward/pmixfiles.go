@@ -6,6 +6,7 @@ import (
 
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
+	"score/nodeagent/userfs"
 )
 
 // pmixDirs are the directories in which the ranks of a job on one node keep their
@@ -60,7 +61,7 @@ type cleanup struct {
 // remove removes it. What is gone, or not the user's, stays as it is.
 func (c cleanup) remove() {
 	if c.dir && c.recurse {
-		_ = os.RemoveAll(c.path)
+		_ = userfs.RemoveAll(c.path)
 		return
 	}
 	info, err := os.Lstat(c.path)
@@ -81,10 +82,10 @@ func (j *job) removeLeftovers() {
 			c.remove()
 		}
 		if dir := j.pmix.dirs.shared; dir != "" {
-			_ = os.RemoveAll(dir)
+			_ = userfs.RemoveAll(dir)
 		}
 		if j.pmix.dirs.made {
-			_ = os.RemoveAll(j.pmix.dirs.session)
+			_ = userfs.RemoveAll(j.pmix.dirs.session)
 		}
 		return nil
 	})

@@ -1,0 +1,201 @@
+package userfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxDepth bounds the directories that are open at once. What is below is moved
+	// to the top first, so that a tree may have any depth.
+	maxDepth = 16
+	// maxRemoved bounds the names that one call removes, so that it ends also where
+	// somebody keeps making new ones: more than a file system of a node has.
+	maxRemoved = 1 << 26
+	// nameBatch is how many names are read at once.
+	nameBatch = 256
+	// movedPrefix begins the names of directories that were moved to the top.
+	movedPrefix = ".score-moved-"
+)
+
+var errEndless = errors.New("new files keep being made in it")
+
+// RemoveAll removes a file, or a directory with all that is in it, as far as the
+// caller may. What is not there is no error. It follows no link, needs few descriptors
+// however deep the tree is, and memory for one batch of names.
+func RemoveAll(path string) error {
+	up, err := OpenFile(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return removing(filepath.Dir(path), errors.Unwrap(err))
+	}
+	defer up.Close()
+	t := &tree{}
+	return t.remove(up, filepath.Base(path), 0)
+}
+
+// Empty removes all that is in an open directory, as RemoveAll does.
+func Empty(dir *os.File) error {
+	t := &tree{}
+	return t.empty(dir, 1)
+}
+
+// tree is what is being removed. top is the directory with all of it, nil for a file.
+type tree struct {
+	top            *os.File
+	moved, removed int
+}
+
+// remove removes what a name in a directory means; at depth 0 it means the tree.
+func (t *tree) remove(dir *os.File, name string, depth int) error {
+	err := unlink(dir, name)
+	if errors.Is(err, unix.ENOTEMPTY) {
+		if depth == maxDepth {
+			return t.move(dir, name)
+		}
+		err = t.removeFull(dir, name, depth)
+	}
+	if err == nil {
+		t.removed++
+	}
+	return err
+}
+
+// removeFull removes a directory in which something is.
+func (t *tree) removeFull(dir *os.File, name string, depth int) error {
+	child, err := openOwn(dir, name)
+	if err != nil {
+		return removing(name, err)
+	}
+	defer child.Close()
+	if err := t.empty(child, depth+1); err != nil {
+		return err
+	}
+	return unlink(dir, name)
+}
+
+// empty removes what is in a directory, or moves it to the top. It goes on behind what
+// cannot be removed, and returns the last error when nothing else is left.
+func (t *tree) empty(dir *os.File, depth int) error {
+	if depth == 1 {
+		t.top = dir
+	}
+	allow(dir)
+	for {
+		before := t.removed
+		failed := t.pass(dir, depth)
+		if t.removed > maxRemoved {
+			return errEndless
+		}
+		if t.removed == before {
+			return failed
+		}
+	}
+}
+
+// pass goes through a directory once.
+func (t *tree) pass(dir *os.File, depth int) (failed error) {
+	if _, err := dir.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	for t.removed <= maxRemoved {
+		names, err := dir.Readdirnames(nameBatch)
+		for _, name := range names {
+			if err := t.remove(dir, name, depth); err != nil {
+				failed = err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return failed
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// move gives a directory a name at the top.
+func (t *tree) move(dir *os.File, name string) error {
+	t.moved++
+	t.removed++ // there is something to be done again, at the top
+	to := movedPrefix + strconv.Itoa(t.moved)
+	from, top := int(dir.Fd()), int(t.top.Fd())
+	err := unix.Renameat2(from, name, top, to, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EACCES) { // its own entry for its parent changes, which takes the right to write
+		_ = unix.Fchmodat(from, name, ownerAll, 0)
+		err = unix.Renameat2(from, name, top, to, unix.RENAME_NOREPLACE)
+	}
+	if errors.Is(err, unix.EEXIST) {
+		return nil // a name of the user's: the next round tries the next number
+	}
+	return removing(name, err)
+}
+
+// unlink removes a name. The error of a directory that is not empty wraps ENOTEMPTY.
+func unlink(dir *os.File, name string) error {
+	fd := int(dir.Fd())
+	err := unix.Unlinkat(fd, name, 0)
+	if errors.Is(err, unix.EISDIR) {
+		err = unix.Unlinkat(fd, name, unix.AT_REMOVEDIR)
+	}
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return removing(name, err)
+}
+
+// ownerAll is what the owner of a directory needs for emptying it.
+const ownerAll = 0o700
+
+// allow gives the owner the rights that emptying a directory takes.
+func allow(dir *os.File) {
+	var st unix.Stat_t
+	fd := int(dir.Fd())
+	if unix.Fstat(fd, &st) == nil && st.Mode&ownerAll != ownerAll {
+		_ = unix.Fchmod(fd, ownerAll) // without it, what follows fails and says so
+	}
+}
+
+// openOwn opens a directory for emptying it, also one that its owner has closed to
+// himself.
+func openOwn(dir *os.File, name string) (*os.File, error) {
+	child, err := openDir(dir, name)
+	if errors.Is(err, unix.EACCES) {
+		_ = unix.Fchmodat(int(dir.Fd()), name, ownerAll, 0)
+		child, err = openDir(dir, name)
+	}
+	return child, err
+}
+
+func openDir(dir *os.File, name string) (*os.File, error) {
+	for {
+		fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err == nil {
+			return os.NewFile(uintptr(fd), name), nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return nil, err
+		}
+	}
+}
+
+// removing says what could not be removed, in few words whatever its name is.
+func removing(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	const most = 80 // a line of a log
+	if len(name) > most {
+		name = name[:most] + "..."
+	}
+	return fmt.Errorf("removing %q: %w", name, err)
+}
