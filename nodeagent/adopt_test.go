@@ -297,7 +297,7 @@ func TestAJobThatTheLeaderForgotEndsAfterTheRestart(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			var forgets atomic.Bool
-			leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Keep: func(h *scorev1.Hello) []uint64 {
+			leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Key: testKey, Keep: func(h *scorev1.Hello) []uint64 {
 				if forgets.Load() {
 					return nil
 				}

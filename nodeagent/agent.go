@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -23,6 +24,8 @@ import (
 	"score/nodeagent/switcher"
 	"score/nodeagent/uplink"
 	"score/scored/api"
+	"score/scored/api/h2"
+	"score/scored/api/pki"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 )
@@ -31,7 +34,8 @@ import (
 type Agent struct {
 	options Options
 	log     *zap.Logger
-	key     *bearer
+	own     *pki.Credentials // Options.Credentials, or what follows from the key
+	servers *http.Client
 	bootID  string   // tells this run from an earlier one
 	socket  string   // the name of the ranks' socket
 	cpuIDs  []uint32 // options.CPUs
@@ -73,12 +77,19 @@ func New(options Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	own := options.Credentials
+	if own == nil {
+		if own, err = pki.FromKey(options.ClusterKey, pki.Name{Cluster: options.Cluster, Role: pki.Agent, Name: options.Name}); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+		}
+	}
 	boot := make([]byte, 16)
 	rand.Read(boot) // never fails
 	a := &Agent{
 		options: options,
 		log:     options.Logger.With(zap.String("node", options.Name)),
-		key:     newBearer(options.ClusterKey),
+		own:     own,
+		servers: h2.NewClient(own, pki.Server),
 		bootID:  hex.EncodeToString(boot),
 		cpuIDs:  make([]uint32, len(options.CPUs)),
 		jobs:    newTable(),
@@ -86,7 +97,10 @@ func New(options Options) (*Agent, error) {
 	for i, cpu := range options.CPUs {
 		a.cpuIDs[i] = uint32(cpu)
 	}
-	a.peers = newPeers(a.key, options.Credentials)
+	if options.Dial != nil {
+		a.servers = h2.NewClientBy(options.Dial, own, pki.Server)
+	}
+	a.peers = newPeers(own, options.Credentials == nil)
 	a.cuts = newCuts(a)
 	a.watcher = newWatcher(a)
 	a.metrics = metrics.New(options.Name, a.gauges)
@@ -94,8 +108,8 @@ func New(options Options) (*Agent, error) {
 	a.link = uplink.New(uplink.Options{
 		Servers:       withKnownServers(options),
 		Learnt:        a.keepServers,
-		Client:        options.Client,
-		ClientOptions: a.key.clientOptions(),
+		Client:        a.servers,
+		ClientOptions: clientOptions(),
 		Revoked:       a.revokedBy(),
 		Hello:         a.hello,
 		Handler:       leaderOrders{a},

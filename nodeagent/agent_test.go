@@ -256,7 +256,7 @@ func TestEndOfTheAgentLeavesNothing(t *testing.T) {
 
 func TestDuplicateIsRefused(t *testing.T) {
 	const sentence = "a node named n1 is connected already; give this one another name"
-	leader := leadertest.Start(t, leadertest.Options{Refuse: func(*scorev1.Hello) string { return sentence }})
+	leader := leadertest.Start(t, leadertest.Options{Key: testKey, Refuse: func(*scorev1.Hello) string { return sentence }})
 	n := startNode(t, leader)
 	err := n.wait()
 	if !errors.Is(err, uplink.ErrRefused) || !strings.Contains(err.Error(), sentence) {

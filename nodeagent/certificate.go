@@ -30,12 +30,9 @@ const (
 // ErrRemoved is wrapped by the error of Run when a server has said that this node is none of the cluster's any more.
 var ErrRemoved = uplink.ErrRemoved
 
-// encrypted lets only servers and agents in that show a certificate, where there are certificates.
+// encrypted lets only servers and agents in that show a certificate.
 func (a *Agent) encrypted(listener net.Listener) net.Listener {
-	if a.options.Credentials == nil {
-		return listener
-	}
-	return handshake.Listen(listener, a.options.Credentials.Start(h2.Protocol, pki.Server, pki.Agent), a.log)
+	return handshake.Listen(listener, a.own.Start(h2.Protocol, pki.Server, pki.Agent), a.log)
 }
 
 // keepCertificate renews it until ctx ends.
@@ -69,7 +66,7 @@ func (a *Agent) askCertificates(ctx context.Context, request []byte) ([]byte, er
 func (a *Agent) askCertificate(ctx context.Context, server string, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	client := scorev1connect.NewAgentServiceClient(a.options.Client, server, a.key.clientOptions()...)
+	client := scorev1connect.NewAgentServiceClient(a.servers, server, clientOptions()...)
 	response, err := client.RenewCertificate(ctx, connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request}))
 	if err != nil {
 		return nil, err

@@ -9,11 +9,9 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 	"golang.org/x/sys/unix"
@@ -24,6 +22,8 @@ import (
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/realtime"
 	"score/scored/api/h2"
+	"score/scored/api/pki"
+	"score/scored/api/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/tests/ports"
@@ -34,8 +34,6 @@ const (
 	patience = leadertest.Patience
 	testKey  = "the key of the tests"
 )
-
-var clusters atomic.Int64
 
 // node is an agent under test.
 type node struct {
@@ -52,7 +50,7 @@ type node struct {
 func clusterNow() int64 { return realtime.Now() }
 
 func startLeader(t testing.TB) *leadertest.Leader {
-	return leadertest.Start(t, leadertest.Options{Now: clusterNow, Keep: keepAll})
+	return leadertest.Start(t, leadertest.Options{Now: clusterNow, Keep: keepAll, Key: testKey})
 }
 
 func keepAll(hello *scorev1.Hello) []uint64 { return hello.GetJobs() }
@@ -87,7 +85,7 @@ func newNode(t testing.TB, leader *leadertest.Leader, change ...func(*nodeagent.
 	n := &node{t: t, leader: leader, result: make(chan error, 1)}
 	n.options = nodeagent.Options{
 		Name:           "n1",
-		Cluster:        fmt.Sprintf("agenttest-%d-%d", os.Getpid(), clusters.Add(1)),
+		Cluster:        leader.Cluster(),
 		Version:        "test",
 		RunDir:         filepath.Join(dir, "n1"),
 		Servers:        []string{leader.URL()},
@@ -326,32 +324,17 @@ func clocked(t testing.TB, s *leadertest.Session) {
 	}
 }
 
-// peer calls the agent's PeerService as servers and other agents do.
-func (n *node) peer(s *leadertest.Session, key string) scorev1connect.PeerServiceClient {
-	return scorev1connect.NewPeerServiceClient(h2.NewClient(nil), "http://"+s.Hello.GetAddress(),
-		connect.WithInterceptors(showKey(key)))
+// peer calls the agent's PeerService as servers do.
+func (n *node) peer(s *leadertest.Session) scorev1connect.PeerServiceClient {
+	return n.leader.Calls(n.t, testKey, s.Hello.GetAddress())
 }
 
-// showKey sends the header as the server does.
-type showKey string
-
-func (k showKey) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
-		r.Header().Set("Authorization", "Bearer "+string(k))
-		return next(ctx, r)
-	}
-}
-
-func (k showKey) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
-		conn := next(ctx, spec)
-		conn.RequestHeader().Set("Authorization", "Bearer "+string(k))
-		return conn
-	}
-}
-
-func (k showKey) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return next
+// asAgent calls it as other agents do.
+func (n *node) asAgent(s *leadertest.Session) scorev1connect.PeerServiceClient {
+	n.t.Helper()
+	client := h2.NewClient(pkitest.FromKey(n.t, testKey, n.options.Cluster, pki.Agent, "other"), pki.Agent)
+	n.t.Cleanup(client.CloseIdleConnections)
+	return scorev1connect.NewPeerServiceClient(client, "https://"+s.Hello.GetAddress())
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

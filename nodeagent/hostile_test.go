@@ -39,7 +39,7 @@ func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
 			p.byAgents = true
 			p.prepare(t, 1, 1, program)
 			test.nonsense.JobId = 1
-			_, err := p.nodes[0].peer(p.sessions[0], testKey).Collect(t.Context(), connect.NewRequest(test.nonsense))
+			_, err := p.nodes[0].asAgent(p.sessions[0]).Collect(t.Context(), connect.NewRequest(test.nonsense))
 			if err != nil && connect.CodeOf(err) != connect.CodeFailedPrecondition {
 				t.Errorf("Collect = %v", err)
 			}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"path/filepath"
 	"time"
@@ -56,13 +55,12 @@ type Options struct {
 
 	// Servers are the base URLs of the servers' AgentService, tried in turn.
 	Servers []string
-	// Client reaches the servers. It must speak HTTP/2 to them. Default:
-	// HTTP/2 over TCP without encryption.
-	Client *http.Client
-	// ClusterKey is the secret that servers and agents show each other.
+	// Dial makes connections with the servers. Default: TCP.
+	Dial h2.Dialer
+	// ClusterKey is the cluster's secret. Where there are no Credentials the daemons' follow from it.
 	ClusterKey string
-	// Credentials make the agent speak TLS with servers and agents that show a certificate of the same
-	// cluster; then Listen may be any address. Default: without encryption, on loopback only.
+	// Credentials are the agent's certificate; with it Listen may be any address. Default: daemons know
+	// each other by ClusterKey, on loopback only.
 	Credentials *pki.Credentials
 	// CertificateDir is where they came from, and renewed ones are written to; needed with Credentials.
 	CertificateDir string
@@ -126,9 +124,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.WarmStewards == 0 {
 		o.WarmStewards = DefaultWarmStewards
-	}
-	if o.Client == nil {
-		o.Client = h2.NewClient(o.Credentials, pki.Server)
 	}
 	if o.Channels == 0 {
 		o.Channels = DefaultChannels
@@ -231,9 +226,8 @@ func (o Options) checkListen() error {
 	return o.Credentials.Check()
 }
 
-// CheckLoopback refuses an address that other hosts could reach: until the
-// daemons authenticate each other by certificates, none may listen there. The
-// key names the configuration key in the error.
+// CheckLoopback refuses an address that other hosts could reach: there none may listen without a
+// certificate. The key names the configuration key in the error.
 func CheckLoopback(key, address string) error {
 	if err := api.CheckLoopback(address, "127.0.0.1 or ::1"); err != nil {
 		return fmt.Errorf("%s = %w", key, err)

@@ -11,7 +11,7 @@ import (
 
 func good() Options {
 	return Options{
-		Name: "n1", Cluster: "lab", RunDir: "/run/score/n1", Servers: []string{"http://127.0.0.1:1"},
+		Name: "n1", Cluster: "lab", RunDir: "/run/score/n1", Servers: []string{"https://127.0.0.1:1"},
 		ClusterKey: "key", Listen: "127.0.0.1:0", StewardExe: "/usr/bin/scored",
 	}
 }
@@ -65,7 +65,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := a.options
-	if len(o.CPUs) == 0 || len(a.cpuIDs) != len(o.CPUs) || o.MemoryBytes < 1<<20 || o.WarmStewards != DefaultWarmStewards || o.Client == nil || o.Logger == nil {
+	if len(o.CPUs) == 0 || len(a.cpuIDs) != len(o.CPUs) || o.MemoryBytes < 1<<20 || o.WarmStewards != DefaultWarmStewards || o.Logger == nil {
 		t.Errorf("options: %+v", o)
 	}
 	for _, address := range []string{"127.0.0.1:1", "127.8.9.1:0", "[::1]:5", "localhost:80"} {
@@ -133,7 +133,7 @@ func TestNoteLoopback(t *testing.T) {
 		servers       []string
 		noted         bool
 	}{
-		{"all on loopback", "127.0.0.1:7421", []string{"http://127.0.0.1:1", "http://localhost:2"}, false},
+		{"all on loopback", "127.0.0.1:7421", []string{"https://127.0.0.1:1", "http://localhost:2"}, false},
 		{"a server elsewhere", "127.0.0.1:7421", []string{"https://127.0.0.1:1", "https://10.0.0.1:1"}, true},
 		{"a server by name", "[::1]:7421", []string{"https://head:1"}, true},
 		{"reached", "10.0.0.2:7421", []string{"https://10.0.0.1:1"}, false},

@@ -36,7 +36,7 @@ const (
 
 // peers are the other agents, by address, over one connection each.
 type peers struct {
-	scheme  string
+	local   bool // the cluster is one host's
 	client  *http.Client
 	options []connect.ClientOption
 
@@ -44,19 +44,32 @@ type peers struct {
 	clients map[string]scorev1connect.PeerServiceClient
 }
 
+// clientOptions are those of every connection this agent makes. Messages are
+// small or incompressible, and compressing output would cost its ranks CPU.
+func clientOptions() []connect.ClientOption {
+	return []connect.ClientOption{
+		connect.WithAcceptCompression("gzip", nil, nil),
+		connect.WithReadMaxBytes(maxMessage),
+	}
+}
+
+// handlerOptions are those of every service this agent serves.
+func handlerOptions() []connect.HandlerOption {
+	return []connect.HandlerOption{
+		connect.WithCompression("gzip", nil, nil),
+		connect.WithReadMaxBytes(maxMessage),
+	}
+}
+
 // maxPeerClients bounds the table of clients; the connections below it are the
 // transport's, which drops idle ones. A full table is begun anew.
 const maxPeerClients = 4096
 
-func newPeers(key *bearer, credentials *pki.Credentials) *peers {
-	scheme := "http"
-	if credentials != nil {
-		scheme = "https"
-	}
+func newPeers(credentials *pki.Credentials, local bool) *peers {
 	return &peers{
-		scheme:  scheme,
+		local:   local,
 		client:  h2.NewClient(credentials, pki.Agent),
-		options: key.clientOptions(),
+		options: clientOptions(),
 		clients: make(map[string]scorev1connect.PeerServiceClient),
 	}
 }
@@ -69,18 +82,18 @@ func (p *peers) at(address string) scorev1connect.PeerServiceClient {
 		if len(p.clients) == maxPeerClients {
 			clear(p.clients)
 		}
-		client = scorev1connect.NewPeerServiceClient(p.client, p.scheme+"://"+address, p.options...)
+		client = scorev1connect.NewPeerServiceClient(p.client, "https://"+address, p.options...)
 		p.clients[address] = client
 	}
 	return client
 }
 
 // errForeign is wrapped by the refusal to call an address.
-var errForeign = errors.New("nothing goes there without encryption")
+var errForeign = errors.New("a cluster without certificates is one host's")
 
-// mayCall refuses what would go over a network without encryption. The error wraps errForeign.
+// mayCall refuses addresses of other hosts in a cluster of one. The error wraps errForeign.
 func (p *peers) mayCall(address string) error {
-	if p.scheme != "http" {
+	if !p.local {
 		return nil
 	}
 	if err := CheckLoopback("address", address); err != nil {

@@ -11,8 +11,12 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"go.uber.org/zap"
 
 	"score/scored/api/h2"
+	"score/scored/api/handshake"
+	"score/scored/api/pki"
+	"score/scored/api/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 )
@@ -54,12 +58,14 @@ func (d *dying) Accept() (net.Conn, error) {
 
 // A step is sent again until a peer has answered, in whatever way the one before died over it; an answer is final.
 func TestCollectIsSentUntilItIsAnswered(t *testing.T) {
+	own := pkitest.FromKey(t, "key", "lab", pki.Agent, "n1")
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	peer, listener := &taker{}, &dying{Listener: plain}
-	listener.deaths.Store(6)
+	peer, dies := &taker{}, &dying{Listener: plain}
+	listener := handshake.Listen(dies, own.Start(h2.Protocol, pki.Agent), zap.NewNop())
+	dies.deaths.Store(6)
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(peer))
 	server := h2.NewServer(mux)
@@ -67,13 +73,13 @@ func TestCollectIsSentUntilItIsAnswered(t *testing.T) {
 	serving.Go(func() { _ = server.Serve(listener) })
 	defer serving.Wait()
 	defer server.Close()
-	p := newPeers(&bearer{}, nil)
+	p := newPeers(own, true)
 	defer p.close()
 	request := &scorev1.CollectRequest{JobId: 1, Sequence: 1, Data: [][]byte{make([]byte, 1<<20)}}
 	if err := p.collect(t.Context(), plain.Addr().String(), request); err != nil {
 		t.Errorf("after 6 deaths: %v", err)
 	}
-	if left := listener.deaths.Load(); left != 0 || peer.taken.Load() != 1 {
+	if left := dies.deaths.Load(); left != 0 || peer.taken.Load() != 1 {
 		t.Errorf("%d deaths are left, it was taken %d times", left, peer.taken.Load())
 	}
 	request.Sequence = 13
@@ -82,9 +88,9 @@ func TestCollectIsSentUntilItIsAnswered(t *testing.T) {
 	}
 }
 
-// What is not encrypted goes to loopback alone, whoever asks for it.
-func TestNothingGoesToOtherHostsWithoutEncryption(t *testing.T) {
-	p := newPeers(&bearer{}, nil)
+// In a cluster of one host all goes to loopback, whoever asks for it.
+func TestNothingGoesToOtherHostsWithoutCertificates(t *testing.T) {
+	p := newPeers(pkitest.FromKey(t, "key", "lab", pki.Agent, "n1"), true)
 	defer p.close()
 	calls := map[string]func(address string) error{
 		"collect": func(address string) error { return p.collect(t.Context(), address, &scorev1.CollectRequest{}) },
@@ -103,8 +109,8 @@ func TestNothingGoesToOtherHostsWithoutEncryption(t *testing.T) {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
-	p.scheme = "https"
+	p.local = false
 	if err := p.mayCall("192.0.2.1:7"); err != nil {
-		t.Errorf("with encryption: %v", err)
+		t.Errorf("with certificates: %v", err)
 	}
 }

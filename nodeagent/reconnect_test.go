@@ -86,7 +86,7 @@ func groupOf(t testing.TB, pid int) string {
 
 func TestUnknownJobsAreEnded(t *testing.T) {
 	keep := true
-	leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Keep: func(h *scorev1.Hello) []uint64 {
+	leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Key: testKey, Keep: func(h *scorev1.Hello) []uint64 {
 		if keep {
 			return h.GetJobs()
 		}

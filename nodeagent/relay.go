@@ -71,7 +71,7 @@ func (a *Agent) relayTo(ctx context.Context, address string, request *scorev1.Re
 }
 
 // relay takes a message for the steward of a job here. Only agents of the cluster
-// get so far (auth.go), so it is true which job speaks; addresses of other jobs'
+// get so far (package access), so it is true which job speaks; addresses of other jobs'
 // nodes the leader gives only to jobs of the same user.
 func (a *Agent) relay(_ context.Context, request *scorev1.RelayRequest) error {
 	j := a.jobs.get(request.GetJobId())

@@ -41,8 +41,8 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	a.plane.Serve()
 
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}, a.key.handlerOptions()...))
-	agents := a.newServer(access.Guard(mux, a.options.Credentials != nil))
+	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}, handlerOptions()...))
+	agents := a.newServer(access.Guard(mux))
 	servers := []*http.Server{agents, a.newServer(a.scraped())}
 	parts.Go(func() { serveAt(agents, a.encrypted(listener), cancel) })
 	parts.Go(func() { a.serveMetrics(ctx, servers[1], cancel) })

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,6 +19,9 @@ import (
 
 	"score/nodeagent/staging"
 	"score/scored/api/h2"
+	"score/scored/api/h2/h2test"
+	"score/scored/api/pki"
+	"score/scored/api/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 )
@@ -95,10 +97,8 @@ func (n *stageNode) FetchStaged(_ context.Context, r *connect.Request[scorev1.Fe
 }
 
 func (n *stageNode) listen(t *testing.T) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Helper()
+	listener := h2test.Listen(t, pkitest.FromKey(t, "key", "lab", pki.Agent, "n2"), pki.Agent)
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(n))
 	server := h2.NewServer(mux)
@@ -120,7 +120,7 @@ func stageAgent(t *testing.T) *Agent {
 		t.Fatal(err)
 	}
 	t.Cleanup(cache.Close)
-	a := &Agent{cache: cache, log: zap.NewNop(), peers: newPeers(newBearer("key"), nil)}
+	a := &Agent{cache: cache, log: zap.NewNop(), peers: newPeers(pkitest.FromKey(t, "key", "lab", pki.Agent, "n1"), true)}
 	t.Cleanup(a.peers.close)
 	return a
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/leadertest"
+	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 )
@@ -44,7 +45,7 @@ func attach(t testing.TB, n *node, s *leadertest.Session, job uint64) *stdio {
 func attachFrom(t testing.TB, n *node, s *leadertest.Session, job, has uint64) *stdio {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	peer := n.peer(s, testKey)
+	peer := n.peer(s)
 	stream := peer.Stdio(ctx)
 	t.Cleanup(func() {
 		cancel()
@@ -177,18 +178,16 @@ func TestWrongKeyIsKeptOut(t *testing.T) {
 	n := startNode(t, leader)
 	s := leader.Next(t)
 	for _, key := range []string{"", "wrong", testKey + " "} {
-		_, err := n.peer(s, key).Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1}))
-		if connect.CodeOf(err) != connect.CodeUnauthenticated {
-			t.Errorf("key %q: Collect gave %v", key, err)
-		}
-		stream := n.peer(s, key).Stdio(t.Context())
+		stream := leader.Calls(t, key, s.Hello.GetAddress()).Stdio(t.Context())
 		stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Open{Open: &scorev1.StdioOpen{JobId: 1}}})
-		_, err = stream.Receive()
-		if connect.CodeOf(err) != connect.CodeUnauthenticated {
+		if _, err := stream.Receive(); connect.IsWireError(err) || pki.FaultOf(err) != pki.FaultForeign {
 			t.Errorf("key %q: Stdio gave %v", key, err)
 		}
 	}
-	_, err := n.peer(s, testKey).Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1}))
+	if _, err := n.peer(s).Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1})); connect.CodeOf(err) != connect.CodePermissionDenied {
+		t.Errorf("a server calls what is for agents: %v", err)
+	}
+	_, err := n.asAgent(s).Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1}))
 	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "job 1 has no part on node n1") {
 		t.Errorf("right key: %v", err)
 	}

@@ -155,10 +155,8 @@ func (w *watcher) ask(ctx context.Context, peer ring.Peer) ring.How {
 
 // probe asks the agent at an address.
 func (p *peers) probe(ctx context.Context, peer ring.Peer) error {
-	if p.scheme == "http" {
-		if err := CheckLoopback("address", peer.Address); err != nil {
-			return err
-		}
+	if err := p.mayCall(peer.Address); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()

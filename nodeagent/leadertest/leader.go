@@ -12,8 +12,10 @@ package leadertest
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,6 +23,10 @@ import (
 
 	"connectrpc.com/connect"
 
+	"score/scored/api/h2"
+	"score/scored/api/h2/h2test"
+	"score/scored/api/pki"
+	"score/scored/api/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 )
@@ -42,6 +48,8 @@ type Options struct {
 	Now func() int64
 	// Mute leaves pings unanswered while it is true.
 	Mute *atomic.Bool
+	// Key is the cluster's, by which agents know the leader. Default: nothing is encrypted.
+	Key string
 	// HandlerOptions are for what stands before the service, such as the check
 	// of credentials.
 	HandlerOptions []connect.HandlerOption
@@ -52,6 +60,7 @@ type Leader struct {
 	scorev1connect.UnimplementedAgentServiceHandler // but for Connect
 	options                                         Options
 	term                                            atomic.Uint64
+	cluster                                         string
 	listener                                        net.Listener
 	server                                          *http.Server
 	sessions                                        chan *Session
@@ -62,36 +71,63 @@ type Leader struct {
 // Start begins to serve, in term 1.
 func Start(t testing.TB, options Options) *Leader {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	if options.Now == nil {
 		options.Now = func() int64 { return time.Now().UnixNano() }
 	}
 	leader := &Leader{
 		options:  options,
-		listener: listener,
+		cluster:  fmt.Sprintf("agenttest-%d-%d", os.Getpid(), clusters.Add(1)),
 		sessions: make(chan *Session, 64),
 		done:     make(chan struct{}),
 	}
 	leader.term.Store(1)
-	leader.serve(listener)
+	leader.serve(t)
 	t.Cleanup(leader.Stop)
 	return leader
 }
 
-func (l *Leader) serve(listener net.Listener) {
+// clusters counts leaders, so that each has a cluster of its own.
+var clusters atomic.Int64
+
+func (l *Leader) listen(t testing.TB) {
+	t.Helper()
+	if l.options.Key != "" {
+		own := pkitest.FromKey(t, l.options.Key, l.cluster, pki.Server, "leader")
+		l.listener = h2test.Listen(t, own, pki.Agent)
+		return
+	}
+	var err error
+	if l.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l *Leader) serve(t testing.TB) {
+	l.listen(t)
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewAgentServiceHandler(l, l.options.HandlerOptions...))
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	l.server = &http.Server{Handler: mux, Protocols: protocols}
-	go func() { _ = l.server.Serve(listener) }() // until Stop
+	l.server = h2.NewServer(mux)
+	go func() { _ = l.server.Serve(l.listener) }() // until Stop
 }
 
 // URL is the base URL to give to an agent.
-func (l *Leader) URL() string { return "http://" + l.listener.Addr().String() }
+func (l *Leader) URL() string {
+	if l.options.Key != "" {
+		return "https://" + l.Address()
+	}
+	return "http://" + l.Address()
+}
+
+// Cluster is the name of the leader's cluster, another one for each leader.
+func (l *Leader) Cluster() string { return l.cluster }
+
+// Calls are the service of an agent, as the leader calls it by a key.
+func (l *Leader) Calls(t testing.TB, key, address string) scorev1connect.PeerServiceClient {
+	t.Helper()
+	client := h2.NewClient(pkitest.FromKey(t, key, l.cluster, pki.Server, "leader"), pki.Agent)
+	t.Cleanup(client.CloseIdleConnections)
+	return scorev1connect.NewPeerServiceClient(client, "https://"+address)
+}
 
 // Address is that of URL, host:port.
 func (l *Leader) Address() string { return l.listener.Addr().String() }

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"net/http"
 	"sync"
@@ -28,9 +27,6 @@ const (
 	// maxOutbox bounds the messages that an agent has not taken yet. One that
 	// is so far behind is cut off; it connects again and is told anew.
 	maxOutbox = 4096
-
-	authorization = "Authorization"
-	bearer        = "Bearer "
 )
 
 // SwitchSink takes what agents measured.
@@ -40,8 +36,7 @@ type SwitchSink interface {
 
 // AgentOptions are what serving agents needs; all but CountError and Logger.
 type AgentOptions struct {
-	Leader     *leader.Leader
-	ClusterKey string
+	Leader *leader.Leader
 	// Office renews certificates; nil: daemons have none.
 	Office *admission.Office
 	// Servers are the cluster's; nil: there can be but one.
@@ -78,30 +73,19 @@ func NewAgents(options AgentOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewAgentServiceHandler(agents{options}, handlerOptions...))
 	mux.Handle(scorev1connect.NewServerServiceHandler(agents{options}, handlerOptions...))
-	return access.Guard(mux, options.Office != nil)
+	return access.Guard(mux)
 }
 
 type agentStream = connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]
 
 // Connect implements AgentServiceHandler.
 func (a agents) Connect(ctx context.Context, stream *agentStream) error {
-	if err := a.checkKey(stream.RequestHeader()); err != nil {
-		return err
-	}
 	link := newAgentLink(a.Leader.Now)
 	link.addresses = a.Addresses
 	received := make(chan error, 1)
 	// It ends when this function has returned, since that closes the request.
 	go func() { received <- a.receive(ctx, stream, link) }()
 	return link.run(ctx, stream, received)
-}
-
-// checkKey compares in constant time, so that the time taken tells nothing.
-func (a agents) checkKey(header http.Header) error {
-	if subtle.ConstantTimeCompare([]byte(header.Get(authorization)), []byte(bearer+a.ClusterKey)) == 1 {
-		return nil
-	}
-	return connect.NewError(connect.CodeUnauthenticated, errors.New("the cluster key differs; give every daemon the same key_file"))
 }
 
 // receive handles all that the agent says. It is the leader's from the first
@@ -114,7 +98,7 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 	if err != nil || hello == nil {
 		return invalid("the first message must say who the agent is")
 	}
-	if err := a.checkNode(ctx, hello.GetNode()); err != nil {
+	if err := checkNode(ctx, hello.GetNode()); err != nil {
 		return err
 	}
 	if a.elsewhere(ctx, link) {

@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	"score/ctxswitch"
+	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 )
 
@@ -29,19 +30,16 @@ func TestStrangersAreRefused(t *testing.T) {
 	c := newCluster(t)
 	tests := []struct {
 		name  string
-		key   string
 		first *scorev1.AgentMessage
 		code  connect.Code
 		text  string
 	}{
-		{"another key", "guess", nil, connect.CodeUnauthenticated, "the cluster key differs"},
-		{"no key", "", nil, connect.CodeUnauthenticated, "the cluster key differs"},
-		{"no hello", testKey, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{}}}, connect.CodeInvalidArgument, "the first message must say who the agent is"},
-		{"nothing", testKey, &scorev1.AgentMessage{}, connect.CodeInvalidArgument, "the first message must say who the agent is"},
+		{"no hello", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{}}}, connect.CodeInvalidArgument, "the first message must say who the agent is"},
+		{"nothing", &scorev1.AgentMessage{}, connect.CodeInvalidArgument, "the first message must say who the agent is"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a, cancel := c.open(test.key)
+			a, cancel := c.open(testKey, "n1")
 			defer cancel()
 			a.send(test.first)
 			_, err := a.stream.Receive()
@@ -52,6 +50,20 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 	if n := c.refused.Load(); n != int64(len(tests)) {
 		t.Errorf("%d refusals counted", n)
+	}
+	for _, key := range []string{"guess", "", testKey + " "} {
+		a, cancel := c.open(key, "n1")
+		a.send(tests[0].first)
+		if _, err := a.stream.Receive(); pki.FaultOf(err) != pki.FaultForeign {
+			t.Errorf("key %q: error %v", key, err)
+		}
+		cancel()
+	}
+	a, cancel := c.open(testKey, "n1")
+	defer cancel()
+	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: &scorev1.Hello{Cluster: "lab", Node: "n2"}}})
+	if _, err := a.stream.Receive(); connect.CodeOf(err) != connect.CodePermissionDenied {
+		t.Errorf("a certificate for another node: %v", err)
 	}
 }
 
@@ -68,10 +80,10 @@ func TestRefusedAgentIsToldWhyAndNotToComeAgain(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a, cancel := c.open(testKey)
-			defer cancel()
 			h := first.hello()
 			test.change(h)
+			a, cancel := c.open(testKey, h.GetNode())
+			defer cancel()
 			a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: h}})
 			m, err := a.stream.Receive()
 			if err != nil || !strings.Contains(m.GetRefused(), test.want) {

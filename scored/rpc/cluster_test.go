@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,11 @@ import (
 
 	"connectrpc.com/connect"
 
+	"score/scored/api/access"
+	"score/scored/api/h2"
+	"score/scored/api/h2/h2test"
+	"score/scored/api/pki"
+	"score/scored/api/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
@@ -33,7 +37,8 @@ type cluster struct {
 	t        *testing.T
 	leader   *leader.Leader
 	socket   string
-	agents   *httptest.Server
+	agents   string           // where agents are served
+	server   *pki.Credentials // the leader's
 	jobs     scorev1connect.JobServiceClient
 	service  scorev1connect.ClusterServiceClient
 	switches *metrics.Switches
@@ -59,7 +64,7 @@ func newCluster(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, switches: metrics.NewSwitches(), socket: filepath.Join(t.TempDir(), "user.sock")}
+	c := &cluster{t: t, server: pkitest.FromKey(t, testKey, "lab", pki.Server, "s1"), switches: metrics.NewSwitches(), socket: filepath.Join(t.TempDir(), "user.sock")}
 	c.leader = leader.New(leader.Options{Replica: r, Cluster: "lab", Version: "v1"})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -85,9 +90,9 @@ func (c *cluster) count(string, string) { c.refused.Add(1) }
 
 func (c *cluster) serveUsers() {
 	c.t.Helper()
-	transport := h2cTransport(nil)
+	transport := h2.NewTransport(c.server, pki.Agent)
 	users := NewUsers(UserOptions{
-		Leader: c.leader, Switches: c.switches, Agents: &http.Client{Transport: transport}, ClusterKey: testKey, CountError: c.count,
+		Leader: c.leader, Switches: c.switches, Agents: &http.Client{Transport: transport}, CountError: c.count,
 	})
 	listener, err := net.Listen("unix", c.socket)
 	if err != nil {
@@ -116,12 +121,17 @@ func (c *cluster) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 func (c *cluster) serveAgents() {
 	c.t.Helper()
-	handler := NewAgents(AgentOptions{Leader: c.leader, ClusterKey: testKey, Switches: c.switches, CountError: c.count})
-	c.agents = httptest.NewUnstartedServer(handler)
-	c.agents.Config.Protocols = h2c()
-	c.agents.Start()
-	c.t.Cleanup(c.agents.CloseClientConnections)
-	c.t.Cleanup(func() { c.agents.Config.Close() })
+	handler := WithDaemon(NewAgents(AgentOptions{Leader: c.leader, Switches: c.switches, CountError: c.count}))
+	c.agents = serveDaemons(c.t, c.server, handler, pki.Agent)
+}
+
+// serveDaemons serves until the test ends, and gives the address.
+func serveDaemons(t *testing.T, own *pki.Credentials, handler http.Handler, role pki.Role) (address string) {
+	t.Helper()
+	server, listener := h2.NewServer(handler), h2test.Listen(t, own, role)
+	go server.Serve(listener)
+	t.Cleanup(func() { server.Close() })
+	return listener.Addr().String()
 }
 
 // fakeAgent is a node's agent: a stream to the leader and a PeerService.
@@ -130,7 +140,7 @@ type fakeAgent struct {
 	t       *testing.T
 	name    string
 	stream  *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
-	peer    *httptest.Server
+	peer    string                                    // where its PeerService is
 	stdio   func(context.Context, *stdioStream) error // how it relays
 	dump    func(*dumpStream) error                   // how it dumps
 	sending sync.Mutex
@@ -140,13 +150,12 @@ type fakeAgent struct {
 type stdioStream = connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]
 
 // open begins a stream without a word.
-func (c *cluster) open(key string) (*fakeAgent, context.CancelFunc) {
+func (c *cluster) open(key, name string) (*fakeAgent, context.CancelFunc) {
 	c.t.Helper()
-	transport := h2cTransport(nil)
-	client := scorev1connect.NewAgentServiceClient(&http.Client{Transport: transport}, c.agents.URL)
+	transport := h2.NewTransport(pkitest.FromKey(c.t, key, "lab", pki.Agent, name), pki.Server)
+	client := scorev1connect.NewAgentServiceClient(&http.Client{Transport: transport}, "https://"+c.agents)
 	ctx, cancel := context.WithCancel(context.Background())
 	stream := client.Connect(ctx)
-	stream.RequestHeader().Set(authorization, bearer+key)
 	c.t.Cleanup(func() {
 		cancel()
 		transport.CloseIdleConnections()
@@ -157,15 +166,11 @@ func (c *cluster) open(key string) (*fakeAgent, context.CancelFunc) {
 // join connects an agent that the leader welcomes.
 func (c *cluster) join(name string, stdio func(context.Context, *stdioStream) error) *fakeAgent {
 	c.t.Helper()
-	a, _ := c.open(testKey)
+	a, _ := c.open(testKey, name)
 	a.name, a.stdio = name, stdio
-	a.peer = httptest.NewUnstartedServer(nil)
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(a))
-	a.peer.Config.Handler = mux
-	a.peer.Config.Protocols = h2c()
-	a.peer.Start()
-	c.t.Cleanup(func() { a.peer.Config.Close() })
+	a.peer = serveDaemons(c.t, pkitest.FromKey(c.t, testKey, "lab", pki.Agent, name), access.Guard(mux), pki.Server)
 	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: a.hello()}})
 	if m := a.receive(); m.GetWelcome() == nil {
 		c.t.Fatalf("the leader says %v", m)
@@ -198,7 +203,7 @@ func (a *fakeAgent) leave() {
 
 func (a *fakeAgent) hello() *scorev1.Hello {
 	return &scorev1.Hello{
-		Cluster: "lab", Node: a.name, Address: a.peer.Listener.Addr().String(), Version: "v1",
+		Cluster: "lab", Node: a.name, Address: a.peer, Version: "v1",
 		Cpus: 2, MemoryBytes: 1 << 30, BootId: "boot",
 	}
 }
@@ -254,9 +259,6 @@ func (a *fakeAgent) done(job uint64) {
 
 // Stdio implements PeerServiceHandler.
 func (a *fakeAgent) Stdio(ctx context.Context, stream *stdioStream) error {
-	if stream.RequestHeader().Get(authorization) != bearer+testKey {
-		return connect.NewError(connect.CodeUnauthenticated, nil)
-	}
 	return a.stdio(ctx, stream)
 }
 

@@ -176,7 +176,6 @@ func (m *merger) confirming(ctx context.Context, source *leader.Source, p *place
 			select {
 			case number := <-p.shown:
 				request := connect.NewRequest(&scorev1.OutputMark{JobId: source.Job, Attempt: source.Attempt, NodeIndex: source.Index, Sequence: number})
-				request.Header().Set(authorization, bearer+m.ClusterKey)
 				// An agent that is lost asks its successor's reader for the place anew.
 				_, _ = m.agentAt(p.where()).ConfirmOutput(ctx, request)
 			case <-ctx.Done():

@@ -51,10 +51,9 @@ func (u users) DumpJob(ctx context.Context, r *connect.Request[scorev1.DumpJobRe
 func (u users) dumpNode(ctx context.Context, source *leader.Source, request *scorev1.DumpJobRequest, stream *dumpStream) (sent, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dumpNodePatience)
 	defer cancel()
-	peer := scorev1connect.NewPeerServiceClient(u.Agents, u.AgentScheme+"://"+source.Address,
+	peer := scorev1connect.NewPeerServiceClient(u.Agents, "https://"+source.Address,
 		connect.WithAcceptCompression("gzip", nil, nil), connect.WithReadMaxBytes(maxDumpMessage))
 	ask := connect.NewRequest(request)
-	ask.Header().Set(authorization, bearer+u.ClusterKey)
 	parts, err := peer.Dump(ctx, ask)
 	if err != nil {
 		return nil, err

@@ -80,7 +80,6 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place,
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream := m.agentAt(place.where()).Stdio(ctx)
-	stream.RequestHeader().Set(authorization, bearer+m.ClusterKey)
 	defer func() { _ = stream.CloseResponse() }() // whatever was to come has come
 	// An HTTP/2 client notices that the context has ended only once it has no
 	// more to send; without this, Receive would wait for the agent.
@@ -118,7 +117,7 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place,
 }
 
 func (m *merger) agentAt(address string) scorev1connect.PeerServiceClient {
-	return scorev1connect.NewPeerServiceClient(m.Agents, m.AgentScheme+"://"+address, connect.WithAcceptCompression("gzip", nil, nil))
+	return scorev1connect.NewPeerServiceClient(m.Agents, "https://"+address, connect.WithAcceptCompression("gzip", nil, nil))
 }
 
 // passOutput passes on what the client has not got from an earlier fetch.

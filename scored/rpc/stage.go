@@ -44,7 +44,6 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	peer := u.peer(address).PutStaged(ctx)
-	peer.RequestHeader().Set(authorization, bearer+u.ClusterKey)
 	if err := peer.Send(first); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: node %s does not take the job's files: %s", leader.ErrState, node, messageOf(err))
 	}
@@ -73,6 +72,6 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 }
 
 func (u users) peer(address string) scorev1connect.PeerServiceClient {
-	return scorev1connect.NewPeerServiceClient(u.Agents, u.AgentScheme+"://"+address,
+	return scorev1connect.NewPeerServiceClient(u.Agents, "https://"+address,
 		connect.WithAcceptCompression("gzip", nil, nil), connect.WithReadMaxBytes(maxStageMessage))
 }

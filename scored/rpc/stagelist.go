@@ -58,7 +58,6 @@ func (u users) listStagedOn(ctx context.Context, address string, r *scorev1.List
 	ctx, cancel := context.WithTimeout(ctx, listStagedPatience)
 	defer cancel()
 	ask := connect.NewRequest(&scorev1.ListStagedRequest{Clear: r.GetClear(), All: r.GetAll(), Uid: uid})
-	ask.Header().Set(authorization, bearer+u.ClusterKey)
 	reply, err := u.peer(address).ListStaged(ctx, ask)
 	if err != nil {
 		return nil, err

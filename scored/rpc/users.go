@@ -30,12 +30,8 @@ type Switches interface {
 type UserOptions struct {
 	Leader   *leader.Leader
 	Switches Switches
-	// Agents reaches the agents' PeerService, whatever their address.
+	// Agents reaches the agents' PeerService, whatever their address; it knows them by their certificates.
 	Agents *http.Client
-	// AgentScheme is that of the agents' URLs. Empty: http.
-	AgentScheme string
-	// ClusterKey is what the agents ask for.
-	ClusterKey string
 	// Office makes tokens; nil: daemons have no certificates.
 	Office *admission.Office
 	// Servers are the cluster's; nil: there can be but one.
@@ -66,9 +62,6 @@ var (
 func NewUsers(options UserOptions) http.Handler {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
-	}
-	if options.AgentScheme == "" {
-		options.AgentScheme = "http"
 	}
 	u := users{UserOptions: options, attached: newAttached()}
 	handlerOptions := []connect.HandlerOption{

@@ -3,12 +3,15 @@ package server
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"testing"
 
 	"connectrpc.com/connect"
 
+	"score/scored/api/h2"
+	"score/scored/api/h2/h2test"
+	"score/scored/api/pki"
+	"score/scored/api/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 )
@@ -30,20 +33,18 @@ func serveInstantAgent(b *testing.B, s *Server) {
 	b.Helper()
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(instantAgent{}))
-	peer := httptest.NewUnstartedServer(mux)
-	peer.Config.Protocols = new(http.Protocols)
-	peer.Config.Protocols.SetUnencryptedHTTP2(true)
-	peer.Start()
-	b.Cleanup(func() { peer.Config.Close() })
-	stream := scorev1connect.NewAgentServiceClient(s.AgentClient(), s.AgentURL()).Connect(context.Background())
-	stream.RequestHeader().Set("Authorization", "Bearer key")
+	own := pkitest.FromKey(b, "key", "lab", pki.Agent, "n1")
+	peer, listener := h2.NewServer(mux), h2test.Listen(b, own, pki.Server)
+	go peer.Serve(listener)
+	b.Cleanup(func() { peer.Close() })
+	stream := scorev1connect.NewAgentServiceClient(h2.NewClient(own, pki.Server), s.AgentURL()).Connect(context.Background())
 	say := func(m *scorev1.AgentMessage) {
 		if err := stream.Send(m); err != nil {
 			b.Error(err)
 		}
 	}
 	say(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: &scorev1.Hello{
-		Cluster: "lab", Node: "n1", Address: peer.Listener.Addr().String(), Version: "v1", Cpus: 4, MemoryBytes: 1 << 30, BootId: "b",
+		Cluster: "lab", Node: "n1", Address: listener.Addr().String(), Version: "v1", Cpus: 4, MemoryBytes: 1 << 30, BootId: "b",
 	}}})
 	go func() {
 		for job := uint64(0); ; {

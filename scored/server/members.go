@@ -65,11 +65,3 @@ func (s *Server) observe(now *state.State, entry *statepb.Entry) {
 func revokes(c *statepb.Command) bool {
 	return c.GetAdmit() != nil || c.GetRevokeCertificates() != nil
 }
-
-// scheme is that of the URLs of daemons.
-func (s *Server) scheme() string {
-	if s.options.Credentials != nil {
-		return "https"
-	}
-	return "http"
-}

@@ -34,10 +34,10 @@ type Options struct {
 	// on loopback, or "unix:" and the path of a socket for agents of the same
 	// user on this host.
 	AgentListen string
-	// ClusterKey is the secret that servers and agents show each other.
+	// ClusterKey is the cluster's secret. Where there are no Credentials the daemons' follow from it.
 	ClusterKey string
-	// Credentials make the daemons speak TLS with certificates, with whoever shows one of the same
-	// cluster, and AgentListen any address. Nil: without encryption, on loopback only.
+	// Credentials are this server's certificate. With it AgentListen may be any address, and the
+	// cluster may have other servers. Nil: daemons know each other by ClusterKey, on loopback only.
 	Credentials *pki.Credentials
 	// CertificateDir is where they came from, and renewed ones are written to; needed with Credentials.
 	CertificateDir string
@@ -143,7 +143,7 @@ func checkSocket(key, path string) error {
 	return socket.CheckPath(key, path)
 }
 
-// checkLoopback refuses an address that other hosts could reach: nothing there is encrypted.
+// checkLoopback refuses an address that other hosts could reach.
 func checkLoopback(key, address string) error {
 	if err := api.CheckLoopback(address, "127.0.0.1 or ::1"); err != nil {
 		return fmt.Errorf("%s = %w", key, err)

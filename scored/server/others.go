@@ -112,9 +112,7 @@ func (c *colleague) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1
 
 // Renew implements admission.Colleague.
 func (c *colleague) Renew(ctx context.Context, request []byte) ([]byte, error) {
-	ask := connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request})
-	ask.Header().Set("Authorization", "Bearer "+c.server.options.ClusterKey)
-	answer, err := scorev1connect.NewAgentServiceClient(c.client(), c.url).RenewCertificate(ctx, ask)
+	answer, err := scorev1connect.NewAgentServiceClient(c.client(), c.url).RenewCertificate(ctx, connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request}))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"score/scored/admission"
 	"score/scored/api"
 	"score/scored/api/h2"
+	"score/scored/api/handshake"
 	"score/scored/api/pki"
 	"score/scored/api/socket"
 	"score/scored/leader"
@@ -27,6 +29,7 @@ import (
 // Server is one server of the cluster. Make it with New and run it once.
 type Server struct {
 	options   Options
+	own       *pki.Credentials // Options.Credentials, or what follows from the key
 	logger    *zap.Logger
 	replica   *replica.Replica
 	leader    *leader.Leader
@@ -51,7 +54,13 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: options, logger: options.Logger, peers: h2.NewTransport(options.Credentials, pki.Agent)}
+	own := options.Credentials
+	if own == nil {
+		if own, err = pki.FromKey(options.ClusterKey, pki.Name{Cluster: options.ClusterName, Role: pki.Server, Name: keyServer}); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+		}
+	}
+	s := &Server{options: options, own: own, logger: options.Logger, peers: h2.NewTransport(own, pki.Agent)}
 	listener, err := listenAgents(options.AgentListen)
 	if err != nil {
 		return nil, err
@@ -66,6 +75,9 @@ func New(options Options) (*Server, error) {
 	}
 	return s, nil
 }
+
+// keyServer is the server's name in a cluster without certificates, which has one.
+const keyServer = "server"
 
 // compose makes the parts and tells them of each other.
 func (s *Server) compose() {
@@ -85,13 +97,13 @@ func (s *Server) compose() {
 	s.metrics = metrics.New(metrics.Sources{Stats: s.leader.Stats, Shares: s.leader.Shares, Switches: switches})
 	users := rpc.NewUsers(rpc.UserOptions{
 		Leader: s.leader, Switches: switches,
-		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, AgentScheme: s.scheme(), ClusterKey: s.options.ClusterKey,
+		Agents: &http.Client{Transport: api.WholeMessages(s.peers)},
 		Office: s.office, Servers: s.servers(), Colleague: s.colleagueNamed,
 		Describe: s.describe, Program: s.program(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
 	agents := rpc.NewAgents(rpc.AgentOptions{
-		Leader: s.leader, Switches: switches, ClusterKey: s.options.ClusterKey, Office: s.office,
+		Leader: s.leader, Switches: switches, Office: s.office,
 		Servers: s.servers(), TakeServer: s.take, Addresses: s.tellAddresses(), Program: s.program(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
@@ -110,8 +122,9 @@ const (
 )
 
 func (s *Server) listen(agents net.Listener) error {
-	s.endpoints[agentsEndpoint].listener = agents
-	if s.office != nil {
+	if s.office == nil {
+		s.endpoints[agentsEndpoint].listener = handshake.Listen(agents, s.own.Start(h2.Protocol, pki.Agent), s.logger)
+	} else {
 		door := s.office.Listen(agents,
 			admission.Way{Protocols: []string{h2.Protocol}, Roles: []pki.Role{pki.Agent, pki.Server}},
 			admission.Way{Protocols: []string{mesh.Protocol}, Roles: []pki.Role{pki.Server}})
@@ -217,25 +230,17 @@ func (s *Server) Ready() <-chan struct{} { return s.leader.Leading() }
 func (s *Server) Alive(ctx context.Context) error { return s.leader.Alive(ctx) }
 
 // AgentURL is the base URL of the service for agents, with the port taken. For
-// a Unix socket it serves only AgentClient, which knows the way.
+// a Unix socket only DialAgents knows the way.
 func (s *Server) AgentURL() string {
 	if s.agents.Network() == "unix" {
-		return "http://" + unixHost
+		return "https://" + unixHost
 	}
-	return s.scheme() + "://" + s.agents.String()
+	return "https://" + s.agents.String()
 }
 
-// AgentClient reaches AgentURL, also when it is a Unix socket. Every call makes
-// a client with connections of its own.
-func (s *Server) AgentClient() *http.Client {
-	transport := h2.NewTransport(nil)
-	if s.agents.Network() == "unix" {
-		path := s.agents.String()
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", path)
-		}
-	}
-	return &http.Client{Transport: api.WholeMessages(transport)}
+// DialAgents makes a connection with AgentURL, whatever the address, also when it is a Unix socket.
+func (s *Server) DialAgents(ctx context.Context, _ string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, s.agents.Network(), s.agents.String())
 }
 
 // MetricsAddress is where metrics are served, with the port taken, or "".

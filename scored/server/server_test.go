@@ -16,6 +16,8 @@ import (
 	"connectrpc.com/connect"
 
 	"score/scored/api/h2"
+	"score/scored/api/pki"
+	"score/scored/api/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/replica"
@@ -86,10 +88,9 @@ func users(t testing.TB, socket string) (scorev1connect.JobServiceClient, scorev
 // joinNode connects an agent that does nothing.
 func joinNode(t *testing.T, s *Server, name string) (leave func()) {
 	t.Helper()
-	client := s.AgentClient()
+	client := h2.NewClientBy(s.DialAgents, pkitest.FromKey(t, "key", "lab", pki.Agent, name), pki.Server)
 	ctx, cancel := context.WithCancel(context.Background())
 	stream := scorev1connect.NewAgentServiceClient(client, s.AgentURL()).Connect(ctx)
-	stream.RequestHeader().Set("Authorization", "Bearer key")
 	leave = func() {
 		cancel()
 		_ = stream.CloseRequest()
@@ -218,7 +219,7 @@ func TestSecondServers(t *testing.T) {
 		{"same data", func(*Options) {}, replica.ErrInUse, fmt.Sprintf("another server (process %d) uses", os.Getpid())},
 		{"same socket", func(o *Options) { o.DataDir = "" }, ErrListen, "another daemon answers on socket = "},
 		{"same address", func(o *Options) {
-			o.DataDir, o.UserSocket, o.AgentListen = "", "", strings.TrimPrefix(s.AgentURL(), "http://")
+			o.DataDir, o.UserSocket, o.AgentListen = "", "", strings.TrimPrefix(s.AgentURL(), "https://")
 		}, ErrListen, "is taken by another process; stop it, or choose another port"},
 		{"file in the way", func(o *Options) {
 			o.DataDir, o.UserSocket = "", filepath.Join(t.TempDir(), "file")

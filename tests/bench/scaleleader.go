@@ -11,6 +11,8 @@ import (
 	"connectrpc.com/connect"
 
 	"score/channels"
+	"score/scored/api/h2"
+	"score/scored/api/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/client"
@@ -25,7 +27,8 @@ const (
 	leaderPings = 100
 	// leaderPlans are made.
 	leaderPlans = 40
-	leaderKey   = "key"
+	// leaderCluster and leaderKey are of this process alone.
+	leaderCluster, leaderKey = "lab", "key"
 )
 
 // recordLeader measures a server of this process, with agents that do nothing but answer: how long heartbeats take,
@@ -33,7 +36,7 @@ const (
 // machine.
 func recordLeader(ctx context.Context, b *bench, c *scale.Costs) error {
 	s, err := server.New(server.Options{
-		UserSocket: b.work + "/leader.sock", AgentListen: "127.0.0.1:0", ClusterKey: leaderKey, ClusterName: "lab", Version: "v1",
+		UserSocket: b.work + "/leader.sock", AgentListen: "127.0.0.1:0", ClusterKey: leaderKey, ClusterName: leaderCluster, Version: "v1",
 	})
 	if err != nil {
 		return err
@@ -73,13 +76,17 @@ type plainAgent struct {
 }
 
 func joinAgent(ctx context.Context, s *server.Server, i int) (*plainAgent, error) {
+	node := fmt.Sprint("n", i+1)
+	own, err := pki.FromKey(leaderKey, pki.Name{Cluster: leaderCluster, Role: pki.Agent, Name: node})
+	if err != nil {
+		return nil, err
+	}
 	a := &plainAgent{
-		stream: scorev1connect.NewAgentServiceClient(s.AgentClient(), s.AgentURL()).Connect(ctx),
+		stream: scorev1connect.NewAgentServiceClient(h2.NewClient(own, pki.Server), s.AgentURL()).Connect(ctx),
 		pongs:  make(chan int64, 1), plans: make(chan *scorev1.Plan, 64),
 	}
-	a.stream.RequestHeader().Set("Authorization", "Bearer "+leaderKey)
 	return a, a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: &scorev1.Hello{
-		Cluster: "lab", Node: fmt.Sprint("n", i+1), Address: "127.0.0.1:1", Version: "v1", Cpus: 1, MemoryBytes: 1 << 40, BootId: "b",
+		Cluster: leaderCluster, Node: node, Address: "127.0.0.1:1", Version: "v1", Cpus: 1, MemoryBytes: 1 << 40, BootId: "b",
 	}}})
 }
 

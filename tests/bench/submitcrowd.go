@@ -61,37 +61,40 @@ func startCrowd(ctx context.Context, c *daemons.Cluster) (*crowd, error) {
 	return k, nil
 }
 
-// crowdDoor is how an agent comes to the first server: where, with what, and by what key.
-func crowdDoor(ctx context.Context, c *daemons.Cluster, name string) (url string, client *http.Client, key string, err error) {
+// crowdDoor is how an agent comes to the first server: where, and with what.
+func crowdDoor(ctx context.Context, c *daemons.Cluster, name string) (url string, client *http.Client, err error) {
 	if len(c.Servers) == 1 {
 		secret, err := os.ReadFile(c.KeyFile())
-		return "http://" + c.AgentsListen(), h2.NewClient(nil), strings.TrimSpace(string(secret)), err
+		if err != nil {
+			return "", nil, err
+		}
+		own, err := pki.FromKey(strings.TrimSpace(string(secret)), pki.Name{Cluster: c.Name, Role: pki.Agent, Name: name})
+		return "https://" + c.AgentsListen(), h2.NewClient(own, pki.Server), err
 	}
 	text, err := c.Token(ctx, "agent")
 	if err != nil {
-		return "", nil, "", err
+		return "", nil, err
 	}
 	token, err := pki.ParseToken(text)
 	if err != nil {
-		return "", nil, "", err
+		return "", nil, err
 	}
 	member, err := join.Join(ctx, token, name, time.Now)
 	if err != nil {
-		return "", nil, "", err
+		return "", nil, err
 	}
-	return "https://" + c.AgentsListen(), h2.NewClient(member.Credentials, pki.Server), member.ClusterKey, nil
+	return "https://" + c.AgentsListen(), h2.NewClient(member.Credentials, pki.Server), nil
 }
 
 // join waits until the server has taken the agent.
 func (k *crowd) join(ctx context.Context, c *daemons.Cluster, hello *scorev1.Hello) error {
-	url, client, key, err := crowdDoor(ctx, c, hello.GetNode())
+	url, client, err := crowdDoor(ctx, c, hello.GetNode())
 	if err != nil {
 		return err
 	}
 	a := &crowdAgent{
 		crowd: k, launched: make(map[uint64]bool), stream: scorev1connect.NewAgentServiceClient(client, url).Connect(ctx),
 	}
-	a.stream.RequestHeader().Set("Authorization", "Bearer "+key)
 	if err := a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: hello}}); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func play(part string) int {
 	if err == nil {
 		err = map[string]func() error{
 			"silence": playSilence, "slow": playSlow, "burst": playBurst, "one": playOne, "methods": playMethods, "limits": playLimits,
-			"files": playFiles,
+			"files": playFiles, "thief": playThief,
 		}[part]()
 	}
 	if err != nil {

@@ -181,7 +181,7 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 		Cluster:        c.Cluster.Name,
 		Version:        api.Version(),
 		RunDir:         filepath.Join(a.RunDir, name),
-		Servers:        serverURLs(scheme(c.Cluster), a.Servers),
+		Servers:        serverURLs(a.Servers),
 		ClusterKey:     key,
 		Credentials:    own,
 		CertificateDir: certificates,
@@ -204,10 +204,10 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 	}, nil
 }
 
-func serverURLs(scheme string, addresses []string) []string {
+func serverURLs(addresses []string) []string {
 	urls := make([]string, 0, len(addresses))
 	for _, address := range addresses {
-		urls = append(urls, scheme+"://"+address)
+		urls = append(urls, "https://"+address)
 	}
 	return urls
 }

@@ -48,14 +48,6 @@ func configPath(flag string) string {
 	return config.DefaultPath
 }
 
-// scheme of the URLs of servers.
-func scheme(c config.Cluster) string {
-	if c.Certificates == "" {
-		return "http"
-	}
-	return "https"
-}
-
 // writeConfig writes a new configuration file with all keys explained, over one that sets none.
 func writeConfig(path string, c config.Config) error {
 	text, err := config.Commented(configHead, c)

@@ -92,7 +92,7 @@ func askServers(ctx context.Context, c config.Config, own *pki.Credentials, key 
 	plain.Timeout = renewTimeout
 	defer plain.CloseIdleConnections()
 	var errs []error
-	for _, url := range serverURLs(scheme(c.Cluster), c.Agent.Servers) {
+	for _, url := range serverURLs(c.Agent.Servers) {
 		client := scorev1connect.NewAgentServiceClient(plain, url)
 		ask := connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request})
 		ask.Header().Set("Authorization", "Bearer "+key)

@@ -167,7 +167,7 @@ func (c *cluster) newAgent(control *server.Server) (*nodeagent.Agent, error) {
 		Version:        api.Version(),
 		RunDir:         agentDir(c.dir.Path()),
 		Servers:        []string{control.AgentURL()},
-		Client:         control.AgentClient(),
+		Dial:           control.DialAgents,
 		ClusterKey:     c.key,
 		Listen:         "127.0.0.1:0",
 		StewardExe:     c.options.Steward,

@@ -42,15 +42,13 @@ var daemons = map[string][]pki.Role{
 
 // guard is in front of services between daemons.
 type guard struct {
-	next      http.Handler
-	encrypted bool
-	refuse    *connect.ErrorWriter
+	next   http.Handler
+	refuse *connect.ErrorWriter
 }
 
-// Guard lets those calls pass that the table allows, and refuses others before anything of them is read. In a cluster without
-// certificates, which is one host's, no daemon has a role: there it only refuses methods that are not in the table.
-func Guard(next http.Handler, encrypted bool) http.Handler {
-	return &guard{next: next, encrypted: encrypted, refuse: connect.NewErrorWriter()}
+// Guard lets those calls pass that the table allows, and refuses others before anything of them is read.
+func Guard(next http.Handler) http.Handler {
+	return &guard{next: next, refuse: connect.NewErrorWriter()}
 }
 
 // ServeHTTP implements http.Handler.
@@ -66,9 +64,6 @@ func (g *guard) check(r *http.Request) error {
 	roles, known := daemons[r.URL.Path]
 	if !known {
 		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("no daemon may call %.100q", r.URL.Path))
-	}
-	if !g.encrypted {
-		return nil
 	}
 	name, err := pki.PeerOf(r.TLS)
 	if err != nil {

@@ -68,7 +68,7 @@ func TestWrongRolesAreRefused(t *testing.T) {
 	server := httptest.NewUnstartedServer(Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		passed++
 		w.WriteHeader(http.StatusNoContent)
-	}), true))
+	})))
 	// A door that lets all in, so that the guard alone is tried.
 	server.TLS = cluster.Daemon(t, pki.Server, "s1").Server(pki.Server, pki.Agent)
 	server.TLS.VerifyConnection = nil
@@ -105,19 +105,4 @@ func blind(c *pki.Credentials) *tls.Config {
 	config := c.Client()
 	config.VerifyConnection = nil
 	return config
-}
-
-// TestWithoutCertificates: roles are not asked for where there are none, but only what the table has may be called.
-func TestWithoutCertificates(t *testing.T) {
-	guard := Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }), false)
-	for path, want := range map[string]int{
-		methods(t)[0]:                 http.StatusNoContent,
-		"/score.v1.JobService/Submit": http.StatusForbidden,
-	} {
-		w := httptest.NewRecorder()
-		guard.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil))
-		if w.Code != want {
-			t.Errorf("%s: status %d, want %d", path, w.Code, want)
-		}
-	}
 }

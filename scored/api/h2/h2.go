@@ -1,6 +1,6 @@
-// Package h2 makes the HTTP/2 connections on which daemons speak with each other:
-// encrypted, with a certificate at both ends, or in a cluster of one host not
-// encrypted. There is one connection per address, which all calls and streams share.
+// Package h2 makes the HTTP/2 connections on which daemons speak with each other, encrypted and
+// with a certificate at both ends, and those of users' sockets, which are not. There is one
+// connection per address, which all calls and streams share.
 package h2
 
 import (
@@ -42,7 +42,7 @@ func config() *http.HTTP2Config {
 }
 
 // NewTransport reaches daemons of the roles that show a certificate of the
-// credentials' cluster; without credentials all daemons, not encrypted.
+// credentials' cluster; without credentials it does not encrypt, for users' sockets.
 func NewTransport(credentials *pki.Credentials, roles ...pki.Role) *http.Transport {
 	t := &http.Transport{
 		Protocols:          new(http.Protocols),
@@ -59,6 +59,22 @@ func NewTransport(credentials *pki.Credentials, roles ...pki.Role) *http.Transpo
 		return credentials.Dial(ctx, address, Protocol, roles...)
 	}
 	return t
+}
+
+// Dialer makes a connection with an address, host:port.
+type Dialer func(ctx context.Context, address string) (net.Conn, error)
+
+// NewClientBy is NewClient for daemons to whom dial knows the way.
+func NewClientBy(dial Dialer, credentials *pki.Credentials, roles ...pki.Role) *http.Client {
+	t := NewTransport(credentials, roles...)
+	t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+		raw, err := dial(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		return credentials.Over(ctx, raw, Protocol, roles...)
+	}
+	return &http.Client{Transport: api.WholeMessages(t)}
 }
 
 // NewClient is a client with a transport of its own, that writes each message of a

@@ -42,10 +42,17 @@ func NewAuthority(cluster string, now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	template, err := newTemplate("authority of cluster "+cluster, now, authorityLife)
+	template, err := newTemplate(authorityName(cluster), now.Add(-skew), now.Add(authorityLife))
 	if err != nil {
 		return nil, err
 	}
+	return signAuthority(template, key)
+}
+
+func authorityName(cluster string) string { return "authority of cluster " + cluster }
+
+// signAuthority makes the authority that has the key.
+func signAuthority(template *x509.Certificate, key *ecdsa.PrivateKey) (*Authority, error) {
 	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	cert, err := sign(template, template, &key.PublicKey, key)
@@ -63,7 +70,7 @@ func newKey() (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-func newTemplate(name string, now time.Time, life time.Duration) (*x509.Certificate, error) {
+func newTemplate(name string, begin, end time.Time) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
 	if err != nil {
 		return nil, fmt.Errorf("cannot draw a serial number: %w", err)
@@ -71,8 +78,8 @@ func newTemplate(name string, now time.Time, life time.Duration) (*x509.Certific
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: name},
-		NotBefore:    now.Add(-skew),
-		NotAfter:     now.Add(life),
+		NotBefore:    begin,
+		NotAfter:     end,
 	}, nil
 }
 
@@ -115,12 +122,21 @@ func (a *Authority) Sign(request []byte, name Name, now time.Time, life time.Dur
 	if err != nil {
 		return nil, err
 	}
-	template, err := newTemplate(name.Name, now, life)
+	template, err := daemonTemplate(name, now.Add(-skew), now.Add(life))
+	if err != nil {
+		return nil, err
+	}
+	return sign(template, a.cert, public, a.key)
+}
+
+// daemonTemplate is the certificate of a daemon, but for its key.
+func daemonTemplate(name Name, begin, end time.Time) (*x509.Certificate, error) {
+	template, err := newTemplate(name.Name, begin, end)
 	if err != nil {
 		return nil, err
 	}
 	template.URIs = []*url.URL{name.uri()}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	return sign(template, a.cert, public, a.key)
+	return template, nil
 }

@@ -84,6 +84,11 @@ func (c *Credentials) Dial(ctx context.Context, address, protocol string, roles 
 	if err != nil {
 		return nil, err
 	}
+	return c.Over(ctx, raw, protocol, roles...)
+}
+
+// Over is Dial by a connection that is there already. It closes that if the other side is not let in.
+func (c *Credentials) Over(ctx context.Context, raw net.Conn, protocol string, roles ...Role) (*tls.Conn, error) {
 	watched := c.Watch(raw)
 	config := watched.Config(c.Client(roles...))
 	config.NextProtos = []string{protocol}
