@@ -233,7 +233,7 @@ func TestCertificates(t *testing.T) {
 			}
 		}
 	}
-	// Members who may not call this are told so; who may is let in, and refused for the key that it does not show.
+	// Members who may not call this are told so; who may is let in, and its request is read.
 	agent, server := shows(s.Daemon(t, pki.Agent, "n9")), shows(s.Daemon(t, pki.Server, "s9"))
 	for _, member := range []struct {
 		name, address, procedure string
@@ -244,8 +244,8 @@ func TestCertificates(t *testing.T) {
 		{"a server", s.config.Agent.Listen, toAgents, server, http.StatusForbidden},
 		{"a server", s.config.Server.AgentsListen, "/score.v1.AgentService/Connect", server, http.StatusForbidden},
 		{"an agent", s.config.Server.AgentsListen, "/score.v1.JobService/Submit", agent, http.StatusForbidden},
-		{"a server", s.config.Agent.Listen, ofAgents, server, http.StatusUnauthorized},
-		{"an agent", s.config.Agent.Listen, toAgents, agent, http.StatusUnauthorized},
+		{"a server", s.config.Agent.Listen, ofAgents, server, http.StatusOK},
+		{"an agent", s.config.Agent.Listen, toAgents, agent, http.StatusBadRequest},
 	} {
 		if status, err := call(t, member.shown, member.address, member.procedure); err != nil || status != member.want {
 			t.Errorf("%s calls %s: status %d, %v; want %d", member.name, member.procedure, status, err, member.want)
