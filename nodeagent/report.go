@@ -68,7 +68,7 @@ func (a *Agent) reportMessage(r *switcher.Report) *scorev1.SwitchReport {
 		}
 		usage := &scorev1.Usage{}
 		setUsage(usage, j.Usage)
-		a.addMessages(usage, uint64(j.ID))
+		a.addLive(usage, uint64(j.ID))
 		message.Usage = append(message.Usage, &scorev1.SwitchReport_JobUsage{JobId: uint64(j.ID), Usage: usage})
 	}
 	for i, b := range r.Boundaries {

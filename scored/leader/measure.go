@@ -38,6 +38,9 @@ func (p *part) use(usage *scorev1.Usage, now int64) {
 	} else {
 		p.rates.from, p.rates.usage = now, usage
 	}
+	// The largest process may have ended, and an agent that began anew may not have found all yet.
+	usage.CpuNanos = max(usage.GetCpuNanos(), p.usage.GetCpuNanos())
+	usage.MaxRssBytes = max(usage.GetMaxRssBytes(), p.usage.GetMaxRssBytes())
 	p.usage = usage
 }
 
