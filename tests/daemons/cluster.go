@@ -52,6 +52,9 @@ type Options struct {
 	OneCPU bool
 	// Clocks gives each daemon, and what it starts, a time of day of its own (Daemon.Clock). TestMain must call hostclock.Main.
 	Clocks bool
+	// DataDisk is the size in bytes of a file system of its own for each server's data directory, which a test can
+	// fill; 0: none. It counts with Servers.
+	DataDisk int64
 	// Env is added to this process's environment.
 	Env []string
 	// Errors gets what goes wrong; default: standard error.
@@ -73,6 +76,7 @@ type Cluster struct {
 	read           chan struct{} // closed when nobody reads
 
 	agentsListen string
+	disks        []string // mounted for servers
 	mu           sync.Mutex // of Servers, once some are added or removed
 }
 
@@ -278,6 +282,7 @@ func (c *Cluster) Stop() error {
 			errs = append(errs, d.Clock.Close())
 		}
 	}
+	errs = append(errs, c.unmountDisks())
 	if c.read != nil {
 		c.stderr.Close()
 		c.reader.Close() // what a steward says from now on nobody hears

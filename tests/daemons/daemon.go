@@ -112,6 +112,21 @@ func (d *Daemon) Ended() <-chan struct{} {
 	return d.ended
 }
 
+// State is how the last process ended; nil while it runs.
+func (d *Daemon) State() *os.ProcessState {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-d.ended:
+		return d.command.ProcessState
+	default:
+		return nil
+	}
+}
+
+// DataDir is a server's, with Options.Servers.
+func (d *Daemon) DataDir() string { return filepath.Join(d.cluster.Dir, "data-"+d.Name) }
+
 // Kill ends the daemon by signal 9 and waits.
 func (d *Daemon) Kill() {
 	_ = syscall.Kill(d.PID(), syscall.SIGKILL) // may have ended by itself

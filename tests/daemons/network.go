@@ -129,6 +129,12 @@ func (n *Network) Mend() error {
 	return n.send(all, all, n.hardware)
 }
 
+// Restore has what a host sends, and what it is sent, come where it belongs.
+func (n *Network) Restore(name string) error {
+	others := n.Others(name)
+	return errors.Join(n.send([]string{name}, others, n.hardware), n.send(others, []string{name}, n.hardware))
+}
+
 // Others are all hosts but one.
 func (n *Network) Others(name string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(n.hosts)), func(other string) bool { return other == name })

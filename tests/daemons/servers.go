@@ -42,16 +42,18 @@ func (c *Cluster) AddServer(ctx context.Context, name string) (*Daemon, error) {
 func (c *Cluster) addServer(ctx context.Context, name string, port int) (*Daemon, error) {
 	settings := c.member(name, c.settings(c.address(name, port)))
 	settings.Server.Name = name
-	settings.Server.DataDir = filepath.Join(c.Dir, "data-"+name)
 	settings.Server.Socket = filepath.Join(c.Dir, name+".sock")
 	server := c.daemon(name, "server")
 	server.Socket = settings.Server.Socket
-	var err error
-	if c.Server == nil {
+	settings.Server.DataDir = server.DataDir()
+	err := c.mountDisk(server)
+	switch {
+	case err != nil:
+	case c.Server == nil:
 		c.Server, c.agentsListen = server, settings.Server.AgentsListen
 		c.Client = client.New(server.Socket)
 		err = c.init(ctx, settings)
-	} else {
+	default:
 		err = c.admit(ctx, server, "server")
 	}
 	if err != nil {

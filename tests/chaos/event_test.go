@@ -1,0 +1,54 @@
+package chaos
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// event is a fault that has happened, or is happening.
+type event struct {
+	fault  string
+	victim string // a server, a node or a submission's token
+	from   time.Time
+	to     time.Time // zero: it still happens
+	// ends says that jobs with a part on the victim may end by it, with a sentence.
+	ends bool
+}
+
+// aftermath is how long after a fault a job may still end by it: what a leader waits for a lost node, several times.
+const aftermath = 30 * time.Second
+
+// begin notes that a fault begins. The result notes its end, and whether jobs may end by it.
+func (w *world) begin(fault, victim string) (end func(ends bool)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := len(w.events)
+	w.events = append(w.events, event{fault: fault, victim: victim, from: time.Now(), ends: true})
+	w.injected[fault]++
+	return func(ends bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.events[i].to, w.events[i].ends = time.Now(), ends
+	}
+}
+
+// explained names a fault by which a submission may have ended; empty: there is none.
+func (w *world) explained(s *submission) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return explains(w.events, s)
+}
+
+func explains(events []event, s *submission) string {
+	victims := append(slices.Clone(s.nodes), s.token, s.server)
+	for _, e := range events {
+		over := !e.to.IsZero() && e.to.Add(aftermath).Before(s.began)
+		if e.ends && !over && e.from.Before(s.ended) && slices.Contains(victims, e.victim) {
+			return e.fault + " of " + e.victim
+		}
+	}
+	return ""
+}
+
+func sorted(counts map[string]int) []string { return slices.Sorted(maps.Keys(counts)) }
