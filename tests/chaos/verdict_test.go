@@ -31,8 +31,11 @@ func (w *world) judge(s *submission) {
 		w.T.Errorf("%s, %s, by %s on %v: %v\nscrun said %q", s.token, s.kind, s.server, s.nodes, err, clip(s.said.String()))
 	case s.killed:
 		how = "killed"
-	case w.endOf(s).code != s.code:
-		how = "ended by a fault"
+	default:
+		if e := w.endOf(s); e.code != s.code {
+			how = "ended by a fault"
+			w.T.Logf("%s, %s, on %v, ended after %s: code %d, %q", s.token, s.kind, s.nodes, w.explained(s), e.code, clip(e.said))
+		}
 	}
 	w.mu.Lock()
 	w.outcomes[s.kind+": "+how]++

@@ -94,14 +94,21 @@ func needOf(pid int) (n need) {
 	return n
 }
 
-// within compares with what was needed before. A server that was added is compared with the first.
+// most is the most that any daemon of a kind needs; all of a kind have the same to do in the course of a run.
+func (n needs) most(kind string) (most need) {
+	for name, one := range n {
+		if strings.HasPrefix(name, kind) {
+			most.memory, most.descriptors = max(most.memory, one.memory), max(most.descriptors, one.descriptors)
+		}
+	}
+	return most
+}
+
+// within compares with what daemons of the same kind needed before.
 func (n needs) within(t *testing.T, before needs) {
 	t.Helper()
 	for name, now := range n {
-		was, known := before[name]
-		if !known {
-			was = before[servers[0]]
-		}
+		was := before.most(name[:1])
 		t.Logf("%s: %d MB, %d descriptors; before %d MB, %d", name, now.memory>>20, now.descriptors, was.memory>>20, was.descriptors)
 		if now.memory == 0 || now.memory > was.memory+memoryMore || now.descriptors > was.descriptors+descriptorsMore {
 			t.Errorf("%s needs %d MB and %d descriptors, before it %d and %d", name, now.memory>>20, now.descriptors, was.memory>>20, was.descriptors)
