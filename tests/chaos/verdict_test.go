@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// exitCluster is scrun's exit code where the cluster fails.
+const exitCluster = 125
+
 // errVerdict is wrapped by what must not be.
 var errVerdict = errors.New("must not be")
 
@@ -31,6 +34,8 @@ func (w *world) judge(s *submission) {
 		w.T.Errorf("%s, %s, by %s on %v: %v\nscrun said %q", s.token, s.kind, s.server, s.nodes, err, clip(s.said.String()))
 	case s.killed:
 		how = "killed"
+	case w.endOf(s).refused():
+		how = "refused, its server was away"
 	default:
 		if e := w.endOf(s); e.code != s.code {
 			how = "ended by a fault"
@@ -66,6 +71,11 @@ func (w *world) endOf(s *submission) end {
 	return e
 }
 
+// refused reports whether scrun found no daemon to submit the job to, which it says at once.
+func (e end) refused() bool {
+	return e.code == exitCluster && len(e.runs) == 0 && strings.Contains(e.said, "no daemon answers")
+}
+
 // verdictOf holds an end against what the submission was to do; explained names a fault by which it may have ended
 // otherwise.
 func verdictOf(s *submission, e end, explained string) error {
@@ -77,7 +87,7 @@ func verdictOf(s *submission, e end, explained string) error {
 		}
 	}
 	switch {
-	case s.killed:
+	case s.killed, e.refused():
 		return nil
 	case s.ended.Sub(s.began) >= submissionMost:
 		return fmt.Errorf("%w: it hung", errVerdict)
