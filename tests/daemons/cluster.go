@@ -76,7 +76,7 @@ type Cluster struct {
 	read           chan struct{} // closed when nobody reads
 
 	agentsListen string
-	disks        []string // mounted for servers
+	disks        []string   // mounted for servers
 	mu           sync.Mutex // of Servers, once some are added or removed
 }
 
