@@ -74,12 +74,14 @@ func TestStuckStreams(t *testing.T) {
 	for _, one := range streams {
 		one.end()
 	}
-	var left int
-	s.Await("the jobs whose scrun was killed end", func() bool {
+	err = daemons.Await(s.Ctx, "the jobs whose scrun was killed end", func() bool {
 		living, err := s.Living(s.Ctx)
-		left = len(living)
-		return err == nil && left == 0
+		return err == nil && len(living) == 0
 	})
+	if err != nil {
+		tellLeft(s)
+		t.Fatal(err)
+	}
 	took = time.Since(began)
 	t.Logf("the jobs ended %v after their scrun", took)
 	if took > leader.OwnerGrace+late {
@@ -110,6 +112,7 @@ func beginStuck(t *testing.T, s *daemonstest.Scene, at *daemons.Daemon) []*stuck
 		one.end = begin(t, one.command)
 		all = append(all, one)
 	}
+	s.Await("all jobs run", func() bool { return running(s) == len(all) })
 	for i, one := range all {
 		s.Await(fmt.Sprintf("stream %d stands still", i), one.full)
 		if i%4 == 1 {
@@ -117,6 +120,29 @@ func beginStuck(t *testing.T, s *daemonstest.Scene, at *daemons.Daemon) []*stuck
 		}
 	}
 	return all
+}
+
+// running counts the jobs whose ranks have begun.
+func running(s *daemonstest.Scene) (count int) {
+	for job, err := range s.ListJobs(s.Ctx, &scorev1.ListJobsRequest{}) {
+		if err == nil && daemonstest.Running(job) {
+			count++
+		}
+	}
+	return count
+}
+
+// tellLeft logs the jobs that have not ended, and the processes that there are.
+func tellLeft(s *daemonstest.Scene) {
+	for job, err := range s.ListJobs(s.Ctx, &scorev1.ListJobsRequest{}) {
+		if err == nil && job.GetVerdict() == nil {
+			s.T.Logf("job %d, %v: %v", job.GetId(), job.GetState(), job.GetSpec().GetArgv())
+		}
+	}
+	for _, p := range s.Processes() {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", p.PID))
+		s.T.Logf("process %d, %+v: %s", p.PID, p, status)
+	}
 }
 
 // full reports whether the stream has taken so much that its direction stands still, or soon will.
