@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -107,10 +106,10 @@ func (u *User) isCaller() bool {
 }
 
 // becomeForFiles gives this thread the user's groups and his effective and file
-// system ids, and takes all capabilities from it. The kernel judges all use of files
-// by these. The real and the saved ids stay: by them it judges who may send signals
-// to a thread, trace it or set its limits, and its process is still root's. Nor may
-// it be traced by its effective id.
+// system ids, and takes all capabilities from it that files have to do with. The kernel
+// judges all use of files by these. The real and the saved ids stay: by them it judges
+// who may send signals to a thread, trace it or set its limits, and its process is
+// still root's. Nor may it be traced by its effective id.
 func becomeForFiles(u *User) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("%w: keeping this process from being traced: %w", ErrUser, err)
@@ -118,34 +117,47 @@ func becomeForFiles(u *User) error {
 	if err := setThreadGroups(u.Groups); err != nil {
 		return fmt.Errorf("%w: setting the groups of user %d: %w", ErrUser, u.UID, err)
 	}
-	if err := setThreadEffectiveIDs(u.UID, u.GID); err != nil {
+	if u.UID == 0 { // root's rights are his capabilities
+		return actAs(u, func() error { return nil })
+	}
+	kept, err := keptCapabilities()
+	if err != nil {
+		return fmt.Errorf("%w: reading capabilities: %w", ErrUser, err)
+	}
+	return actAs(u, kept.take)
+}
+
+// actAs sets the ids, and then the capabilities. Nothing between may need memory.
+func actAs(u *User, capabilities func() error) error {
+	err := setThreadEffectiveIDs(u.UID, u.GID)
+	if err == nil {
+		err = capabilities()
+	}
+	if err != nil {
 		return fmt.Errorf("%w: the kernel refuses to let this thread act as user %d, group %d: %w", ErrUser, u.UID, u.GID, err)
 	}
-	if u.UID == 0 {
-		return nil // root's rights are his capabilities
-	}
-	if err := dropCapabilities(); err != nil {
-		return fmt.Errorf("%w: giving up capabilities: %w", ErrUser, err)
-	}
 	return nil
 }
 
-var errCapabilities = errors.New("some are left")
-
-// dropCapabilities takes all capabilities from this thread: effective, permitted,
-// inheritable and, with these, ambient ones (capabilities(7)).
-func dropCapabilities() error {
-	const words = 2 // of version 3, each of 32 capabilities
-	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [words]unix.CapUserData
-	if err := unix.Capset(&head, &data[0]); err != nil {
-		return err
-	}
-	if err := unix.Capget(&head, &data[0]); err != nil {
-		return err
-	}
-	if data != [words]unix.CapUserData{} {
-		return errCapabilities
-	}
-	return nil
+// capabilities are sets of a thread's; version 3 has two words of 32 each.
+type capabilities struct {
+	head unix.CapUserHeader
+	data [2]unix.CapUserData
 }
+
+// keptCapabilities are what is left to a thread that acts as a user: none but, if it has
+// it, that of locking memory, which no use of a file asks for. All memory of an agent is
+// locked, and without it the next piece that the Go runtime maps on this thread would be
+// refused, which ends the process.
+func keptCapabilities() (*capabilities, error) {
+	c := &capabilities{head: unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}}
+	if err := unix.Capget(&c.head, &c.data[0]); err != nil {
+		return nil, err
+	}
+	lock := c.data[0].Permitted & (1 << unix.CAP_IPC_LOCK)
+	c.data = [2]unix.CapUserData{{Effective: lock, Permitted: lock}}
+	return c, nil
+}
+
+// take gives this thread just these. Ambient ones go with the inheritable (capabilities(7)).
+func (c *capabilities) take() error { return unix.Capset(&c.head, &c.data[0]) }
