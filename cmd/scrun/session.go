@@ -187,7 +187,12 @@ func (s *session) receive(stream *attachment, how *outcome, events *unshown) (ca
 		case *scorev1.AttachEvent_State:
 			s.timeQueue(one.State.GetState())
 			events.put(event)
-		case *scorev1.AttachEvent_Warning, *scorev1.AttachEvent_Restarted_:
+		case *scorev1.AttachEvent_Restarted_:
+			if one.Restarted.GetJobId() == s.jobID {
+				how.missing = false // the output begins again, too
+			}
+			events.put(event)
+		case *scorev1.AttachEvent_Warning:
 			events.put(event)
 		case *scorev1.AttachEvent_OutputMissing:
 			how.missing = true
