@@ -57,7 +57,8 @@ type Options struct {
 	Servers []string
 	// Dial makes connections with the servers. Default: TCP.
 	Dial h2.Dialer
-	// ClusterKey is the cluster's secret. Where there are no Credentials the daemons' follow from it.
+	// ClusterKey is the cluster's secret. Where there are no Credentials the daemons' follow from it; with them it is of use only
+	// for jobs that a server of a former version has ordered.
 	ClusterKey string
 	// Credentials are the agent's certificate; with it Listen may be any address. Default: daemons know
 	// each other by ClusterKey, on loopback only.
@@ -167,7 +168,7 @@ func (o Options) check() error {
 		return fmt.Errorf("the run directory %q is longer than %d bytes: sockets in it would have names too long for the kernel; choose a shorter one", o.RunDir, maxSocketDir)
 	case len(o.Servers) == 0:
 		return errors.New("no server is named; say where the servers listen with servers")
-	case o.ClusterKey == "":
+	case o.ClusterKey == "" && o.Credentials == nil:
 		return errors.New("the cluster key is empty; give every daemon the same key_file")
 	case !filepath.IsAbs(o.StewardExe):
 		return fmt.Errorf("the steward program %q must be an absolute path", o.StewardExe)

@@ -169,8 +169,14 @@ func (j *job) directKey() []byte {
 	if len(j.order.GetPlaces()) < 2 || !j.order.GetFencesByLetter() {
 		return nil
 	}
-	options := &j.agent.options
-	return direct.JobKey(options.ClusterKey, options.Cluster, j.id, j.order.GetAttempt())
+	options, secret := &j.agent.options, string(j.order.GetKey())
+	if secret == "" {
+		secret = options.ClusterKey // the order of a server of a former version
+	}
+	if secret == "" {
+		return nil // and without: the messages go by the agents
+	}
+	return direct.JobKey(secret, options.Cluster, j.id, j.order.GetAttempt())
 }
 
 // take makes the steward the job's, unless the job has been killed meanwhile.

@@ -4,15 +4,32 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
+
+	"score/scored/api/scorev1"
 )
 
 // keyLabel keeps the keys of jobs apart from all else that is derived from the cluster's key.
 const keyLabel = "score data plane: key of a job, 1"
 
-// jobKey names a job in frames. All agents of the cluster compute the same one, and nobody
+// secretOf is what the job's key is derived from: what the order has, or the cluster's key in an order that a former version has left.
+func secretOf(order *scorev1.Prepare, clusterKey string) (string, error) {
+	if key := order.GetKey(); len(key) > 0 {
+		return string(key), nil
+	}
+	if clusterKey == "" {
+		return "", errNoKey
+	}
+	return clusterKey, nil
+}
+
+// errNoKey is a job that would have the same key in every cluster.
+var errNoKey = errors.New("the server has sent no key for the job; upgrade the servers")
+
+// jobKey names a job in frames. All nodes of the job compute the same one, and nobody
 // else can: to guess it takes 2^64 datagrams. It is never zero.
-func jobKey(clusterKey, cluster string, job uint64) uint64 {
-	mac := hmac.New(sha256.New, []byte(clusterKey))
+func jobKey(secret, cluster string, job uint64) uint64 {
+	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(keyLabel)) // a hash never fails
 	mac.Write([]byte{0})
 	mac.Write([]byte(cluster))

@@ -20,6 +20,15 @@ func TestJobKey(t *testing.T) {
 	}
 }
 
+func TestSecretOf(t *testing.T) {
+	for _, test := range []struct{ order, cluster, want string }{{"o", "c", "o"}, {"", "c", "c"}, {"o", "", "o"}, {"", "", ""}} {
+		got, err := secretOf(&scorev1.Prepare{Key: []byte(test.order)}, test.cluster)
+		if got != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%+v: %q, %v", test, got, err)
+		}
+	}
+}
+
 func TestPlacesOf(t *testing.T) {
 	place := func(address string, ranks ...uint32) *scorev1.NodePlace {
 		return &scorev1.NodePlace{Node: "n", Address: address, Ranks: ranks}

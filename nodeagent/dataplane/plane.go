@@ -139,8 +139,12 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, sp
 	if err != nil {
 		return nil, err
 	}
+	secret, err := secretOf(order, p.options.ClusterKey)
+	if err != nil {
+		return nil, err
+	}
 	j := newJob(p, order, steward)
-	config := node.JobConfig{Key: jobKey(p.options.ClusterKey, p.options.Cluster, j.id), Ranks: j.ranks, Places: where, Channels: given(order), Keep: spares.Keep, Kept: spares.Kept}
+	config := node.JobConfig{Key: jobKey(secret, p.options.Cluster, j.id), Ranks: j.ranks, Places: where, Channels: given(order), Keep: spares.Keep, Kept: spares.Kept}
 	if j.handle, err = p.node.Add(p.switched(config, j.id)); err != nil {
 		return nil, err
 	}

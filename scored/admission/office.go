@@ -33,7 +33,7 @@ type Options struct {
 	Leader      Leader
 	Authority   *pki.Authority
 	Credentials *pki.Credentials
-	// ClusterKey is given to those who join.
+	// ClusterKey is given to servers that join.
 	ClusterKey string
 	// Addresses are where newcomers find the cluster, host:port.
 	Addresses func() []string
@@ -168,8 +168,9 @@ func (o *Office) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.Jo
 	if err := o.Leader.Admit(ctx, r.GetTokenId(), r.GetSecret(), record); err != nil {
 		return nil, err
 	}
-	answer := &scorev1.JoinResponse{Authority: o.Authority.Certificate().Raw, Certificate: signed.Raw, ClusterKey: o.ClusterKey}
+	answer := &scorev1.JoinResponse{Authority: o.Authority.Certificate().Raw, Certificate: signed.Raw}
 	if role == pki.Server {
+		answer.ClusterKey = o.ClusterKey
 		// Any server may have to sign when it leads. Whoever shows the secret of a server's token is to be one; the
 		// connection is encrypted, and the newcomer knows by the digest in the token whom it speaks with.
 		if answer.AuthorityKey, err = o.Authority.Key(); err != nil {

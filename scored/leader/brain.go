@@ -23,6 +23,7 @@ type brain struct {
 	term     uint64
 	// singleUser: jobs without --mem are neither promised memory nor limited.
 	singleUser bool
+	jobSecret  []byte // Options.JobSecret
 	// shareCPUs: jobs too large for the CPUs that there are share them.
 	shareCPUs bool
 	now       int64 // cluster nanoseconds of the input being handled

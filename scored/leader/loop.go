@@ -53,6 +53,8 @@ type Options struct {
 	Replica Replica
 	Cluster string
 	Version string
+	// JobSecret is what the keys of jobs are derived from, the same with each server. Agents do not know it.
+	JobSecret []byte
 	// Settings of a cluster that has no state yet; nil: the defaults.
 	Settings *scorev1.Settings
 	// SingleUser says that the cluster is one job's alone, so that nobody has to
@@ -200,7 +202,7 @@ func (l *Leader) begin() {
 		l.committed = 0
 		l.brain = newBrain(l.options.Cluster, l.options.Version, l.lead.Term, s, clock.Now())
 		l.brain.goOn(l.given)
-		l.brain.singleUser, l.brain.shareCPUs = l.options.SingleUser, l.options.ShareCPUs
+		l.brain.singleUser, l.brain.shareCPUs, l.brain.jobSecret = l.options.SingleUser, l.options.ShareCPUs, l.options.JobSecret
 		l.brain.look = l.options.Replica.Read
 		if observe := l.options.ObserveRevoked; observe != nil {
 			l.brain.members.observe = observe

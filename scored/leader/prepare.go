@@ -1,6 +1,9 @@
 package leader
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 
 	"score/scored/api/jobmap"
@@ -25,6 +28,7 @@ func (b *brain) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 		preput[pair.Key] = pair.Value
 	}
 	places, universe, byLetter := jobmap.Append(nil, b.nodePlaces(j)), b.universe(j), b.byLetter(j)
+	key := jobKey(b.jobSecret, j.id)
 	return func(index int) *scorev1.Prepare {
 		return &scorev1.Prepare{
 			JobId: j.id, Spec: j.spec, User: j.user,
@@ -35,9 +39,24 @@ func (b *brain) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 			UniverseSize: universe,
 			StageSeed:    b.nodes[j.spec.GetStageSeed()].addressOf(),
 			Attempt:      j.attempts, Restarts: j.restarts, RestartedBecause: j.because,
-			LeaseNanos: j.lease().Nanoseconds(), FencesByLetter: byLetter,
+			LeaseNanos: j.lease().Nanoseconds(), FencesByLetter: byLetter, Key: key,
 		}
 	}
+}
+
+// keyLabel keeps the keys of jobs apart from all else that is derived from the same secret.
+const keyLabel = "score leader: key of a job, 1"
+
+// jobKey is what the nodes of a job derive the keys of its datagrams from. Each server derives the same one. Who knows those
+// of some jobs, as a node does, learns nothing of others'.
+func jobKey(secret []byte, job uint64) []byte {
+	if len(secret) == 0 {
+		return nil
+	}
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(keyLabel)) // a hash never fails
+	mac.Write(binary.BigEndian.AppendUint64([]byte{0}, job))
+	return mac.Sum(nil)
 }
 
 // byLetter tells whether the stewards of all of a job's nodes can exchange by themselves. One that cannot would wait for ever for the others.

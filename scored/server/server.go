@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -69,9 +71,12 @@ func New(options Options) (*Server, error) {
 	if err := s.openReplica(); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	s.compose()
-	if err := s.listen(listener); err != nil {
-		return nil, errors.Join(err, s.Close())
+	err = s.compose()
+	if err == nil {
+		err = s.listen(listener)
+	}
+	if err != nil {
+		return nil, errors.Join(err, listener.Close(), s.Close())
 	}
 	return s, nil
 }
@@ -80,13 +85,18 @@ func New(options Options) (*Server, error) {
 const keyServer = "server"
 
 // compose makes the parts and tells them of each other.
-func (s *Server) compose() {
+func (s *Server) compose() error {
 	switches := metrics.NewSwitches()
+	secret, err := s.jobSecret()
+	if err != nil {
+		return err
+	}
 	s.leader = leader.New(leader.Options{
 		Replica:        s.replica,
 		Cluster:        s.options.ClusterName,
 		Version:        s.options.Version,
 		Settings:       s.options.Settings,
+		JobSecret:      secret,
 		SingleUser:     s.options.SingleUser,
 		ShareCPUs:      s.options.ShareCPUs,
 		ObserveCommit:  func(d time.Duration) { s.metrics.ObserveCommit(d) },
@@ -112,6 +122,22 @@ func (s *Server) compose() {
 	scrape.Handle("GET /metrics", s.metrics.Handler())
 	s.endpoints = []endpoint{newEndpoint(users, s.logger), newEndpoint(agents, s.logger), newEndpoint(scrape, s.logger)}
 	s.endpoints[usersEndpoint].server.ConnContext = rpc.ConnContext
+	return nil
+}
+
+// jobSecretLabel keeps what the keys of jobs are derived from apart from all else.
+const jobSecretLabel = "score server: secret of all jobs' keys, 1"
+
+// jobSecret is what only servers have: it follows from the authority's key, or from the cluster's where there is none.
+func (s *Server) jobSecret() ([]byte, error) {
+	secret := []byte(s.options.ClusterKey)
+	if authority := s.options.Authority; authority != nil {
+		var err error
+		if secret, err = authority.Key(); err != nil {
+			return nil, err
+		}
+	}
+	return hkdf.Key(sha256.New, secret, []byte(s.options.ClusterName), jobSecretLabel, sha256.Size)
 }
 
 // The endpoints in their order.

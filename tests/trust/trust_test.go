@@ -104,9 +104,18 @@ func newSite(t *testing.T) *site {
 	s.Cluster = pkitest.Cluster{Authority: authority, Name: "trust"}
 	start(t, s.log, "server", "--config", path)
 	s.await(t, "the server answers", "node", "list")
-	start(t, s.agent, "agent", "--config", path, "--join", strings.TrimSpace(s.scored(t, "token", "create")))
+	// The agent's host is another one: it has no key, and is given none.
+	c.Cluster.KeyFile = filepath.Join(dir, "none")
+	ofAgent := filepath.Join(dir, "agent.toml")
+	if err := config.Write(ofAgent, c); err != nil {
+		t.Fatal(err)
+	}
+	start(t, s.agent, "agent", "--config", ofAgent, "--join", strings.TrimSpace(s.scored(t, "token", "create")))
 	if err := daemons.Await(t.Context(), "the agent runs", func() bool { return s.agent.Has("connected to the leader") }); err != nil {
 		t.Fatalf("%v\n%s", err, s.agent)
+	}
+	if _, err := os.Lstat(c.Cluster.KeyFile); err == nil {
+		t.Error("the agent was given the cluster's key")
 	}
 	return s
 }

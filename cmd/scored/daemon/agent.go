@@ -142,7 +142,7 @@ func runAgent(ctx context.Context, c config.Config, logger *zap.Logger, ready fu
 
 func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nodeagent.Options, error) {
 	a := c.Agent
-	key, err := loadKey(c.Cluster.KeyFile)
+	key, err := agentKey(c.Cluster)
 	if err != nil {
 		return nodeagent.Options{}, err
 	}
@@ -202,6 +202,14 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 		MetricsAddress: a.MetricsListen,
 		Logger:         logger,
 	}, nil
+}
+
+// agentKey is the cluster's, which an agent with a certificate need not have.
+func agentKey(c config.Cluster) (string, error) {
+	if _, err := os.Lstat(c.KeyFile); c.Certificates != "" && errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return loadKey(c.KeyFile)
 }
 
 func serverURLs(addresses []string) []string {

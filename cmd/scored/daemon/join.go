@@ -118,10 +118,10 @@ func (j joining) keep(c config.Config, dir string, m *join.Member) error {
 			return err
 		}
 	}
-	if err := keepKey(c.Cluster.KeyFile, m.ClusterKey); err != nil {
-		return err
-	}
 	if m.Authority != nil {
+		if err := keepKey(c.Cluster.KeyFile, m.ClusterKey); err != nil {
+			return err
+		}
 		if err := errors.Join(m.Authority.Save(dir), pki.MarkBegin(dir, pki.BeginMember)); err != nil {
 			return err
 		}

@@ -4455,6 +4455,7 @@ type Prepare struct {
 	RestartedBecause string `protobuf:"bytes,62,opt,name=restarted_because,json=restartedBecause,proto3" json:"restarted_because,omitempty"` // a sentence; empty: it is not known any more
 	// How long the ranks go on without a leader: so long after a heartbeat was sent that was answered. 0: for ever.
 	LeaseNanos     int64  `protobuf:"varint,63,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
+	Key            []byte `protobuf:"bytes,100,opt,name=key,proto3" json:"key,omitempty"`                                               // of this job, from which its nodes derive those of its datagrams; empty: from the cluster's
 	MaxProcesses   uint32 `protobuf:"varint,80,opt,name=max_processes,json=maxProcesses,proto3" json:"max_processes,omitempty"`         // processes and threads that the ranks and what they start may be at once; 0: no limit
 	FencesByLetter bool   `protobuf:"varint,70,opt,name=fences_by_letter,json=fencesByLetter,proto3" json:"fences_by_letter,omitempty"` // the job's stewards exchange by themselves what is small; the agents of all its nodes can have them do it
 	unknownFields  protoimpl.UnknownFields
@@ -4594,6 +4595,13 @@ func (x *Prepare) GetLeaseNanos() int64 {
 		return x.LeaseNanos
 	}
 	return 0
+}
+
+func (x *Prepare) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
 }
 
 func (x *Prepare) GetMaxProcesses() uint32 {
@@ -5893,7 +5901,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x04user\x18\x02 \x01(\v2\x12.score.v1.IdentityR\x04user\x12*\n" +
 	"\x05files\x18\x03 \x03(\v2\x14.score.v1.StagedFileR\x05files\x12\x1c\n" +
 	"\taddresses\x18\x04 \x03(\tR\taddresses\x12\x14\n" +
-	"\x05index\x18\x05 \x01(\rR\x05index\"\xa3\x05\n" +
+	"\x05index\x18\x05 \x01(\rR\x05index\"\xb5\x05\n" +
 	"\aPrepare\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -5913,7 +5921,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\brestarts\x18= \x01(\rR\brestarts\x12+\n" +
 	"\x11restarted_because\x18> \x01(\tR\x10restartedBecause\x12\x1f\n" +
 	"\vlease_nanos\x18? \x01(\x03R\n" +
-	"leaseNanos\x12#\n" +
+	"leaseNanos\x12\x10\n" +
+	"\x03key\x18d \x01(\fR\x03key\x12#\n" +
 	"\rmax_processes\x18P \x01(\rR\fmaxProcesses\x12(\n" +
 	"\x10fences_by_letter\x18F \x01(\bR\x0efencesByLetter\x1a9\n" +
 	"\vPreputEntry\x12\x10\n" +
