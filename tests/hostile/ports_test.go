@@ -59,7 +59,7 @@ func steal(t *testing.T, s *daemonstest.Scene, d *daemons.Daemon, address string
 	defer os.RemoveAll(dir)
 	s.Check(os.Chmod(dir, 0o777))
 	file := filepath.Join(dir, "loot")
-	p := start(t, s.Cluster, eve, "thief", addressVariable+"="+address, clusterVariable+"="+s.Cluster.Name, lootVariable+"="+file)
+	p := start(t, s.Cluster, eve, "thief", addressVariable+"="+address, clusterVariable+"="+s.Name, lootVariable+"="+file)
 	d.Kill()
 	if line := p.line(); line != "taken" {
 		t.Fatalf("the thief says %q", line)

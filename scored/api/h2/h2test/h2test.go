@@ -20,6 +20,6 @@ func Listen(t testing.TB, own *pki.Credentials, roles ...pki.Role) net.Listener 
 		t.Fatal(err)
 	}
 	listener := handshake.Listen(plain, own.Start(h2.Protocol, roles...), zap.NewNop())
-	t.Cleanup(func() { listener.Close() })
+	t.Cleanup(func() { _ = listener.Close() }) // nobody is left to come
 	return listener
 }
