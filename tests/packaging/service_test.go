@@ -115,7 +115,7 @@ func TestServices(t *testing.T) {
 	c.Server.DataDir, c.Server.Socket, c.Server.AgentsListen = filepath.Join(dir, "data"), filepath.Join(dir, "s"), "127.0.0.1:0"
 	server := startUnit(t, "server", dir, c)
 	said := server.await(t, "READY=1")
-	_, address, ok := strings.Cut(strings.TrimSpace(said), "http://")
+	_, address, ok := strings.Cut(strings.TrimSpace(said), "https://")
 	if !ok {
 		t.Fatalf("the server's status is %q", said)
 	}
