@@ -205,7 +205,7 @@ func (c *Cluster) Socket() string {
 	return filepath.Join(c.Dir, "s.sock")
 }
 
-// KeyFile holds the secret that agents show the server.
+// KeyFile holds the secret of a cluster without certificates.
 func (c *Cluster) KeyFile() string { return filepath.Join(c.Dir, "key") }
 
 // AgentsListen is where agents connect, host:port.
