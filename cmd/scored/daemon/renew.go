@@ -40,12 +40,8 @@ a minute.`,
 			if err != nil {
 				return err
 			}
-			key, err := loadKey(c.Cluster.KeyFile)
-			if err != nil {
-				return err
-			}
 			ask := func(ctx context.Context, request []byte) ([]byte, error) {
-				return askServers(ctx, c, own, key, request)
+				return askServers(ctx, c, own, request)
 			}
 			if err := own.RenewNow(command.Context(), dir, ask); err != nil {
 				return err
@@ -87,7 +83,7 @@ func ownCredentials(c config.Config, role, name string) (*pki.Credentials, strin
 }
 
 // askServers asks one after the other.
-func askServers(ctx context.Context, c config.Config, own *pki.Credentials, key string, request []byte) ([]byte, error) {
+func askServers(ctx context.Context, c config.Config, own *pki.Credentials, request []byte) ([]byte, error) {
 	plain := h2.NewClient(own, pki.Server)
 	plain.Timeout = renewTimeout
 	defer plain.CloseIdleConnections()
@@ -95,7 +91,6 @@ func askServers(ctx context.Context, c config.Config, own *pki.Credentials, key 
 	for _, url := range serverURLs(c.Agent.Servers) {
 		client := scorev1connect.NewAgentServiceClient(plain, url)
 		ask := connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request})
-		ask.Header().Set("Authorization", "Bearer "+key)
 		answer, err := client.RenewCertificate(ctx, ask)
 		if err == nil {
 			return answer.Msg.GetCertificate(), nil
