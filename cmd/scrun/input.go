@@ -18,14 +18,13 @@ type sentInput struct {
 	news    chan struct{} // there is something to send
 	room    chan struct{} // there is room for more
 
-	mu       sync.Mutex
-	first    uint64 // offset of kept in the input
-	kept     []byte
-	ended    bool              // behind kept comes the end, which counts as one byte
-	sent     uint64            // offset up to which it was sent on the stream
-	stream   *attachment       // to which sent belongs
-	resize   *scorev1.Terminal // to be sent; nil: nothing
-	numbered bool              // the cluster says what was taken; one of an earlier version does not
+	mu     sync.Mutex
+	first  uint64 // offset of kept in the input
+	kept   []byte
+	ended  bool              // behind kept comes the end, which counts as one byte
+	sent   uint64            // offset up to which it was sent on the stream
+	stream *attachment       // to which sent belongs
+	resize *scorev1.Terminal // to be sent; nil: nothing
 }
 
 func newSentInput(streams *attachments) *sentInput {
@@ -54,9 +53,6 @@ func (s *sentInput) put(input *scorev1.Stdin) bool {
 		s.resize = input.GetResize()
 		return true
 	}
-	if len(s.kept) >= inputKept && !s.numbered {
-		s.drop(s.sent) // as far as anybody knows it was taken
-	}
 	if len(s.kept) >= inputKept {
 		return false
 	}
@@ -67,7 +63,6 @@ func (s *sentInput) put(input *scorev1.Stdin) bool {
 // taken notes up to where the ranks have the input.
 func (s *sentInput) taken(offset uint64) {
 	s.mu.Lock()
-	s.numbered = true
 	s.drop(offset)
 	s.mu.Unlock()
 	signalOn(s.room)
@@ -116,10 +111,7 @@ func (s *sentInput) next(stream *attachment) *scorev1.Stdin {
 		return nil
 	}
 	if stream != s.stream {
-		s.stream = stream
-		if s.numbered {
-			s.sent = s.first
-		}
+		s.stream, s.sent = stream, s.first // what was on its way to the last one may be lost
 	}
 	if s.resize != nil {
 		message := &scorev1.Stdin{Resize: s.resize}

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"score/scored/api"
 	"score/scored/api/scorev1"
 )
 
@@ -19,10 +20,7 @@ type ranks struct {
 
 // take is what the steward does with a message; see nodeagent/steward, input.accept.
 func (r *ranks) take(t *rapid.T, m *scorev1.Stdin) {
-	data, end := m.GetData(), m.GetOffset()+uint64(len(m.GetData()))
-	if m.GetEof() {
-		end++
-	}
+	data, end := m.GetData(), api.InputEnd(m)
 	if m.GetOffset() > r.next {
 		t.Fatalf("a gap: %d follows %d", m.GetOffset(), r.next)
 	}
@@ -40,7 +38,6 @@ func TestInputArrivesOnce(t *testing.T) {
 		s := newSentInput(newAttachments(nil))
 		want := rapid.SliceOfN(rapid.Byte(), 0, 3*inputChunk).Draw(t, "input")
 		r := &ranks{}
-		s.taken(0) // the cluster's first word
 		stream := new(attachment)
 		put, ended, way := 0, false, []*scorev1.Stdin(nil)
 		for step := 0; !r.ended; step++ {
@@ -80,28 +77,9 @@ func TestInputArrivesOnce(t *testing.T) {
 	})
 }
 
-// A cluster that does not say what it has taken holds nothing up.
-func TestInputForEarlierVersions(t *testing.T) {
-	s := newSentInput(newAttachments(nil))
-	stream := new(attachment)
-	piece := make([]byte, inputChunk)
-	for i := range 4 * inputKept / inputChunk {
-		if !s.put(&scorev1.Stdin{Data: piece}) {
-			t.Fatalf("no room for piece %d", i)
-		}
-		if m := s.next(stream); len(m.GetData()) != inputChunk {
-			t.Fatalf("piece %d: %d bytes", i, len(m.GetData()))
-		}
-	}
-	if m := s.next(new(attachment)); m != nil {
-		t.Errorf("%v was sent again", m)
-	}
-}
-
 // What nobody takes makes the source wait, until ctx ends.
 func TestInputWaits(t *testing.T) {
 	s := newSentInput(newAttachments(nil))
-	s.taken(0)
 	for s.put(&scorev1.Stdin{Data: make([]byte, inputChunk)}) {
 	}
 	added := make(chan error)

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 )
 
@@ -60,10 +61,7 @@ func (in *input) accept(m *scorev1.Stdin) {
 	if !in.based {
 		in.based, in.accepted = true, m.GetOffset()
 	}
-	end := m.GetOffset() + uint64(len(data))
-	if m.GetEof() {
-		end++
-	}
+	end := api.InputEnd(m)
 	if m.GetOffset() > in.accepted || end <= in.accepted {
 		return // nothing is new; a gap nobody makes who sends what was not taken
 	}

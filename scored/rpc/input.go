@@ -5,16 +5,12 @@ import (
 	"errors"
 	"math"
 	"sync"
-	"time"
 
 	"connectrpc.com/connect"
 
+	"score/scored/api"
 	"score/scored/api/scorev1"
 )
-
-// numberedPatience is how long an agent may take to say what its ranks have of the input, before it counts as one of
-// an earlier version, which does not say it.
-const numberedPatience = time.Second
 
 // errInputLost ends an attachment when input may have been lost on its way to the ranks: the client attaches again,
 // and sends what they have not taken.
@@ -24,40 +20,21 @@ var errInputLost = errors.New("a node's agent was lost while it had input for it
 type reader struct {
 	input   chan *scorev1.Stdin // nil: it takes none
 	over    chan struct{}       // closed when the source has ended
-	told    chan struct{}       // closed when the source has said what it has taken
 	changed chan<- struct{}     // of the merger: taken has grown
 
 	mu          sync.Mutex
 	sent, taken uint64 // offsets in the input: sent to the source, taken by its ranks
-	numbered    bool   // the source says what it has taken
 }
 
 // newReader makes one to which input is sent from an offset on.
 func newReader(from uint64, changed chan<- struct{}) *reader {
-	return &reader{over: make(chan struct{}), told: make(chan struct{}), changed: changed, sent: from, taken: from}
-}
-
-// endOf is the offset behind a message of input, of which the end counts as one byte.
-func endOf(input *scorev1.Stdin) uint64 {
-	end := input.GetOffset() + uint64(len(input.GetData()))
-	if input.GetEof() {
-		end++
-	}
-	return end
+	return &reader{over: make(chan struct{}), changed: changed, sent: from, taken: from}
 }
 
 // hears notes what the source says that its ranks have.
 func (r *reader) hears(offset uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.numbered {
-		r.numbered = true
-		close(r.told)
-	}
-	r.tookLocked(offset)
-}
-
-func (r *reader) tookLocked(offset uint64) {
 	if offset <= r.taken {
 		return
 	}
@@ -68,14 +45,11 @@ func (r *reader) tookLocked(offset uint64) {
 	}
 }
 
-// sends notes what goes to the source now; with one of an earlier version it counts as taken.
+// sends notes what goes to the source now.
 func (r *reader) sends(input *scorev1.Stdin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sent = max(r.sent, endOf(input))
-	if !r.numbered {
-		r.tookLocked(r.sent)
-	}
+	r.sent = max(r.sent, api.InputEnd(input))
 }
 
 // onItsWay reports whether the source has been sent more than its ranks have taken.
@@ -99,14 +73,6 @@ func (r *reader) takenUpTo() (offset uint64, all bool) {
 
 // sendInput carries input until the source ends.
 func sendInput(ctx context.Context, stream *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown], r *reader) {
-	early := time.NewTimer(numberedPatience)
-	defer early.Stop()
-	select {
-	case <-r.told:
-	case <-early.C:
-	case <-ctx.Done():
-		return
-	}
 	for {
 		select {
 		case input := <-r.input:
@@ -202,7 +168,7 @@ func (in *inputs) note(input *scorev1.Stdin) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.ended = in.ended || input.GetEof()
-	in.carried = max(in.carried, endOf(input))
+	in.carried = max(in.carried, api.InputEnd(input))
 }
 
 func give(ctx context.Context, input *scorev1.Stdin, readers []*reader) {

@@ -7,6 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"score/scored/api"
 	"score/scored/api/scorev1"
 )
 
@@ -151,7 +152,7 @@ func TestInputOnItsWay(t *testing.T) {
 				return nil // with the input
 			default:
 			}
-			taken := endOf(in)
+			taken := api.InputEnd(in)
 			if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_InputTaken{InputTaken: taken}}); err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"score/scored/api"
 	"score/scored/api/carry"
 	"score/scored/api/scorev1"
 )
@@ -62,7 +63,7 @@ func (a *Attachment) FailUndecided() { a.err = Undecided() }
 // Undecided is the answer of servers without a majority.
 func Undecided() error { return carry.Undecided("the cluster can decide nothing now", "") }
 
-// Stdin waits for the next piece of input; nil when the client is gone.
+// Stdin waits for the next piece of input, and tells the client that it was taken; nil when the client is gone.
 func (a *Attachment) Stdin() *scorev1.Stdin {
 	for {
 		request, err := a.stream.Receive()
@@ -70,6 +71,10 @@ func (a *Attachment) Stdin() *scorev1.Stdin {
 			return nil
 		}
 		if input := request.GetStdin(); input != nil {
+			taken := &scorev1.AttachEvent_InputTaken{InputTaken: api.InputEnd(input)}
+			if a.Send(&scorev1.AttachEvent{Event: taken}) != nil {
+				return nil
+			}
 			return input
 		}
 	}
