@@ -38,7 +38,7 @@ func (l *Leader) attachFinished(w *Attachment, caller Caller) (*Attachment, erro
 	}
 	if w.options.Acknowledges && w.options.Output && record.Started != 0 && !record.Spec.GetDetached() {
 		w.deliver(warning(fmt.Sprintf("the end of the output may be missing: nobody was there for it for %v", OwnerGrace)))
-		w.deliver(Event{Message: &scorev1.AttachEvent{Event: &scorev1.AttachEvent_OutputMissing{OutputMissing: true}}})
+		w.deliver(outputMissing())
 	}
 	w.deliver(endedEvent(record.Verdict))
 	return w, nil

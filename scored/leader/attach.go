@@ -92,9 +92,23 @@ func (b *brain) attach(j *job, w *Attachment) error {
 	for _, note := range j.notes {
 		b.notify(w, warning(note))
 	}
+	if j.outputLost || j.forgotten && j.started != 0 && j.needsOwner() {
+		b.notifyMissing(w)
+	}
 	b.openSources(j, w)
 	b.settleEnd(j)
 	return nil
+}
+
+// notifyMissing tells a client that wants the output that some of it is lost.
+func (b *brain) notifyMissing(w *Attachment) {
+	if w.options.Output && w.options.Acknowledges {
+		b.notify(w, outputMissing())
+	}
+}
+
+func outputMissing() Event {
+	return Event{Message: &scorev1.AttachEvent{Event: &scorev1.AttachEvent_OutputMissing{OutputMissing: true}}}
 }
 
 // openSources tells an attachment all outputs there are, also of spawned jobs.

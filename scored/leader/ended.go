@@ -27,10 +27,14 @@ func (b *brain) restoreEnded(record *state.Job, lastEntry int64) {
 		state: done, submitted: record.Submitted, started: record.Started, ended: record.Ended, attempts: record.Attempts, restarts: record.Restarts, because: record.Because,
 		row: -1, codeRank: noRank,
 	}
-	for _, p := range record.Places {
-		j.parts = append(j.parts, &part{Place: p, done: true, launched: true, unheard: b.nodes[p.Node] != nil, lost: b.nodes[p.Node] == nil})
-	}
 	b.jobs[j.id] = j
+	for _, p := range record.Places {
+		known := b.nodes[p.Node] != nil
+		j.parts = append(j.parts, &part{Place: p, done: true, launched: true, unheard: known, lost: !known})
+		if !known {
+			b.missesOutput(j, p.Node, "the node was lost")
+		}
+	}
 	b.awaitOwner(j)
 }
 
@@ -61,9 +65,15 @@ func (j *job) unheard() bool {
 // keeps what nobody has read.
 func (b *brain) heardOfEnded(node string, held []uint64) {
 	for _, j := range b.sortedJobs() {
-		if p := j.part(node); p != nil && p.unheard {
-			b.heardOf(j, p, slices.Contains(held, j.id))
+		p := j.part(node)
+		if p == nil || !p.unheard {
+			continue
 		}
+		holds := slices.Contains(held, j.id)
+		if !holds && j.needsOwner() {
+			b.missesOutput(j, node, "the node has lost it")
+		}
+		b.heardOf(j, p, holds)
 	}
 }
 
@@ -71,9 +81,23 @@ func (b *brain) heardOfEnded(node string, held []uint64) {
 func (b *brain) lostEnded(node string) {
 	for _, j := range b.sortedJobs() {
 		if p := j.part(node); p != nil && p.unheard {
-			b.warn(j, fmt.Sprintf("output from node %s may be missing: the node was lost", node))
+			b.missesOutput(j, node, "the node was lost")
 			b.heardOf(j, p, false)
 		}
+	}
+}
+
+// missesOutput tells that a node does not keep output of an ended job any more. A client that has all of it does not
+// attach again. The nodes of a spawned job forget earlier, as soon as its spawner's client has all, so it may have lost
+// nothing.
+func (b *brain) missesOutput(j *job, node, because string) {
+	b.warn(j, fmt.Sprintf("output from node %s may be missing: %s", node, because))
+	if !j.needsOwner() {
+		return
+	}
+	j.outputLost = true
+	for _, w := range j.watchers {
+		b.notifyMissing(w)
 	}
 }
 

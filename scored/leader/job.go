@@ -123,6 +123,8 @@ type job struct {
 	names         int                 // that it has published
 	replies       replies             // to requests of names
 	spawned       map[spawnKey]uint64 // children by the request that made them
+	// outputLost: some of its output is lost; a note says which.
+	outputLost bool
 	// outputRead: a client has fetched all its output.
 	outputRead bool
 	// forgotten: its nodes have been told that its end is committed.

@@ -91,7 +91,8 @@ func (s *scripted) run(words []string) {
 		}
 		s.settle()
 	case "attach":
-		options := AttachOptions{Owner: strings.Contains(words[2], "owner"), Output: strings.Contains(words[2], "output")}
+		options := AttachOptions{Owner: strings.Contains(words[2], "owner"), Output: strings.Contains(words[2], "output"),
+			Acknowledges: strings.Contains(words[2], "output")}
 		a := newAttachment(nil, s.number(words[1]), options)
 		if err := s.b.attach(s.b.jobs[a.job], a); err != nil {
 			s.note("refused: %v", err)

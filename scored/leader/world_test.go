@@ -538,6 +538,8 @@ func eventText(e Event) string {
 		return text
 	case *scorev1.AttachEvent_Warning:
 		return "warning: " + m.Warning
+	case *scorev1.AttachEvent_OutputMissing:
+		return "output is missing"
 	case *scorev1.AttachEvent_Ended:
 		return "ended: " + verdictText(m.Ended)
 	case *scorev1.AttachEvent_RankStates_:

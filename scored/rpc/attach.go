@@ -98,6 +98,9 @@ func (m *merger) run(ctx context.Context, failed <-chan error) error {
 				err = m.sendTaken()
 			}
 		case <-drained:
+			if m.inputs.isLost() { // a source has ended for that reason, and has more output
+				return connect.NewError(connect.CodeUnavailable, errInputLost)
+			}
 			return m.sendEnd(ctx, end.Message, failed)
 		case <-m.inputs.lost:
 			return connect.NewError(connect.CodeUnavailable, errInputLost)

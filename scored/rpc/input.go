@@ -118,6 +118,16 @@ func (in *inputs) reader(takesInput bool) *reader {
 // lose ends the attachment for input that may be lost.
 func (in *inputs) lose() { in.once.Do(func() { close(in.lost) }) }
 
+// isLost reports whether lose was called.
+func (in *inputs) isLost() bool {
+	select {
+	case <-in.lost:
+		return true
+	default:
+		return false
+	}
+}
+
 // taken is the offset up to which all ranks have the input. It may be beyond what this attachment has brought: the
 // client sends again what an earlier one had brought if it has not heard that it was taken.
 func (in *inputs) taken() uint64 {

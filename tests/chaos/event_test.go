@@ -1,8 +1,10 @@
 package chaos
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -49,6 +51,27 @@ func explains(events []event, s *submission) string {
 		}
 	}
 	return ""
+}
+
+// during lists what happened while a submission ran, a line each.
+func (w *world) during(s *submission) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var lines strings.Builder
+	for _, e := range w.events {
+		if (e.to.IsZero() || e.to.After(s.began)) && e.from.Before(s.ended) {
+			fmt.Fprintf(&lines, "\n  %s to %s: %s, %s", clock(e.from), clock(e.to), e.fault, e.victim)
+		}
+	}
+	return lines.String()
+}
+
+// clock is an instant as the daemons' logs show it.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "now"
+	}
+	return t.UTC().Format("15:04:05.000")
 }
 
 func sorted(counts map[string]int) []string { return slices.Sorted(maps.Keys(counts)) }

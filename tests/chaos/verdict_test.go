@@ -31,7 +31,8 @@ func (w *world) judge(s *submission) {
 	switch {
 	case err != nil:
 		how = "WRONG"
-		w.T.Errorf("%s, %s, by %s on %v: %v\nscrun said %q", s.token, s.kind, s.server, s.nodes, err, clip(s.said.String()))
+		w.T.Errorf("%s, job %d, %s, by %s on %v: %v\nscrun said %q; from %s to %s this happened:%s", s.token, w.find(s.token).GetId(), s.kind,
+			s.server, s.nodes, err, clip(s.said.String()), clock(s.began), clock(s.ended), w.during(s))
 	case s.killed:
 		how = "killed"
 	case w.endOf(s).refused():
