@@ -55,6 +55,8 @@ var programFaults = []fault{
 const (
 	// pauseMost is the longest time between two faults of one menu.
 	pauseMost = 3 * time.Second
+	// endsWithin is longer than a server takes to end that could not write.
+	endsWithin = 2 * time.Second
 	// awayMost is how long a daemon is away at most: less than a leader waits for an agent (10 s).
 	awayMost = 2 * time.Second
 	// notLost is how long an agent may be away, with its start on a busy machine, without its jobs being given up.
@@ -156,10 +158,12 @@ func diskFull(w *world, ctx context.Context, r *rand.Rand) error {
 	if err := os.Remove(filler); err != nil {
 		return err
 	}
-	if d.State() == nil {
-		return nil
+	select {
+	case <-d.Ended():
+		return d.Start()
+	case <-time.After(endsWithin):
+		return nil // it had nothing to write
 	}
-	return d.Start()
 }
 
 // fill writes a file until there is no room.
