@@ -109,7 +109,7 @@ func newNode(t testing.TB, leader *leadertest.Leader, change ...func(*nodeagent.
 // arguments are what runAgent needs to be this node's agent.
 func (n *node) arguments() []string {
 	o := n.options
-	return []string{o.Cluster, o.RunDir, o.Servers[0], o.Grace.String(), strconv.FormatBool(o.NoCgroups)}
+	return []string{o.Cluster, o.RunDir, o.Servers[0], o.Grace.String(), strconv.FormatBool(o.NoCgroups), o.JobsDir}
 }
 
 func runAgent(args []string) int {
@@ -123,7 +123,7 @@ func runAgent(args []string) int {
 	}
 	agent, err := nodeagent.New(nodeagent.Options{
 		Name: "n1", Cluster: args[0], Version: "test", RunDir: args[1], Servers: []string{args[2]},
-		ClusterKey: testKey, Listen: "127.0.0.1:0", StewardExe: exe, Grace: grace, NoCgroups: args[4] == "true",
+		ClusterKey: testKey, Listen: "127.0.0.1:0", StewardExe: exe, Grace: grace, NoCgroups: args[4] == "true", JobsDir: args[5],
 	})
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
@@ -181,8 +181,10 @@ func (n *node) nothingLeft() {
 	if err != nil || len(files) > 0 {
 		n.t.Errorf("files are left: %v, %v", files, err)
 	}
-	if _, err := os.Stat(n.options.RunDir + ".jobs"); err == nil {
-		n.t.Errorf("the jobs' directories are left")
+	for _, place := range []string{n.options.RunDir + ".jobs", n.options.JobsDir} {
+		if _, err := os.Stat(place); err == nil {
+			n.t.Errorf("the jobs' directories are left in %s", place)
+		}
 	}
 	if left := n.jobFiles(); len(left) > 0 {
 		n.t.Errorf("files of jobs are left: %v", left)

@@ -27,56 +27,121 @@ const (
 	dirsMode = 0o711
 )
 
-// dirs is where the directories of the jobs are. It is beside the run
-// directory, which is the agent's alone.
-func (a *Agent) dirs() string { return a.options.RunDir + ".jobs" }
+// errNotOwn means that somebody else has made what is at a path of the agent's.
+var errNotOwn = errors.New("it is not a directory of the agent's own")
+
+// dirs is where the directories of the jobs are. Their users can write there as much as the
+// file system lets them, so it is not where the system or the agent needs room.
+func (a *Agent) dirs() string { return a.options.JobsDir }
+
+// ranksDir is where the ranks' socket is, beside the run directory, which is closed to users.
+// Agents of former versions had the jobs' directories there, too.
+func (a *Agent) ranksDir() string { return besideRunDir(a.options.RunDir) }
+
+// places are those in which jobs may have directories.
+func (a *Agent) places() []string { return []string{a.dirs(), a.ranksDir()} }
+
+func besideRunDir(runDir string) string { return runDir + ".jobs" }
 
 // dirIn is the directory that an order to prepare has got; empty: none. The
 // order may come back from a steward.
 func (a *Agent) dirIn(order *scorev1.Prepare) string {
 	for _, v := range order.GetSpec().GetEnv() {
-		if dir, ok := strings.CutPrefix(v, dirVariable+"="); ok && filepath.Dir(dir) == a.dirs() {
+		dir, ok := strings.CutPrefix(v, dirVariable+"=")
+		if ok && slices.Contains(a.places(), filepath.Dir(dir)) {
 			return dir
 		}
 	}
 	return ""
 }
 
-// openDirs makes the place for the jobs' directories, and removes what ended
-// jobs of a former agent have left there.
+// openDirs makes the places for the jobs' directories and for the ranks' socket, and
+// removes what ended jobs of a former agent have left there.
 func (a *Agent) openDirs(orphans []*stewards.Orphan) error {
-	if err := os.Mkdir(a.dirs(), dirsMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("making the place for the jobs' directories: %w; name another run_dir", err)
+	if err := makePlace(a.ranksDir()); err != nil {
+		return fmt.Errorf("the ranks' socket cannot be in %s: %w; name another run_dir", a.ranksDir(), err)
 	}
-	// The mask of the agent's process may have taken bits away.
-	if err := os.Chmod(a.dirs(), dirsMode); err != nil {
-		return fmt.Errorf("the jobs' directories cannot be in %s: %w; name another run_dir", a.dirs(), err)
+	err := makePlace(a.dirs())
+	if errors.Is(err, errNotOwn) {
+		return fmt.Errorf("the jobs' directories cannot be in %s: %w; name another stage_dir", a.dirs(), err)
 	}
-	entries, err := os.ReadDir(a.dirs())
-	if err != nil {
-		return fmt.Errorf("looking for directories of former jobs: %w", err)
-	}
+	a.noteDirs(err)
 	held := make(map[string]bool, len(orphans))
 	for _, o := range orphans {
 		held[a.dirIn(o.Status.GetOrder().GetJob())] = true
 	}
+	for _, place := range a.places() {
+		if err := a.sweepDirs(place, held); err != nil {
+			return fmt.Errorf("looking for directories of former jobs: %w", err)
+		}
+	}
+	return nil
+}
+
+// noteDirs tells what is amiss with the place of the jobs' directories. A full disk, which may be
+// empty again for the next job, keeps no agent from its running jobs.
+func (a *Agent) noteDirs(err error) {
+	note := ""
+	switch {
+	case err != nil:
+		note = fmt.Sprintf("jobs cannot have their directories in %s: %v; make room there, or name another stage_dir", a.dirs(), err)
+	case os.Geteuid() == 0 && !openToAll(a.dirs()):
+		note = "users cannot reach the directories of their jobs in " + a.dirs() + "; let them pass all directories on the way"
+	default:
+		return
+	}
+	a.log.Warn(note)
+	a.notes = append(a.notes, note)
+}
+
+// makePlace makes a directory in which only the agent makes names, and that users can pass.
+func makePlace(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), dirsMode); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, dirsMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() {
+		return errNotOwn
+	}
+	return os.Chmod(dir, dirsMode) // the mask of the agent's process may have taken bits away
+}
+
+// sweepDirs removes the directories in a place, except those that are held.
+func (a *Agent) sweepDirs(place string, held map[string]bool) error {
+	entries, err := os.ReadDir(place)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it could not be made
+	}
+	if err != nil {
+		return err
+	}
 	for _, entry := range entries {
 		// Ranks of the jobs that go on look for the socket until this agent listens there.
-		if dir := filepath.Join(a.dirs(), entry.Name()); !held[dir] && entry.Name() != ranksSocketName {
+		if dir := filepath.Join(place, entry.Name()); !held[dir] && entry.Name() != ranksSocketName {
 			a.removeDir(dir)
 		}
 	}
 	return nil
 }
 
-// closeDirs removes the place, unless jobs go on.
+// closeDirs removes the places, unless jobs go on.
 func (a *Agent) closeDirs() {
-	entries, err := os.ReadDir(a.dirs())
-	if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != ranksSocketName }) {
-		return
+	for _, place := range a.places() {
+		entries, _ := os.ReadDir(place) // what cannot be read is not removed, either
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != ranksSocketName }) {
+			return
+		}
 	}
-	_ = os.Remove(filepath.Join(a.dirs(), ranksSocketName)) // nobody listens there
-	_ = os.Remove(a.dirs())
+	_ = os.Remove(filepath.Join(a.ranksDir(), ranksSocketName)) // nobody listens there
+	for _, place := range a.places() {
+		_ = os.Remove(place) // the two may be one
+	}
 }
 
 // makeDir makes the job's directory, which is its user's, and puts its name into
@@ -84,9 +149,15 @@ func (a *Agent) closeDirs() {
 // may come back while its former directory is being removed.
 func (j *job) makeDir() error {
 	spec, user := j.order.GetSpec(), j.order.GetUser()
-	dir, err := os.MkdirTemp(j.agent.dirs(), strconv.FormatUint(j.id, 10)+"-") // mode 0700
+	name := strconv.FormatUint(j.id, 10) + "-*"
+	dir, err := os.MkdirTemp(j.agent.dirs(), name) // mode 0700
+	if errors.Is(err, fs.ErrNotExist) {            // somebody has cleaned up there
+		if err = makePlace(j.agent.dirs()); err == nil {
+			dir, err = os.MkdirTemp(j.agent.dirs(), name)
+		}
+	}
 	if err != nil {
-		return fmt.Errorf("making the job's directory: %w", err)
+		return fmt.Errorf("making the job's directory: %w", j.agent.noRoom(err))
 	}
 	j.mu.Lock()
 	j.dir = dir
@@ -99,6 +170,18 @@ func (j *job) makeDir() error {
 	spec.Env = slices.DeleteFunc(spec.Env, func(v string) bool { return strings.HasPrefix(v, dirVariable+"=") })
 	spec.Env = append(spec.Env, dirVariable+"="+dir)
 	return nil
+}
+
+// noRoom says what helps against an error of a full file system; others stay as they are.
+func (a *Agent) noRoom(err error) error {
+	switch {
+	case errors.Is(err, unix.ENOSPC):
+		return fmt.Errorf("the file system of %s is full; free some of it, or name other nodes with -w: %w", a.dirs(), err)
+	case errors.Is(err, unix.EDQUOT):
+		return fmt.Errorf("your quota on the file system of %s is used up; remove files of yours there: %w", a.dirs(), err)
+	default:
+		return err
+	}
 }
 
 // dropDir removes the job's directory with all that is in it, once no process
@@ -123,6 +206,9 @@ func (a *Agent) removeDir(dir string) {
 // removeOwned removes a directory; what is in it, with the rights of its owner alone.
 func removeOwned(dir string) error {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil // the agent that died had removed it, and told nobody of the job's end
+	}
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return os.Remove(dir)
 	}

@@ -9,8 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 	"golang.org/x/sys/unix"
 
+	"score/nodeagent"
 	"score/nodeagent/launch"
 	"score/nodeagent/leadertest"
 	"score/scored/api/scorev1"
@@ -20,24 +24,19 @@ import (
 // the job's end is told, also if the steward was killed.
 func TestJobsDirectory(t *testing.T) {
 	leader := startLeader(t)
-	n := startNode(t, leader)
+	n := startNode(t, leader, jobsElsewhere(t))
 	s := leader.Next(t)
 	clocked(t, s)
 	for job := uint64(1); job <= 2; job++ {
 		order := n.order(job, "/bin/sh", "-c", `mkdir "$SCORE_JOB_DIR/sub" && echo here > "$SCORE_JOB_DIR/sub/file" && exec sleep 1000`)
 		order.Spec.Env = append(order.Spec.Env, "SCORE_JOB_DIR=/outer")
 		uid := uint32(os.Geteuid())
-		if uid == 0 { // the way to the run directory must be open to another user
+		if uid == 0 {
 			uid = 65534
 			order.User = &scorev1.Identity{Uid: uid, Gid: uid, User: "nobody"}
-			for dir := filepath.Dir(n.options.RunDir); dir != "/" && dir != os.TempDir(); dir = filepath.Dir(dir) {
-				if err := os.Chmod(dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
 		}
 		mustPrepare(t, s, order)
-		dirs, err := filepath.Glob(n.options.RunDir + ".jobs/*")
+		dirs, err := filepath.Glob(n.options.JobsDir + "/*")
 		if err != nil || len(dirs) != 1 || !strings.HasPrefix(filepath.Base(dirs[0]), fmt.Sprint(job, "-")) {
 			t.Fatalf("directories %v, %v", dirs, err)
 		}
@@ -70,6 +69,17 @@ func TestJobsDirectory(t *testing.T) {
 		}
 		s.Send(forgetMessage(job))
 	}
+}
+
+// jobsElsewhere has the jobs' directories in a place to which the way is open to all.
+func jobsElsewhere(t *testing.T) func(*nodeagent.Options) {
+	dir := t.TempDir()
+	for at := dir; at != "/" && at != os.TempDir(); at = filepath.Dir(at) {
+		if err := os.Chmod(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func(o *nodeagent.Options) { o.JobsDir = filepath.Join(dir, "made", "n1.jobs") }
 }
 
 // deepen makes directories below each other.
@@ -119,4 +129,103 @@ func TestJobsDirectoryOverAgents(t *testing.T) {
 			t.Error("the job is over and has its directory")
 		}
 	})
+}
+
+// An agent that has the jobs' directories elsewhere than the one before it leaves those of
+// the jobs that go on where they are, and removes what is left there.
+func TestJobsDirectoryMoves(t *testing.T) {
+	crashes(t, func(t *testing.T, n *mortal, s *leadertest.Session) {
+		former := n.options.RunDir + ".jobs"
+		argv, release := n.waiter(0)
+		mustRun(t, s, n.order(1, argv...))
+		left := filepath.Join(former, "9-left")
+		if err := os.MkdirAll(filepath.Join(left, "sub"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		jobsElsewhere(t)(&n.options)
+		s = n.crash(s)
+		if dirs, err := filepath.Glob(former + "/1-*"); err != nil || len(dirs) != 1 {
+			t.Errorf("the job goes on, and its directories are %v, %v", dirs, err)
+		}
+		if _, err := os.Stat(left); err == nil {
+			t.Error("the directory of a job that is gone is left")
+		}
+		s.Send(planMessage(1, 2, time.Second, []uint64{1}))
+		touch(t, release)
+		done(t, s, 1)
+		if dirs, err := filepath.Glob(former + "/[0-9]*"); err != nil || len(dirs) != 0 {
+			t.Errorf("the job is over, and directories are left: %v, %v", dirs, err)
+		}
+		mustPrepare(t, s, n.order(2, "/bin/true"))
+		if dirs, err := filepath.Glob(n.options.JobsDir + "/2-*"); err != nil || len(dirs) != 1 {
+			t.Errorf("the directories of the next job are %v, %v", dirs, err)
+		}
+		s.Send(killMessage(2))
+		done(t, s, 2)
+	})
+}
+
+// A job that has ended under an agent that died is told of again by the next one, which does not
+// complain that the job's directory is gone.
+func TestAJobsDirectoryThatIsGoneIsNoFailure(t *testing.T) {
+	leader := startLeader(t)
+	n := startMortal(t, leader)
+	s := leader.Next(t)
+	clocked(t, s)
+	argv, release := n.waiter(0)
+	mustRun(t, s, n.order(1, argv...))
+	touch(t, release)
+	done(t, s, 1)
+	n.kill(s)
+	core, logs := observer.New(zapcore.WarnLevel)
+	n.options.Logger = zap.New(core)
+	n.run()
+	t.Cleanup(n.stop)
+	s = leader.Next(t)
+	holds(t, s, 1)
+	done(t, s, 1)
+	if complaints := logs.FilterMessageSnippet("could not be removed").All(); len(complaints) > 0 {
+		t.Errorf("%v", complaints)
+	}
+	s.Send(forgetMessage(1))
+}
+
+// Where the file system of the jobs' directories is full, the user hears that, and the node goes on
+// with the next job once there is room.
+func TestJobsDirectoriesAreFull(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a small file system")
+	}
+	small := t.TempDir()
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=1m,nr_inodes=2"); err != nil {
+		t.Skip("no small file system: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(small, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	filler := filepath.Join(small, "filler")
+	touch(t, filler)
+	leader := startLeader(t)
+	n := startNode(t, leader, func(o *nodeagent.Options) { o.JobsDir = filepath.Join(small, "n1.jobs") })
+	s := leader.Next(t)
+	if notes := fmt.Sprint(s.Hello.GetNotes()); !strings.Contains(notes, "jobs cannot have their directories in "+small) {
+		t.Errorf("the node's notes are %s", notes)
+	}
+	clocked(t, s)
+	s.Send(prepareMessage(n.order(1, "/bin/true")))
+	if p := prepared(t, s, 1); p.GetExitCode() == 0 || !strings.Contains(p.GetError(), "the file system of "+n.options.JobsDir+" is full; free some of it") {
+		t.Errorf("prepared: %v", p)
+	}
+	s.Send(forgetMessage(1))
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("", small, "", unix.MS_REMOUNT, "size=1m,nr_inodes=100"); err != nil {
+		t.Fatal(err)
+	}
+	mustPrepare(t, s, n.order(2, "/bin/true"))
+	s.Send(killMessage(2))
+	done(t, s, 2)
 }

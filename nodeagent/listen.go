@@ -29,7 +29,7 @@ const (
 )
 
 const (
-	// ranksSocketName is the ranks' socket in the place of the jobs' directories, where only the agent makes names.
+	// ranksSocketName is the ranks' socket beside the run directory, in a place where only the agent makes names.
 	ranksSocketName = "pm"
 	// abstractPrefix begins the name of the ranks' socket where they cannot reach that place.
 	abstractPrefix = "@score-pm-"
@@ -38,7 +38,7 @@ const (
 // ranksSocket is where ranks find the agent. It is a path that no other user can take while the agent is restarted, or, where
 // the agent is root's and its directory is closed to other users' ranks, as in a development cluster of root's, an abstract name.
 func (a *Agent) ranksSocket() string {
-	path, err := filepath.Abs(filepath.Join(a.dirs(), ranksSocketName))
+	path, err := filepath.Abs(filepath.Join(a.ranksDir(), ranksSocketName))
 	if err != nil || len(path)+len(".new") > socket.MaxPath || os.Geteuid() == 0 && !openToAll(filepath.Dir(path)) {
 		return abstractPrefix + a.bootID
 	}

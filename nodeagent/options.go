@@ -101,6 +101,10 @@ type Options struct {
 	// StageLimit is how much they may take, in bytes. Default: DefaultStageLimit.
 	StageLimit int64
 
+	// JobsDir is where each job has a directory of its own; the place is this agent's alone. What users write there is bounded by
+	// their quotas of the file system only. Default: beside RunDir.
+	JobsDir string
+
 	// NoCgroups stops jobs by signals to their process groups even where
 	// control groups could be used (configuration key cgroups = "off").
 	NoCgroups bool
@@ -131,6 +135,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.StageDir == "" {
 		o.StageDir = o.RunDir + ".stage"
+	}
+	if o.JobsDir == "" {
+		o.JobsDir = besideRunDir(o.RunDir)
 	}
 	if o.StageLimit == 0 {
 		o.StageLimit = DefaultStageLimit
@@ -164,6 +171,8 @@ func (o Options) check() error {
 		return fmt.Errorf("the directory for files of jobs %q must be an absolute path", o.StageDir)
 	case o.StageLimit < 0:
 		return fmt.Errorf("files of jobs may take %d bytes, less than none", o.StageLimit)
+	case !filepath.IsAbs(o.JobsDir):
+		return fmt.Errorf("the place for the jobs' directories %q must be an absolute path", o.JobsDir)
 	case len(o.RunDir) > maxSocketDir:
 		return fmt.Errorf("the run directory %q is longer than %d bytes: sockets in it would have names too long for the kernel; choose a shorter one", o.RunDir, maxSocketDir)
 	case len(o.Servers) == 0:

@@ -52,7 +52,7 @@ func (j *job) linkStaged(dir string) (programs string, err error) {
 		return nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("naming the files that go with the job: %w", err)
+		return "", fmt.Errorf("naming the files that go with the job: %w", j.agent.noRoom(err))
 	}
 	if libraries {
 		spec.Env = prepend(spec.GetEnv(), libraryVariable, filepath.Join(stage, stageLibraries))

@@ -177,6 +177,7 @@ func (c *Cluster) settings(listen string) config.Config {
 		s.Agent.Servers = []string{c.agentsListen}
 	}
 	s.Agent.RunDir = c.runDir()
+	s.Agent.StageDir = filepath.Join(c.Dir, "stage")
 	s.Agent.SharesCPUs = true
 	s.Agent.Memory = nodeMemory
 	s.Agent.Grace = c.Grace.String()

@@ -45,7 +45,7 @@ type Agent struct {
 	KeepToCPUs    bool     `toml:"keep_to_cpus" comment:"Whether the stewards of jobs keep to these CPUs, too: where several nodes divide a machine."`
 	Cgroups       string   `toml:"cgroups" comment:"\"auto\" uses control groups where they can be used, \"off\" stops jobs by signals\nto their processes."`
 	Realtime      bool     `toml:"realtime" comment:"Whether the switching thread may ask for real-time priority, so that jobs\nthat spin cannot delay it."`
-	StageDir      string   `toml:"stage_dir" comment:"Directory for the files that users send along with jobs (scrun --stage); the node's\nname is appended. Programs must be executable there. Empty: beside run_dir."`
+	StageDir      string   `toml:"stage_dir" comment:"Directory for the files that users send along with jobs (scrun --stage); the node's\nname is appended. Programs must be executable there. Root's agents have the jobs' own\ndirectories there, too (SCORE_JOB_DIR), beside it: users fill its file system as far as\ntheir quotas let them. Empty: beside run_dir."`
 	StageLimit    string   `toml:"stage_limit" comment:"How much they may take, with K, M, G or T; what the jobs of one user hold, half of it. Those used longest ago go first."`
 	WarmStewards  int      `toml:"warm_stewards" comment:"Stewards that wait for the next jobs, so that starting costs nothing."`
 	Grace         string   `toml:"grace" comment:"How long the jobs of an agent that is gone go on."`

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -194,6 +196,7 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 		KeepToCPUs:     a.KeepToCPUs,
 		StewardExe:     client.Self,
 		StageDir:       stage,
+		JobsDir:        jobsDir(a, name),
 		StageLimit:     int64(min(limit, math.MaxInt64)),
 		WarmStewards:   a.WarmStewards,
 		Grace:          grace,
@@ -202,6 +205,19 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 		MetricsAddress: a.MetricsListen,
 		Logger:         logger,
 	}, nil
+}
+
+// jobsDir is where the jobs of a node have their directories. Those of root's agents are beside
+// the files of stage_dir, on a disk: run_dir is in memory that is the system's as a rule, and
+// users could fill it. Two agents that share a stage_dir have not the same run directory. Empty:
+// beside the run directory, where the user of an agent that is not root's fills his own.
+func jobsDir(a config.Agent, name string) string {
+	if os.Geteuid() != 0 || a.StageDir == "" {
+		return ""
+	}
+	const hashBytes = 6 // as many tell the agents of a machine apart
+	sum := sha256.Sum256([]byte(filepath.Join(a.RunDir, name)))
+	return filepath.Join(a.StageDir, name+".jobs-"+hex.EncodeToString(sum[:hashBytes]))
 }
 
 // agentKey is the cluster's, which an agent with a certificate need not have.

@@ -80,7 +80,7 @@ type devCluster struct {
 	devOptions
 	dir    *rundir.Dir
 	config config.Config // of the server, and of the agents but for their part
-	stage  string        // for the files that go along with jobs
+	stage  string        // for the files that go along with jobs, and the jobs' directories
 	plan   []devNode
 	agents []*lifeline.Child
 }
@@ -107,7 +107,7 @@ func runDev(ctx context.Context, o devOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stage.Close()) }()
+	defer func() { err = errors.Join(err, closeDevStage(stage)) }()
 	c := &devCluster{devOptions: o, dir: dir, stage: stage.Path(), plan: divide(o.nodes, cpus, memory)}
 	if err := c.configure(); err != nil {
 		return err

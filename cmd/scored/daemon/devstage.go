@@ -1,8 +1,11 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"score/cmd/scored/rundir"
 )
@@ -15,18 +18,41 @@ const (
 	throughMode = 0o711
 )
 
-// openDevStage makes the directory for the files that go along with jobs, where the users of these
-// jobs reach them: other users can be here only if root runs the cluster.
+// openDevStage makes the directory for the files that go along with jobs and for the jobs' own, where
+// the users of these jobs reach them: other users can be here only if root runs the cluster.
 func openDevStage(own *rundir.Dir) (*rundir.Dir, error) {
 	if os.Geteuid() != 0 {
 		return rundir.Make(own.Path(), "stage", nil)
 	}
-	if err := os.MkdirAll(devStages, throughMode); err != nil {
-		return nil, fmt.Errorf("cannot make a directory for files that go along with jobs: %w", err)
+	return makeStage(devStages)
+}
+
+// makeStage makes a directory below a parent that the last cluster removes.
+func makeStage(parent string) (*rundir.Dir, error) {
+	for {
+		err := os.MkdirAll(filepath.Dir(parent), throughMode)
+		if err == nil {
+			err = os.Mkdir(parent, throughMode)
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("cannot make a directory for files that go along with jobs: %w", err)
+		}
+		stage, err := rundir.Make(parent, "stage", nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // another cluster, which was the last, has just removed the parent
+		}
+		if err != nil {
+			return nil, err
+		}
+		return stage, os.Chmod(stage.Path(), throughMode)
 	}
-	stage, err := rundir.Make(devStages, "stage", nil)
-	if err != nil {
-		return nil, err
+}
+
+// closeDevStage removes the directory, and its parent if no other cluster has one there.
+func closeDevStage(stage *rundir.Dir) error {
+	err := stage.Close()
+	if os.Geteuid() == 0 {
+		err = errors.Join(err, rundir.RemoveParent(filepath.Dir(stage.Path())))
 	}
-	return stage, os.Chmod(stage.Path(), throughMode)
+	return err
 }

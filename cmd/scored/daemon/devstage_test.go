@@ -3,6 +3,7 @@ package daemon
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"score/cmd/scored/rundir"
@@ -30,10 +31,38 @@ func TestDevStage(t *testing.T) {
 	if info, err := os.Stat(stage.Path()); err != nil || info.Mode().Perm() != throughMode {
 		t.Errorf("the directory has mode %v, %v", info.Mode(), err)
 	}
-	if err := stage.Close(); err != nil {
+	if err := closeDevStage(stage); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(stage.Path()); !os.IsNotExist(err) {
 		t.Errorf("the directory is left: %v", err)
+	}
+}
+
+// The last cluster removes the place of all, also while others begin.
+func TestTheLastDevStageRemovesThePlace(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root's cluster has other users")
+	}
+	parent := filepath.Join(t.TempDir(), "place")
+	const clusters, rounds = 8, 50
+	var all sync.WaitGroup
+	for range clusters {
+		all.Go(func() {
+			for range rounds {
+				stage, err := makeStage(parent)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := closeDevStage(stage); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if _, err := os.Stat(parent); !os.IsNotExist(err) {
+		t.Errorf("the place is left: %v", err)
 	}
 }

@@ -34,7 +34,7 @@ type Dir struct {
 func Make(parent, kind string, clean func(name string)) (*Dir, error) {
 	// Held until our own directory is locked: else a sweep of another process
 	// could take it for an abandoned one in between.
-	parentLock, err := lock(parent, unix.LOCK_EX)
+	parentLock, err := lockNamed(parent)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +70,28 @@ func lock(path string, how int) (*os.File, error) {
 		return nil, fmt.Errorf("cannot lock %s: %w", path, err)
 	}
 	return file, nil
+}
+
+// lockNamed locks the directory that has the name when it is locked: another process may remove the
+// one that was opened, and make another.
+func lockNamed(path string) (*os.File, error) {
+	for {
+		file, err := lock(path, unix.LOCK_EX)
+		if err != nil {
+			return nil, err
+		}
+		locked, err := file.Stat()
+		if err == nil {
+			var named os.FileInfo
+			if named, err = os.Stat(path); err == nil && os.SameFile(locked, named) {
+				return file, nil
+			}
+		}
+		file.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 func sweep(parent, kind string, clean func(name string)) error {
@@ -109,5 +131,23 @@ func (d *Dir) Name() string { return filepath.Base(d.path) }
 func (d *Dir) Close() error {
 	err := os.RemoveAll(d.path)
 	d.lock.Close()
+	return err
+}
+
+// RemoveParent removes the directory in which Make has made directories, if none is left. It may
+// run while others Make theirs there, who then find that it does not exist.
+func RemoveParent(parent string) error {
+	held, err := lockNamed(parent) // else one could be made just then, in another parent of that name
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	err = os.Remove(parent)
+	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EBUSY) {
+		return nil // there is another, or a file system is mounted there
+	}
 	return err
 }
