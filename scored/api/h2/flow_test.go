@@ -57,9 +57,19 @@ func (c counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Each direction of each stream moves by itself: when nothing moves any more, all that has a reader has arrived,
-// whatever else stands still on the same connection.
-func TestEachDirectionMovesByItself(t *testing.T) {
+// window is what a server can send on a stream that nobody reads.
+const window = 65535
+
+// mustArrive reports which directions have to move. Go's server sends the window updates of a stream behind the data of
+// that stream (net/http, http2serverConn.sendWindowUpdate), so an answer that nobody reads also stops the request. That
+// is why scrun and the daemons go on receiving while they cannot hand on what comes.
+func (f flow) mustArrive() (up, down bool) {
+	return f.serverReads && (f.userReads || f.down < window), f.userReads
+}
+
+// Streams move by themselves: when nothing moves any more, all that has a reader has arrived, whatever else stands still
+// on the same connection.
+func TestStreamsMoveByThemselves(t *testing.T) {
 	const sizeMost = 300 << 10 // several windows of a stream
 	flows := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) flow {
 		size := rapid.Int64Range(0, sizeMost)
@@ -117,7 +127,8 @@ func carry(t *testing.T, flows []flow) error {
 	var missing error
 	for i, f := range flows {
 		up, down := got[i].up.Load(), got[i].down.Load()
-		if f.serverReads && up != f.up || f.userReads && down != f.down {
+		upMust, downMust := f.mustArrive()
+		if upMust && up != f.up || downMust && down != f.down {
 			missing = fmt.Errorf("stream %d, %+v: %d bytes up and %d down have arrived", i, f, up, down)
 		}
 	}
