@@ -157,6 +157,16 @@ func (a peerService) ConfirmOutput(_ context.Context, request *connect.Request[s
 	return connect.NewResponse(&scorev1.ConfirmOutputResponse{}), nil
 }
 
+// PaceOutput implements scorev1connect.PeerServiceHandler.
+func (a peerService) PaceOutput(_ context.Context, request *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error) {
+	if j := a.jobs.get(request.Msg.GetJobId()); j != nil && j.order.GetAttempt() == request.Msg.GetAttempt() {
+		if steward := j.stewardOf(); steward != nil {
+			_ = steward.Pace(request.Msg.GetBytesPerSecond()) // a steward that is gone reads nothing
+		}
+	}
+	return connect.NewResponse(&scorev1.PaceOutputResponse{}), nil
+}
+
 func (p *peers) close() { p.client.CloseIdleConnections() }
 
 // peerService is what the servers and the other agents ask of this one.

@@ -178,7 +178,7 @@ func (s *session) acknowledge(stream *attachment) {
 
 // confirmEvery is after how many bytes that were shown the cluster is told so: a quarter of what
 // each node keeps.
-const confirmEvery = 64 << 10
+const confirmEvery = 128 << 10
 
 // shown is how much of the job's output has come, and how much of that has been shown.
 type shown struct {

@@ -6,7 +6,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// unshownMost bounds the output that waits here to be shown, in bytes. Each node sends 256 KiB that were not
+// unshownMost bounds the output that waits here to be shown, in bytes. Each node sends 512 KiB that were not
 // confirmed, so only that of hundreds of nodes comes so far; then no more is received until some is shown.
 const unshownMost = 64 << 20
 

@@ -165,6 +165,8 @@ func (s *steward) obey(m *stewardpb.ToSteward) {
 			RankStates: &scorev1.RankStatesReply{Request: body.AskRankStates, Ranks: s.rankStates(), Start: s.phases.message()}}})
 	case *stewardpb.ToSteward_Taken:
 		s.relay.post(func() { s.relay.kept.take(body.Taken) })
+	case *stewardpb.ToSteward_Pace:
+		s.relay.post(func() { s.relay.pace.set(time.Now(), body.Pace) })
 	case *stewardpb.ToSteward_Forget:
 		s.life.Forget(s.now())
 	case *stewardpb.ToSteward_Recycle:

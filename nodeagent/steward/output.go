@@ -3,6 +3,7 @@ package steward
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -57,8 +58,22 @@ func (r *relay) complete() {
 	r.closeFiles()
 }
 
-// mayRead tells whether there is a place for more output.
+// mayRead tells whether there is a place for more output, and whether it may be read now.
 func (r *relay) mayRead() bool {
+	r.resume = time.Time{}
+	if !r.hasRoom() {
+		return false
+	}
+	now := time.Now()
+	if r.reader == nil || r.pace.allows(now) {
+		return true
+	}
+	r.resume = r.pace.next(now)
+	return false
+}
+
+// hasRoom tells whether there is a place for more output.
+func (r *relay) hasRoom() bool {
 	if r.open == 0 {
 		return false
 	}
@@ -122,6 +137,7 @@ func (r *relay) readOutput(o *output) {
 		r.closeFiles()
 	}
 	if r.reader != nil && o.said {
+		r.pace.took(n)
 		r.send(o, r.buffer[:n], ended)
 	}
 }

@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// outputChunk is the most output of one message, in bytes: half of what a
-	// pipe holds, so that the writer goes on while it is carried away.
-	outputChunk = 32 << 10
+	// outputChunk is the most output of one message, in bytes: all that a pipe
+	// holds. Each message costs the daemons on its way as much as so many bytes do.
+	outputChunk = 64 << 10
 	// outputHighWater is how much output may wait for the reader, in bytes, before
 	// the pipes are left alone and the ranks block: enough that a reader behind a
-	// busy network always finds more, far below what a node would notice.
-	outputHighWater = 256 << 10
+	// busy network always finds more, far below what a node would notice, and little
+	// enough that what is still carried when a gang is off costs the next one nothing.
+	outputHighWater = 512 << 10
 	// stdoutStream and stderrStream number a rank's streams in messages.
 	stdoutStream = 1
 	stderrStream = 2
@@ -44,6 +45,8 @@ type relay struct {
 	lost    bool // some output could not be stored, and the user was told
 	input   input
 	kept    kept
+	pace    pace      // at which the pipes are read
+	resume  time.Time // when they may be read again, which pace forbids now; zero: it does not
 
 	buffer  [outputChunk]byte
 	message stewardpb.FromSteward // reused for output
@@ -89,7 +92,7 @@ func (r *relay) run() {
 	defer close(r.ended)
 	defer r.release()
 	for !r.stopped {
-		events, err := r.wait(time.Time{})
+		events, err := r.wait(r.resume)
 		if err != nil {
 			r.events.note(fmt.Sprintf("the output of the ranks is lost: %v", err))
 			return

@@ -24,6 +24,8 @@ const (
 	// is small, because a user who stops reading shall stop the ranks, and
 	// large enough that a full pipe does not wait for the daemon.
 	streamBuffer = 256 << 10
+	// frameMost has room for the largest message of output and its head in one frame.
+	frameMost = 68 << 10
 
 	// baseURL is never resolved: every connection goes to the Unix socket.
 	baseURL = "http://scored"
@@ -66,7 +68,7 @@ func (c *Client) transport(sockets []string, first net.Conn) *http.Transport {
 		Protocols:   protocols,
 		DialContext: dialer.dial,
 		HTTP2: &http.HTTP2Config{
-			MaxReceiveBufferPerStream: streamBuffer,
+			MaxReceiveBufferPerStream: streamBuffer, MaxReadFrameSize: frameMost,
 		},
 		DisableCompression: true,
 	}

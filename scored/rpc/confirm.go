@@ -14,7 +14,7 @@ import (
 
 // confirmEvery is after how many bytes passed on to a client that confirms nothing its nodes are
 // told so: a quarter of what they keep.
-const confirmEvery = 64 << 10
+const confirmEvery = 128 << 10
 
 // spot names where output comes from.
 type spot struct {
@@ -29,6 +29,7 @@ func spotOf(m *scorev1.OutputMark) spot { return spot{m.GetJobId(), m.GetAttempt
 type place struct {
 	confirms bool        // the client does; else what is passed on counts as shown
 	shown    chan uint64 // the newest number to confirm; one element
+	pacing   pacing
 
 	mu          sync.Mutex
 	address     string
@@ -133,7 +134,7 @@ func (m *marks) place(source *leader.Source) *place {
 	at := spot{source.Job, source.Attempt, source.Index}
 	p := m.places[at]
 	if p == nil {
-		p = &place{confirms: m.confirms, shown: make(chan uint64, 1), last: m.had[at], confirmed: m.had[at], grown: make(chan struct{})}
+		p = &place{confirms: m.confirms, shown: make(chan uint64, 1), pacing: pacing{look: make(chan struct{}, 1)}, last: m.had[at], confirmed: m.had[at], grown: make(chan struct{})}
 		m.places[at] = p
 	}
 	p.move(source.Address)
@@ -168,12 +169,15 @@ func (m *marks) confirm(marks []*scorev1.OutputMark) {
 	}
 }
 
-// confirming tells the source's agent what is shown, until ctx ends or stop is called.
+// confirming tells the source's agent what is shown, and how fast more may come, until ctx ends or stop is called.
 func (m *merger) confirming(ctx context.Context, source *leader.Source, p *place) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	m.carriers.Go(func() {
+		defer m.flows.end(p)
 		for {
 			select {
+			case <-p.pacing.look:
+				m.lookRound(ctx, source, p)
 			case number := <-p.shown:
 				request := connect.NewRequest(&scorev1.OutputMark{JobId: source.Job, Attempt: source.Attempt, NodeIndex: source.Index, Sequence: number})
 				// An agent that is lost asks its successor's reader for the place anew.

@@ -109,6 +109,7 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place,
 		}
 		switch down := down.GetMessage().(type) {
 		case *scorev1.StdioDown_Output:
+			place.pacing.passing(time.Now(), len(down.Output.GetData()))
 			m.passOutput(ctx, place, down.Output)
 		case *scorev1.StdioDown_InputTaken:
 			r.hears(down.InputTaken)

@@ -51,6 +51,8 @@ type UserOptions struct {
 type users struct {
 	UserOptions
 	attached *attached
+	flows    *flows
+	hosts    *hostNames
 }
 
 var (
@@ -63,7 +65,7 @@ func NewUsers(options UserOptions) http.Handler {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
 	}
-	u := users{UserOptions: options, attached: newAttached()}
+	u := users{UserOptions: options, attached: newAttached(), flows: newFlows(), hosts: newHostNames()}
 	handlerOptions := []connect.HandlerOption{
 		connect.WithInterceptors(gate{build: options.Program.GetBuild(), callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError}),
 		connect.WithReadMaxBytes(api.MaxUserMessage),

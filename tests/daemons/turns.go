@@ -66,15 +66,15 @@ func (t *Turns) ran() map[part]time.Duration {
 	ran := make(map[part]time.Duration)
 	for p, ranks := range t.ranks {
 		for _, rank := range ranks {
-			ran[p] += processorTime(rank.PID)
+			ran[p] += rank.ProcessorTime()
 		}
 	}
 	return ran
 }
 
-// processorTime is a process's until now; 0: there is none.
-func processorTime(pid int) time.Duration {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+// ProcessorTime is how long the process had a processor until now; 0: it is gone.
+func (p Process) ProcessorTime() time.Duration {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/stat")
 	if err != nil {
 		return 0
 	}

@@ -216,6 +216,11 @@ func (c *Conn) Taken(sequence uint64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Taken{Taken: sequence}})
 }
 
+// Pace bounds for a while how many bytes of output are read in a second; 0 lifts the bound.
+func (c *Conn) Pace(rate uint64) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Pace{Pace: rate}})
+}
+
 // Forget tells that the job's end is known for good: the steward exits, once
 // its output has been read.
 func (c *Conn) Forget() error {

@@ -53,6 +53,7 @@ type ToSteward struct {
 	//	*ToSteward_Places
 	//	*ToSteward_RankNews
 	//	*ToSteward_ChildEnded
+	//	*ToSteward_Pace
 	Message       isToSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -284,6 +285,15 @@ func (x *ToSteward) GetChildEnded() *scorev1.ChildEnded {
 	return nil
 }
 
+func (x *ToSteward) GetPace() uint64 {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_Pace); ok {
+			return x.Pace
+		}
+	}
+	return 0
+}
+
 type isToSteward_Message interface {
 	isToSteward_Message()
 }
@@ -372,6 +382,10 @@ type ToSteward_ChildEnded struct {
 	ChildEnded *scorev1.ChildEnded `protobuf:"bytes,80,opt,name=child_ended,json=childEnded,oneof"`
 }
 
+type ToSteward_Pace struct {
+	Pace uint64 `protobuf:"varint,81,opt,name=pace,proto3,oneof"` // as in PaceOutputRequest.bytes_per_second
+}
+
 func (*ToSteward_Open) isToSteward_Message() {}
 
 func (*ToSteward_Prepare) isToSteward_Message() {}
@@ -413,6 +427,8 @@ func (*ToSteward_Places) isToSteward_Message() {}
 func (*ToSteward_RankNews) isToSteward_Message() {}
 
 func (*ToSteward_ChildEnded) isToSteward_Message() {}
+
+func (*ToSteward_Pace) isToSteward_Message() {}
 
 type Open struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1597,7 +1613,7 @@ var File_steward_proto protoreflect.FileDescriptor
 
 const file_steward_proto_rawDesc = "" +
 	"\n" +
-	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\x88\a\n" +
+	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\x9e\a\n" +
 	"\tToSteward\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.steward.OpenH\x00R\x04open\x125\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.score.steward.PrepareJobH\x00R\aprepare\x12\x18\n" +
@@ -1623,7 +1639,8 @@ const file_steward_proto_rawDesc = "" +
 	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06places\x126\n" +
 	"\trank_news\x18A \x01(\v2\x17.score.steward.RankNewsH\x00R\brankNews\x127\n" +
 	"\vchild_ended\x18P \x01(\v2\x14.score.v1.ChildEndedH\x00R\n" +
-	"childEndedB\t\n" +
+	"childEnded\x12\x14\n" +
+	"\x04pace\x18Q \x01(\x04H\x00R\x04paceB\t\n" +
 	"\amessage\"\x81\x01\n" +
 	"\x04Open\x12\x14\n" +
 	"\x05stdio\x18\x01 \x01(\bR\x05stdio\x12\x18\n" +
@@ -1844,6 +1861,7 @@ func file_steward_proto_init() {
 		(*ToSteward_Places)(nil),
 		(*ToSteward_RankNews)(nil),
 		(*ToSteward_ChildEnded)(nil),
+		(*ToSteward_Pace)(nil),
 	}
 	file_steward_proto_msgTypes[3].OneofWrappers = []any{
 		(*FromSteward_Status)(nil),

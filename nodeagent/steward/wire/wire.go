@@ -26,10 +26,10 @@ const (
 	MaxMessage = 64 << 20
 	// readSize is the least room a decoder offers, in bytes: one frame of output
 	// and its head in one read.
-	readSize = 33 << 10
+	readSize = 65 << 10
 	// keepSize is the largest buffer kept once it is empty, in bytes, so that one
 	// large message does not stay paid for.
-	keepSize = 64 << 10
+	keepSize = 128 << 10
 )
 
 // ErrTooLong means that the other side announced a message beyond MaxMessage.

@@ -28,6 +28,7 @@ var daemons = map[string][]pki.Role{
 	// Of agents, to servers: they have compared whose job it is.
 	scorev1connect.PeerServiceStdioProcedure:         {pki.Server},
 	scorev1connect.PeerServiceConfirmOutputProcedure: {pki.Server},
+	scorev1connect.PeerServicePaceOutputProcedure:    {pki.Server},
 	scorev1connect.PeerServiceDumpProcedure:          {pki.Server},
 	scorev1connect.PeerServicePutStagedProcedure:     {pki.Server},
 	scorev1connect.PeerServiceListStagedProcedure:    {pki.Server},

@@ -24,20 +24,23 @@ const (
 	// is noticed within the sum.
 	ping        = 5 * time.Second
 	pingTimeout = 5 * time.Second
-	// streamBuffer is how many bytes of a stream may wait in this process for their reader: enough to keep the
-	// sender busy, little enough that thousands of streams fit.
-	streamBuffer = 64 << 10
+	// streamBuffer is how many bytes of a stream may wait in a server for their reader: enough to keep the
+	// sender busy, little enough that thousands of streams fit. A client chooses itself what it calls, and has
+	// ranks' output come, two of its largest messages.
+	streamBuffer       = 64 << 10
+	clientStreamBuffer = 2 * streamBuffer
+	// frameMost has room for the largest message of output and its head in one frame.
+	frameMost = streamBuffer + 4<<10
 	// maxStreams bounds the calls under way on one connection; a client makes another one for more.
 	maxStreams = 1024
-	// connectionBuffer has room for what all streams of a connection may have waiting. So a stream that nobody
-	// reads, such as input for a rank that takes none, holds up no other (RFC 9113, section 5.2.2).
-	connectionBuffer = maxStreams * streamBuffer
 )
 
-func config() *http.HTTP2Config {
+// config has room on a connection for what all of its streams may have waiting. So a stream that nobody
+// reads, such as input for a rank that takes none, holds up no other (RFC 9113, section 5.2.2).
+func config(streamBuffer int) *http.HTTP2Config {
 	return &http.HTTP2Config{
-		SendPingTimeout: ping, PingTimeout: pingTimeout,
-		MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer,
+		SendPingTimeout: ping, PingTimeout: pingTimeout, MaxConcurrentStreams: maxStreams, MaxReadFrameSize: frameMost,
+		MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: maxStreams * streamBuffer,
 	}
 }
 
@@ -46,7 +49,7 @@ func config() *http.HTTP2Config {
 func NewTransport(credentials *pki.Credentials, roles ...pki.Role) *http.Transport {
 	t := &http.Transport{
 		Protocols:          new(http.Protocols),
-		HTTP2:              config(),
+		HTTP2:              config(clientStreamBuffer),
 		IdleConnTimeout:    IdleTimeout,
 		DisableCompression: true,
 	}
@@ -93,7 +96,7 @@ func NewServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,
 		Protocols:         protocols,
-		HTTP2:             config(),
+		HTTP2:             config(streamBuffer),
 		ReadHeaderTimeout: HeaderTimeout,
 		IdleTimeout:       IdleTimeout,
 	}

@@ -990,6 +990,102 @@ func (*StdioDown_Drained) isStdioDown_Message() {}
 
 func (*StdioDown_InputTaken) isStdioDown_Message() {}
 
+type PaceOutputRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	JobId          uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Attempt        uint32                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`                                       // as in Prepare
+	BytesPerSecond uint64                 `protobuf:"varint,3,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"` // a message counts as some bytes more; 0: there is no bound
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *PaceOutputRequest) Reset() {
+	*x = PaceOutputRequest{}
+	mi := &file_score_v1_agent_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PaceOutputRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PaceOutputRequest) ProtoMessage() {}
+
+func (x *PaceOutputRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PaceOutputRequest.ProtoReflect.Descriptor instead.
+func (*PaceOutputRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *PaceOutputRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *PaceOutputRequest) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *PaceOutputRequest) GetBytesPerSecond() uint64 {
+	if x != nil {
+		return x.BytesPerSecond
+	}
+	return 0
+}
+
+type PaceOutputResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PaceOutputResponse) Reset() {
+	*x = PaceOutputResponse{}
+	mi := &file_score_v1_agent_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PaceOutputResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PaceOutputResponse) ProtoMessage() {}
+
+func (x *PaceOutputResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PaceOutputResponse.ProtoReflect.Descriptor instead.
+func (*PaceOutputResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+}
+
 type FetchStagedRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	User          *Identity              `protobuf:"bytes,1,opt,name=user" json:"user,omitempty"`
@@ -1001,7 +1097,7 @@ type FetchStagedRequest struct {
 
 func (x *FetchStagedRequest) Reset() {
 	*x = FetchStagedRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +1109,7 @@ func (x *FetchStagedRequest) String() string {
 func (*FetchStagedRequest) ProtoMessage() {}
 
 func (x *FetchStagedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[15]
+	mi := &file_score_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +1122,7 @@ func (x *FetchStagedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchStagedRequest.ProtoReflect.Descriptor instead.
 func (*FetchStagedRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FetchStagedRequest) GetUser() *Identity {
@@ -1059,7 +1155,7 @@ type StagedData struct {
 
 func (x *StagedData) Reset() {
 	*x = StagedData{}
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1167,7 @@ func (x *StagedData) String() string {
 func (*StagedData) ProtoMessage() {}
 
 func (x *StagedData) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[16]
+	mi := &file_score_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1180,7 @@ func (x *StagedData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedData.ProtoReflect.Descriptor instead.
 func (*StagedData) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StagedData) GetData() []byte {
@@ -1110,7 +1206,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1218,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[17]
+	mi := &file_score_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1231,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CollectRequest) GetJobId() uint64 {
@@ -1202,7 +1298,7 @@ type CollectResponse struct {
 
 func (x *CollectResponse) Reset() {
 	*x = CollectResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1310,7 @@ func (x *CollectResponse) String() string {
 func (*CollectResponse) ProtoMessage() {}
 
 func (x *CollectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[18]
+	mi := &file_score_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1323,7 @@ func (x *CollectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectResponse.ProtoReflect.Descriptor instead.
 func (*CollectResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 type RelayRequest struct {
@@ -1243,7 +1339,7 @@ type RelayRequest struct {
 
 func (x *RelayRequest) Reset() {
 	*x = RelayRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1351,7 @@ func (x *RelayRequest) String() string {
 func (*RelayRequest) ProtoMessage() {}
 
 func (x *RelayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[19]
+	mi := &file_score_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1364,7 @@ func (x *RelayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayRequest.ProtoReflect.Descriptor instead.
 func (*RelayRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RelayRequest) GetJobId() uint64 {
@@ -1314,7 +1410,7 @@ type RelayResponse struct {
 
 func (x *RelayResponse) Reset() {
 	*x = RelayResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1422,7 @@ func (x *RelayResponse) String() string {
 func (*RelayResponse) ProtoMessage() {}
 
 func (x *RelayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[20]
+	mi := &file_score_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1435,7 @@ func (x *RelayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelayResponse.ProtoReflect.Descriptor instead.
 func (*RelayResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 // Envelope has messages between stewards arrive once, whatever agent dies with them.
@@ -1359,7 +1455,7 @@ type Envelope struct {
 
 func (x *Envelope) Reset() {
 	*x = Envelope{}
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1467,7 @@ func (x *Envelope) String() string {
 func (*Envelope) ProtoMessage() {}
 
 func (x *Envelope) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[21]
+	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1480,7 @@ func (x *Envelope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Envelope.ProtoReflect.Descriptor instead.
 func (*Envelope) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Envelope) GetStream() uint64 {
@@ -1460,7 +1556,7 @@ type NewsRequest struct {
 
 func (x *NewsRequest) Reset() {
 	*x = NewsRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1568,7 @@ func (x *NewsRequest) String() string {
 func (*NewsRequest) ProtoMessage() {}
 
 func (x *NewsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[22]
+	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1581,7 @@ func (x *NewsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewsRequest.ProtoReflect.Descriptor instead.
 func (*NewsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *NewsRequest) GetJobId() uint64 {
@@ -1559,7 +1655,7 @@ type NewsResponse struct {
 
 func (x *NewsResponse) Reset() {
 	*x = NewsResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1571,7 +1667,7 @@ func (x *NewsResponse) String() string {
 func (*NewsResponse) ProtoMessage() {}
 
 func (x *NewsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[23]
+	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1584,7 +1680,7 @@ func (x *NewsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewsResponse.ProtoReflect.Descriptor instead.
 func (*NewsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 type ProbeRequest struct {
@@ -1596,7 +1692,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1608,7 +1704,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[24]
+	mi := &file_score_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1621,7 +1717,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ProbeRequest) GetNode() string {
@@ -1639,7 +1735,7 @@ type ProbeResponse struct {
 
 func (x *ProbeResponse) Reset() {
 	*x = ProbeResponse{}
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1747,7 @@ func (x *ProbeResponse) String() string {
 func (*ProbeResponse) ProtoMessage() {}
 
 func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[25]
+	mi := &file_score_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1760,7 @@ func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeResponse.ProtoReflect.Descriptor instead.
 func (*ProbeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 type AgentMessage struct {
@@ -1696,7 +1792,7 @@ type AgentMessage struct {
 
 func (x *AgentMessage) Reset() {
 	*x = AgentMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1804,7 @@ func (x *AgentMessage) String() string {
 func (*AgentMessage) ProtoMessage() {}
 
 func (x *AgentMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[26]
+	mi := &file_score_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1817,7 @@ func (x *AgentMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentMessage.ProtoReflect.Descriptor instead.
 func (*AgentMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AgentMessage) GetMessage() isAgentMessage_Message {
@@ -2027,7 +2123,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2039,7 +2135,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[27]
+	mi := &file_score_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2052,7 +2148,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Hello) GetCluster() string {
@@ -2168,7 +2264,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2180,7 +2276,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[28]
+	mi := &file_score_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2193,7 +2289,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Ping) GetSequence() uint64 {
@@ -2258,7 +2354,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2366,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[29]
+	mi := &file_score_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2379,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Prepared) GetJobId() uint64 {
@@ -2333,7 +2429,7 @@ type Launched struct {
 
 func (x *Launched) Reset() {
 	*x = Launched{}
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2345,7 +2441,7 @@ func (x *Launched) String() string {
 func (*Launched) ProtoMessage() {}
 
 func (x *Launched) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[30]
+	mi := &file_score_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2358,7 +2454,7 @@ func (x *Launched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launched.ProtoReflect.Descriptor instead.
 func (*Launched) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Launched) GetJobId() uint64 {
@@ -2409,7 +2505,7 @@ type RankExited struct {
 
 func (x *RankExited) Reset() {
 	*x = RankExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2517,7 @@ func (x *RankExited) String() string {
 func (*RankExited) ProtoMessage() {}
 
 func (x *RankExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[31]
+	mi := &file_score_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2530,7 @@ func (x *RankExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankExited.ProtoReflect.Descriptor instead.
 func (*RankExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RankExited) GetJobId() uint64 {
@@ -2530,7 +2626,7 @@ type RanksExited struct {
 
 func (x *RanksExited) Reset() {
 	*x = RanksExited{}
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2638,7 @@ func (x *RanksExited) String() string {
 func (*RanksExited) ProtoMessage() {}
 
 func (x *RanksExited) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[32]
+	mi := &file_score_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2555,7 +2651,7 @@ func (x *RanksExited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RanksExited.ProtoReflect.Descriptor instead.
 func (*RanksExited) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RanksExited) GetExits() []*RankExited {
@@ -2576,7 +2672,7 @@ type NodeDone struct {
 
 func (x *NodeDone) Reset() {
 	*x = NodeDone{}
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2588,7 +2684,7 @@ func (x *NodeDone) String() string {
 func (*NodeDone) ProtoMessage() {}
 
 func (x *NodeDone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[33]
+	mi := &file_score_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2601,7 +2697,7 @@ func (x *NodeDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDone.ProtoReflect.Descriptor instead.
 func (*NodeDone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *NodeDone) GetJobId() uint64 {
@@ -2639,7 +2735,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2651,7 +2747,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[34]
+	mi := &file_score_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2664,7 +2760,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Abort) GetJobId() uint64 {
@@ -2718,7 +2814,7 @@ type TimeUp struct {
 
 func (x *TimeUp) Reset() {
 	*x = TimeUp{}
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2730,7 +2826,7 @@ func (x *TimeUp) String() string {
 func (*TimeUp) ProtoMessage() {}
 
 func (x *TimeUp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[35]
+	mi := &file_score_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2743,7 +2839,7 @@ func (x *TimeUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeUp.ProtoReflect.Descriptor instead.
 func (*TimeUp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TimeUp) GetJobId() uint64 {
@@ -2763,7 +2859,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2775,7 +2871,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[36]
+	mi := &file_score_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2788,7 +2884,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -2818,7 +2914,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2830,7 +2926,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[37]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2843,7 +2939,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -2891,7 +2987,7 @@ type ChannelsReply struct {
 
 func (x *ChannelsReply) Reset() {
 	*x = ChannelsReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2903,7 +2999,7 @@ func (x *ChannelsReply) String() string {
 func (*ChannelsReply) ProtoMessage() {}
 
 func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2916,7 +3012,7 @@ func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
 func (*ChannelsReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ChannelsReply) GetRequest() uint64 {
@@ -2944,7 +3040,7 @@ type Suspicion struct {
 
 func (x *Suspicion) Reset() {
 	*x = Suspicion{}
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2956,7 +3052,7 @@ func (x *Suspicion) String() string {
 func (*Suspicion) ProtoMessage() {}
 
 func (x *Suspicion) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2969,7 +3065,7 @@ func (x *Suspicion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspicion.ProtoReflect.Descriptor instead.
 func (*Suspicion) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Suspicion) GetNode() string {
@@ -2996,7 +3092,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +3104,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +3117,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Watch) GetNeighbours() []*Watch_Neighbour {
@@ -3054,7 +3150,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3066,7 +3162,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3079,7 +3175,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Cut) GetJobId() uint64 {
@@ -3188,7 +3284,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3200,7 +3296,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3213,7 +3309,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -3278,7 +3374,7 @@ type PlacesRequest struct {
 
 func (x *PlacesRequest) Reset() {
 	*x = PlacesRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3290,7 +3386,7 @@ func (x *PlacesRequest) String() string {
 func (*PlacesRequest) ProtoMessage() {}
 
 func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3303,7 +3399,7 @@ func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesRequest.ProtoReflect.Descriptor instead.
 func (*PlacesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PlacesRequest) GetJobId() uint64 {
@@ -3339,7 +3435,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3351,7 +3447,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3364,7 +3460,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -3410,7 +3506,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3422,7 +3518,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3435,7 +3531,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -3501,7 +3597,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3513,7 +3609,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3526,7 +3622,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -3596,7 +3692,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3608,7 +3704,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3621,7 +3717,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -3960,7 +4056,7 @@ type Redirect struct {
 
 func (x *Redirect) Reset() {
 	*x = Redirect{}
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3972,7 +4068,7 @@ func (x *Redirect) String() string {
 func (*Redirect) ProtoMessage() {}
 
 func (x *Redirect) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3985,7 +4081,7 @@ func (x *Redirect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redirect.ProtoReflect.Descriptor instead.
 func (*Redirect) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Redirect) GetAddress() string {
@@ -4005,7 +4101,7 @@ type Servers struct {
 
 func (x *Servers) Reset() {
 	*x = Servers{}
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4017,7 +4113,7 @@ func (x *Servers) String() string {
 func (*Servers) ProtoMessage() {}
 
 func (x *Servers) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4030,7 +4126,7 @@ func (x *Servers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Servers.ProtoReflect.Descriptor instead.
 func (*Servers) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Servers) GetAddresses() []string {
@@ -4052,7 +4148,7 @@ type PartGone struct {
 
 func (x *PartGone) Reset() {
 	*x = PartGone{}
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4064,7 +4160,7 @@ func (x *PartGone) String() string {
 func (*PartGone) ProtoMessage() {}
 
 func (x *PartGone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4077,7 +4173,7 @@ func (x *PartGone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartGone.ProtoReflect.Descriptor instead.
 func (*PartGone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PartGone) GetJobId() uint64 {
@@ -4113,7 +4209,7 @@ type ChildEnded struct {
 
 func (x *ChildEnded) Reset() {
 	*x = ChildEnded{}
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4125,7 +4221,7 @@ func (x *ChildEnded) String() string {
 func (*ChildEnded) ProtoMessage() {}
 
 func (x *ChildEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4138,7 +4234,7 @@ func (x *ChildEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildEnded.ProtoReflect.Descriptor instead.
 func (*ChildEnded) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ChildEnded) GetJobId() uint64 {
@@ -4172,7 +4268,7 @@ type Revoked struct {
 
 func (x *Revoked) Reset() {
 	*x = Revoked{}
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4184,7 +4280,7 @@ func (x *Revoked) String() string {
 func (*Revoked) ProtoMessage() {}
 
 func (x *Revoked) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4197,7 +4293,7 @@ func (x *Revoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoked.ProtoReflect.Descriptor instead.
 func (*Revoked) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Revoked) GetSerials() [][]byte {
@@ -4221,7 +4317,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4233,7 +4329,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4246,7 +4342,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -4303,7 +4399,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4315,7 +4411,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4328,7 +4424,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -4373,7 +4469,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4385,7 +4481,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4398,7 +4494,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Stage) GetJobId() uint64 {
@@ -4466,7 +4562,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4478,7 +4574,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4491,7 +4587,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -4635,7 +4731,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4647,7 +4743,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4660,7 +4756,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -4708,7 +4804,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[58]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4720,7 +4816,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[58]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4733,7 +4829,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -4760,7 +4856,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4772,7 +4868,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4785,7 +4881,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{59}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -4811,7 +4907,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[60]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4823,7 +4919,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[60]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4836,7 +4932,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{60}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -4858,7 +4954,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4870,7 +4966,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4883,7 +4979,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{61}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -4927,7 +5023,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[62]
+	mi := &file_score_v1_agent_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4939,7 +5035,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[62]
+	mi := &file_score_v1_agent_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4952,7 +5048,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{62}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -5002,7 +5098,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5014,7 +5110,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5027,7 +5123,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{63}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -5068,7 +5164,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[64]
+	mi := &file_score_v1_agent_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5080,7 +5176,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[64]
+	mi := &file_score_v1_agent_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5093,7 +5189,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{64}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -5122,7 +5218,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[65]
+	mi := &file_score_v1_agent_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5134,7 +5230,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[65]
+	mi := &file_score_v1_agent_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5147,7 +5243,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{65}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -5190,7 +5286,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[66]
+	mi := &file_score_v1_agent_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5202,7 +5298,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[66]
+	mi := &file_score_v1_agent_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5215,7 +5311,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{66}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -5249,7 +5345,7 @@ type Watch_Neighbour struct {
 
 func (x *Watch_Neighbour) Reset() {
 	*x = Watch_Neighbour{}
-	mi := &file_score_v1_agent_proto_msgTypes[67]
+	mi := &file_score_v1_agent_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5261,7 +5357,7 @@ func (x *Watch_Neighbour) String() string {
 func (*Watch_Neighbour) ProtoMessage() {}
 
 func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[67]
+	mi := &file_score_v1_agent_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5274,7 +5370,7 @@ func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch_Neighbour.ProtoReflect.Descriptor instead.
 func (*Watch_Neighbour) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{42, 0}
 }
 
 func (x *Watch_Neighbour) GetNode() string {
@@ -5302,7 +5398,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[69]
+	mi := &file_score_v1_agent_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5314,7 +5410,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[69]
+	mi := &file_score_v1_agent_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5327,7 +5423,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{46, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{48, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -5366,7 +5462,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[70]
+	mi := &file_score_v1_agent_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5378,7 +5474,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[70]
+	mi := &file_score_v1_agent_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5391,7 +5487,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{46, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{48, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -5453,7 +5549,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[71]
+	mi := &file_score_v1_agent_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5465,7 +5561,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[71]
+	mi := &file_score_v1_agent_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5478,7 +5574,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{46, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{48, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -5506,7 +5602,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[73]
+	mi := &file_score_v1_agent_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5518,7 +5614,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[73]
+	mi := &file_score_v1_agent_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5531,7 +5627,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{57, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{59, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -5610,7 +5706,12 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\adrained\x18\x02 \x01(\bH\x00R\adrained\x12!\n" +
 	"\vinput_taken\x18F \x01(\x04H\x00R\n" +
 	"inputTakenB\t\n" +
-	"\amessage\"z\n" +
+	"\amessage\"n\n" +
+	"\x11PaceOutputRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12(\n" +
+	"\x10bytes_per_second\x18\x03 \x01(\x04R\x0ebytesPerSecond\"\x14\n" +
+	"\x12PaceOutputResponse\"z\n" +
 	"\x12FetchStagedRequest\x12&\n" +
 	"\x04user\x18\x01 \x01(\v2\x12.score.v1.IdentityR\x04user\x12(\n" +
 	"\x04file\x18\x02 \x01(\v2\x14.score.v1.StagedFileR\x04file\x12\x12\n" +
@@ -5998,10 +6099,12 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x05Enrol\x12\x16.score.v1.EnrolRequest\x1a\x17.score.v1.EnrolResponse\x126\n" +
 	"\x05Admit\x12\x15.score.v1.JoinRequest\x1a\x16.score.v1.JoinResponse\x12>\n" +
 	"\aGetDisk\x12\x18.score.v1.GetDiskRequest\x1a\x19.score.v1.GetDiskResponse\x12A\n" +
-	"\bDescribe\x12\x19.score.v1.DescribeRequest\x1a\x1a.score.v1.DescribeResponse2\xfa\x04\n" +
+	"\bDescribe\x12\x19.score.v1.DescribeRequest\x1a\x1a.score.v1.DescribeResponse2\xc3\x05\n" +
 	"\vPeerService\x123\n" +
 	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12F\n" +
-	"\rConfirmOutput\x12\x14.score.v1.OutputMark\x1a\x1f.score.v1.ConfirmOutputResponse\x12>\n" +
+	"\rConfirmOutput\x12\x14.score.v1.OutputMark\x1a\x1f.score.v1.ConfirmOutputResponse\x12G\n" +
+	"\n" +
+	"PaceOutput\x12\x1b.score.v1.PaceOutputRequest\x1a\x1c.score.v1.PaceOutputResponse\x12>\n" +
 	"\aCollect\x12\x18.score.v1.CollectRequest\x1a\x19.score.v1.CollectResponse\x128\n" +
 	"\x05Relay\x12\x16.score.v1.RelayRequest\x1a\x17.score.v1.RelayResponse\x125\n" +
 	"\x04News\x12\x15.score.v1.NewsRequest\x1a\x16.score.v1.NewsResponse\x128\n" +
@@ -6025,7 +6128,7 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
 var file_score_v1_agent_proto_goTypes = []any{
 	(Reachability)(0),                // 0: score.v1.Reachability
 	(NameOp)(0),                      // 1: score.v1.NameOp
@@ -6044,165 +6147,167 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*StdioUp)(nil),                  // 14: score.v1.StdioUp
 	(*StdioOpen)(nil),                // 15: score.v1.StdioOpen
 	(*StdioDown)(nil),                // 16: score.v1.StdioDown
-	(*FetchStagedRequest)(nil),       // 17: score.v1.FetchStagedRequest
-	(*StagedData)(nil),               // 18: score.v1.StagedData
-	(*CollectRequest)(nil),           // 19: score.v1.CollectRequest
-	(*CollectResponse)(nil),          // 20: score.v1.CollectResponse
-	(*RelayRequest)(nil),             // 21: score.v1.RelayRequest
-	(*RelayResponse)(nil),            // 22: score.v1.RelayResponse
-	(*Envelope)(nil),                 // 23: score.v1.Envelope
-	(*NewsRequest)(nil),              // 24: score.v1.NewsRequest
-	(*NewsResponse)(nil),             // 25: score.v1.NewsResponse
-	(*ProbeRequest)(nil),             // 26: score.v1.ProbeRequest
-	(*ProbeResponse)(nil),            // 27: score.v1.ProbeResponse
-	(*AgentMessage)(nil),             // 28: score.v1.AgentMessage
-	(*Hello)(nil),                    // 29: score.v1.Hello
-	(*Ping)(nil),                     // 30: score.v1.Ping
-	(*Prepared)(nil),                 // 31: score.v1.Prepared
-	(*Launched)(nil),                 // 32: score.v1.Launched
-	(*RankExited)(nil),               // 33: score.v1.RankExited
-	(*RanksExited)(nil),              // 34: score.v1.RanksExited
-	(*NodeDone)(nil),                 // 35: score.v1.NodeDone
-	(*Abort)(nil),                    // 36: score.v1.Abort
-	(*TimeUp)(nil),                   // 37: score.v1.TimeUp
-	(*JobNote)(nil),                  // 38: score.v1.JobNote
-	(*RankStatesReply)(nil),          // 39: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),            // 40: score.v1.ChannelsReply
-	(*Suspicion)(nil),                // 41: score.v1.Suspicion
-	(*Watch)(nil),                    // 42: score.v1.Watch
-	(*Cut)(nil),                      // 43: score.v1.Cut
-	(*NameRequest)(nil),              // 44: score.v1.NameRequest
-	(*PlacesRequest)(nil),            // 45: score.v1.PlacesRequest
-	(*SpawnRequest)(nil),             // 46: score.v1.SpawnRequest
-	(*SpawnApp)(nil),                 // 47: score.v1.SpawnApp
-	(*SwitchReport)(nil),             // 48: score.v1.SwitchReport
-	(*ServerMessage)(nil),            // 49: score.v1.ServerMessage
-	(*Redirect)(nil),                 // 50: score.v1.Redirect
-	(*Servers)(nil),                  // 51: score.v1.Servers
-	(*PartGone)(nil),                 // 52: score.v1.PartGone
-	(*ChildEnded)(nil),               // 53: score.v1.ChildEnded
-	(*Revoked)(nil),                  // 54: score.v1.Revoked
-	(*Welcome)(nil),                  // 55: score.v1.Welcome
-	(*Pong)(nil),                     // 56: score.v1.Pong
-	(*Stage)(nil),                    // 57: score.v1.Stage
-	(*Prepare)(nil),                  // 58: score.v1.Prepare
-	(*Plan)(nil),                     // 59: score.v1.Plan
-	(*Kill)(nil),                     // 60: score.v1.Kill
-	(*SignalRanks)(nil),              // 61: score.v1.SignalRanks
-	(*Forget)(nil),                   // 62: score.v1.Forget
-	(*NameReply)(nil),                // 63: score.v1.NameReply
-	(*PlacesReply)(nil),              // 64: score.v1.PlacesReply
-	(*SpawnReply)(nil),               // 65: score.v1.SpawnReply
-	(*AskRankStates)(nil),            // 66: score.v1.AskRankStates
-	(*AskChannels)(nil),              // 67: score.v1.AskChannels
-	(*AskCut)(nil),                   // 68: score.v1.AskCut
-	(*Watch_Neighbour)(nil),          // 69: score.v1.Watch.Neighbour
-	nil,                              // 70: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),       // 71: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil),    // 72: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil),    // 73: score.v1.SwitchReport.JobUsage
-	nil,                              // 74: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),                 // 75: score.v1.Plan.Row
-	(*Disk)(nil),                     // 76: score.v1.Disk
-	(*ProgramVersion)(nil),           // 77: score.v1.ProgramVersion
-	(*Stdin)(nil),                    // 78: score.v1.Stdin
-	(*Output)(nil),                   // 79: score.v1.Output
-	(*Identity)(nil),                 // 80: score.v1.Identity
-	(*StagedFile)(nil),               // 81: score.v1.StagedFile
-	(*NodeStart)(nil),                // 82: score.v1.NodeStart
-	(*Usage)(nil),                    // 83: score.v1.Usage
-	(*RankState)(nil),                // 84: score.v1.RankState
-	(*ChannelState)(nil),             // 85: score.v1.ChannelState
-	(*RankWait)(nil),                 // 86: score.v1.RankWait
-	(*JobSpec)(nil),                  // 87: score.v1.JobSpec
-	(*NodePlace)(nil),                // 88: score.v1.NodePlace
-	(*Flushes)(nil),                  // 89: score.v1.Flushes
-	(*OutputMark)(nil),               // 90: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 91: score.v1.DumpJobRequest
-	(*StageRequest)(nil),             // 92: score.v1.StageRequest
-	(*ListStagedRequest)(nil),        // 93: score.v1.ListStagedRequest
-	(*ConfirmOutputResponse)(nil),    // 94: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 95: score.v1.DumpPart
-	(*StageReply)(nil),               // 96: score.v1.StageReply
-	(*ListStagedResponse)(nil),       // 97: score.v1.ListStagedResponse
+	(*PaceOutputRequest)(nil),        // 17: score.v1.PaceOutputRequest
+	(*PaceOutputResponse)(nil),       // 18: score.v1.PaceOutputResponse
+	(*FetchStagedRequest)(nil),       // 19: score.v1.FetchStagedRequest
+	(*StagedData)(nil),               // 20: score.v1.StagedData
+	(*CollectRequest)(nil),           // 21: score.v1.CollectRequest
+	(*CollectResponse)(nil),          // 22: score.v1.CollectResponse
+	(*RelayRequest)(nil),             // 23: score.v1.RelayRequest
+	(*RelayResponse)(nil),            // 24: score.v1.RelayResponse
+	(*Envelope)(nil),                 // 25: score.v1.Envelope
+	(*NewsRequest)(nil),              // 26: score.v1.NewsRequest
+	(*NewsResponse)(nil),             // 27: score.v1.NewsResponse
+	(*ProbeRequest)(nil),             // 28: score.v1.ProbeRequest
+	(*ProbeResponse)(nil),            // 29: score.v1.ProbeResponse
+	(*AgentMessage)(nil),             // 30: score.v1.AgentMessage
+	(*Hello)(nil),                    // 31: score.v1.Hello
+	(*Ping)(nil),                     // 32: score.v1.Ping
+	(*Prepared)(nil),                 // 33: score.v1.Prepared
+	(*Launched)(nil),                 // 34: score.v1.Launched
+	(*RankExited)(nil),               // 35: score.v1.RankExited
+	(*RanksExited)(nil),              // 36: score.v1.RanksExited
+	(*NodeDone)(nil),                 // 37: score.v1.NodeDone
+	(*Abort)(nil),                    // 38: score.v1.Abort
+	(*TimeUp)(nil),                   // 39: score.v1.TimeUp
+	(*JobNote)(nil),                  // 40: score.v1.JobNote
+	(*RankStatesReply)(nil),          // 41: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),            // 42: score.v1.ChannelsReply
+	(*Suspicion)(nil),                // 43: score.v1.Suspicion
+	(*Watch)(nil),                    // 44: score.v1.Watch
+	(*Cut)(nil),                      // 45: score.v1.Cut
+	(*NameRequest)(nil),              // 46: score.v1.NameRequest
+	(*PlacesRequest)(nil),            // 47: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),             // 48: score.v1.SpawnRequest
+	(*SpawnApp)(nil),                 // 49: score.v1.SpawnApp
+	(*SwitchReport)(nil),             // 50: score.v1.SwitchReport
+	(*ServerMessage)(nil),            // 51: score.v1.ServerMessage
+	(*Redirect)(nil),                 // 52: score.v1.Redirect
+	(*Servers)(nil),                  // 53: score.v1.Servers
+	(*PartGone)(nil),                 // 54: score.v1.PartGone
+	(*ChildEnded)(nil),               // 55: score.v1.ChildEnded
+	(*Revoked)(nil),                  // 56: score.v1.Revoked
+	(*Welcome)(nil),                  // 57: score.v1.Welcome
+	(*Pong)(nil),                     // 58: score.v1.Pong
+	(*Stage)(nil),                    // 59: score.v1.Stage
+	(*Prepare)(nil),                  // 60: score.v1.Prepare
+	(*Plan)(nil),                     // 61: score.v1.Plan
+	(*Kill)(nil),                     // 62: score.v1.Kill
+	(*SignalRanks)(nil),              // 63: score.v1.SignalRanks
+	(*Forget)(nil),                   // 64: score.v1.Forget
+	(*NameReply)(nil),                // 65: score.v1.NameReply
+	(*PlacesReply)(nil),              // 66: score.v1.PlacesReply
+	(*SpawnReply)(nil),               // 67: score.v1.SpawnReply
+	(*AskRankStates)(nil),            // 68: score.v1.AskRankStates
+	(*AskChannels)(nil),              // 69: score.v1.AskChannels
+	(*AskCut)(nil),                   // 70: score.v1.AskCut
+	(*Watch_Neighbour)(nil),          // 71: score.v1.Watch.Neighbour
+	nil,                              // 72: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),       // 73: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),    // 74: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),    // 75: score.v1.SwitchReport.JobUsage
+	nil,                              // 76: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                 // 77: score.v1.Plan.Row
+	(*Disk)(nil),                     // 78: score.v1.Disk
+	(*ProgramVersion)(nil),           // 79: score.v1.ProgramVersion
+	(*Stdin)(nil),                    // 80: score.v1.Stdin
+	(*Output)(nil),                   // 81: score.v1.Output
+	(*Identity)(nil),                 // 82: score.v1.Identity
+	(*StagedFile)(nil),               // 83: score.v1.StagedFile
+	(*NodeStart)(nil),                // 84: score.v1.NodeStart
+	(*Usage)(nil),                    // 85: score.v1.Usage
+	(*RankState)(nil),                // 86: score.v1.RankState
+	(*ChannelState)(nil),             // 87: score.v1.ChannelState
+	(*RankWait)(nil),                 // 88: score.v1.RankWait
+	(*JobSpec)(nil),                  // 89: score.v1.JobSpec
+	(*NodePlace)(nil),                // 90: score.v1.NodePlace
+	(*Flushes)(nil),                  // 91: score.v1.Flushes
+	(*OutputMark)(nil),               // 92: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 93: score.v1.DumpJobRequest
+	(*StageRequest)(nil),             // 94: score.v1.StageRequest
+	(*ListStagedRequest)(nil),        // 95: score.v1.ListStagedRequest
+	(*ConfirmOutputResponse)(nil),    // 96: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 97: score.v1.DumpPart
+	(*StageReply)(nil),               // 98: score.v1.StageReply
+	(*ListStagedResponse)(nil),       // 99: score.v1.ListStagedResponse
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	76, // 0: score.v1.GetDiskResponse.disk:type_name -> score.v1.Disk
-	77, // 1: score.v1.DescribeResponse.program:type_name -> score.v1.ProgramVersion
-	77, // 2: score.v1.EnrolRequest.program:type_name -> score.v1.ProgramVersion
+	78, // 0: score.v1.GetDiskResponse.disk:type_name -> score.v1.Disk
+	79, // 1: score.v1.DescribeResponse.program:type_name -> score.v1.ProgramVersion
+	79, // 2: score.v1.EnrolRequest.program:type_name -> score.v1.ProgramVersion
 	15, // 3: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
-	78, // 4: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	79, // 5: score.v1.StdioDown.output:type_name -> score.v1.Output
-	80, // 6: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
-	81, // 7: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
-	23, // 8: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
-	29, // 9: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
-	30, // 10: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
-	31, // 11: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
-	32, // 12: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
-	33, // 13: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	35, // 14: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	36, // 15: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	48, // 16: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	44, // 17: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	46, // 18: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	38, // 19: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	39, // 20: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	37, // 21: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	34, // 22: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	40, // 23: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	43, // 24: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
-	45, // 25: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
-	41, // 26: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
-	82, // 27: score.v1.Prepared.start:type_name -> score.v1.NodeStart
-	82, // 28: score.v1.Launched.start:type_name -> score.v1.NodeStart
-	33, // 29: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	83, // 30: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	82, // 31: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
-	84, // 32: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	82, // 33: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
-	85, // 34: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	80, // 4: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	81, // 5: score.v1.StdioDown.output:type_name -> score.v1.Output
+	82, // 6: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
+	83, // 7: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
+	25, // 8: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
+	31, // 9: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
+	32, // 10: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
+	33, // 11: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
+	34, // 12: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
+	35, // 13: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
+	37, // 14: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	38, // 15: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	50, // 16: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	46, // 17: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	48, // 18: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	40, // 19: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	41, // 20: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	39, // 21: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	36, // 22: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	42, // 23: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	45, // 24: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	47, // 25: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
+	43, // 26: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
+	84, // 27: score.v1.Prepared.start:type_name -> score.v1.NodeStart
+	84, // 28: score.v1.Launched.start:type_name -> score.v1.NodeStart
+	35, // 29: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	85, // 30: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	84, // 31: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
+	86, // 32: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	84, // 33: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
+	87, // 34: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
 	0,  // 35: score.v1.Suspicion.found:type_name -> score.v1.Reachability
-	69, // 36: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
-	86, // 37: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	71, // 36: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
+	88, // 37: score.v1.Cut.waits:type_name -> score.v1.RankWait
 	1,  // 38: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	47, // 39: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	70, // 40: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	71, // 41: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	72, // 42: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	73, // 43: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	55, // 44: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	56, // 45: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	58, // 46: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	59, // 47: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	60, // 48: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	61, // 49: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	62, // 50: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	63, // 51: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	65, // 52: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	66, // 53: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	67, // 54: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	68, // 55: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	64, // 56: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
-	42, // 57: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
-	52, // 58: score.v1.ServerMessage.part_gone:type_name -> score.v1.PartGone
-	53, // 59: score.v1.ServerMessage.child_ended:type_name -> score.v1.ChildEnded
-	54, // 60: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
-	57, // 61: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
-	50, // 62: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
-	51, // 63: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
-	51, // 64: score.v1.Welcome.servers:type_name -> score.v1.Servers
-	80, // 65: score.v1.Stage.user:type_name -> score.v1.Identity
-	81, // 66: score.v1.Stage.files:type_name -> score.v1.StagedFile
-	87, // 67: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	80, // 68: score.v1.Prepare.user:type_name -> score.v1.Identity
-	88, // 69: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	74, // 70: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	75, // 71: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	88, // 72: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	89, // 73: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	83, // 74: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	28, // 75: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	49, // 39: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	72, // 40: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	73, // 41: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	74, // 42: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	75, // 43: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	57, // 44: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	58, // 45: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	60, // 46: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	61, // 47: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	62, // 48: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	63, // 49: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	64, // 50: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	65, // 51: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	67, // 52: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	68, // 53: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	69, // 54: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	70, // 55: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	66, // 56: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	44, // 57: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
+	54, // 58: score.v1.ServerMessage.part_gone:type_name -> score.v1.PartGone
+	55, // 59: score.v1.ServerMessage.child_ended:type_name -> score.v1.ChildEnded
+	56, // 60: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	59, // 61: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
+	52, // 62: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
+	53, // 63: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
+	53, // 64: score.v1.Welcome.servers:type_name -> score.v1.Servers
+	82, // 65: score.v1.Stage.user:type_name -> score.v1.Identity
+	83, // 66: score.v1.Stage.files:type_name -> score.v1.StagedFile
+	89, // 67: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	82, // 68: score.v1.Prepare.user:type_name -> score.v1.Identity
+	90, // 69: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	76, // 70: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	77, // 71: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	90, // 72: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	91, // 73: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	85, // 74: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	30, // 75: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
 	4,  // 76: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
 	2,  // 77: score.v1.AgentService.FindLeader:input_type -> score.v1.FindLeaderRequest
 	12, // 78: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
@@ -6210,34 +6315,36 @@ var file_score_v1_agent_proto_depIdxs = []int32{
 	8,  // 80: score.v1.ServerService.GetDisk:input_type -> score.v1.GetDiskRequest
 	10, // 81: score.v1.ServerService.Describe:input_type -> score.v1.DescribeRequest
 	14, // 82: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	90, // 83: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
-	19, // 84: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	21, // 85: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	24, // 86: score.v1.PeerService.News:input_type -> score.v1.NewsRequest
-	26, // 87: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
-	91, // 88: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	92, // 89: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
-	17, // 90: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
-	93, // 91: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
-	49, // 92: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	5,  // 93: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
-	3,  // 94: score.v1.AgentService.FindLeader:output_type -> score.v1.FindLeaderResponse
-	13, // 95: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
-	7,  // 96: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
-	9,  // 97: score.v1.ServerService.GetDisk:output_type -> score.v1.GetDiskResponse
-	11, // 98: score.v1.ServerService.Describe:output_type -> score.v1.DescribeResponse
-	16, // 99: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	94, // 100: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	20, // 101: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	22, // 102: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	25, // 103: score.v1.PeerService.News:output_type -> score.v1.NewsResponse
-	27, // 104: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
-	95, // 105: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	96, // 106: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
-	18, // 107: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
-	97, // 108: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
-	92, // [92:109] is the sub-list for method output_type
-	75, // [75:92] is the sub-list for method input_type
+	92, // 83: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	17, // 84: score.v1.PeerService.PaceOutput:input_type -> score.v1.PaceOutputRequest
+	21, // 85: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	23, // 86: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	26, // 87: score.v1.PeerService.News:input_type -> score.v1.NewsRequest
+	28, // 88: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
+	93, // 89: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	94, // 90: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
+	19, // 91: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
+	95, // 92: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
+	51, // 93: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	5,  // 94: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	3,  // 95: score.v1.AgentService.FindLeader:output_type -> score.v1.FindLeaderResponse
+	13, // 96: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
+	7,  // 97: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
+	9,  // 98: score.v1.ServerService.GetDisk:output_type -> score.v1.GetDiskResponse
+	11, // 99: score.v1.ServerService.Describe:output_type -> score.v1.DescribeResponse
+	16, // 100: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	96, // 101: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	18, // 102: score.v1.PeerService.PaceOutput:output_type -> score.v1.PaceOutputResponse
+	22, // 103: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	24, // 104: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	27, // 105: score.v1.PeerService.News:output_type -> score.v1.NewsResponse
+	29, // 106: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
+	97, // 107: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	98, // 108: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
+	20, // 109: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
+	99, // 110: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
+	93, // [93:111] is the sub-list for method output_type
+	75, // [75:93] is the sub-list for method input_type
 	75, // [75:75] is the sub-list for extension type_name
 	75, // [75:75] is the sub-list for extension extendee
 	0,  // [0:75] is the sub-list for field type_name
@@ -6259,7 +6366,7 @@ func file_score_v1_agent_proto_init() {
 		(*StdioDown_Drained)(nil),
 		(*StdioDown_InputTaken)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[26].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[28].OneofWrappers = []any{
 		(*AgentMessage_Hello)(nil),
 		(*AgentMessage_Ping)(nil),
 		(*AgentMessage_Prepared)(nil),
@@ -6279,7 +6386,7 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_Places)(nil),
 		(*AgentMessage_Suspicion)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[47].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[49].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -6308,7 +6415,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   74,
+			NumMessages:   76,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

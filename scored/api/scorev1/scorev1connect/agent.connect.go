@@ -61,6 +61,8 @@ const (
 	// PeerServiceConfirmOutputProcedure is the fully-qualified name of the PeerService's ConfirmOutput
 	// RPC.
 	PeerServiceConfirmOutputProcedure = "/score.v1.PeerService/ConfirmOutput"
+	// PeerServicePaceOutputProcedure is the fully-qualified name of the PeerService's PaceOutput RPC.
+	PeerServicePaceOutputProcedure = "/score.v1.PeerService/PaceOutput"
 	// PeerServiceCollectProcedure is the fully-qualified name of the PeerService's Collect RPC.
 	PeerServiceCollectProcedure = "/score.v1.PeerService/Collect"
 	// PeerServiceRelayProcedure is the fully-qualified name of the PeerService's Relay RPC.
@@ -372,6 +374,9 @@ type PeerServiceClient interface {
 	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it. It
 	// is no part of Stdio, where input that no rank reads would hold it up.
 	ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
+	// PaceOutput bounds for a while how fast a job's output is read from its ranks, as ConfirmOutput
+	// beside Stdio.
+	PaceOutput(context.Context, *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error)
 	// Collect carries one step of a collective between the stewards of a job.
 	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
 	// Relay carries one message between the stewards of a job, or of two jobs of
@@ -412,6 +417,12 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			httpClient,
 			baseURL+PeerServiceConfirmOutputProcedure,
 			connect.WithSchema(peerServiceMethods.ByName("ConfirmOutput")),
+			connect.WithClientOptions(opts...),
+		),
+		paceOutput: connect.NewClient[scorev1.PaceOutputRequest, scorev1.PaceOutputResponse](
+			httpClient,
+			baseURL+PeerServicePaceOutputProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("PaceOutput")),
 			connect.WithClientOptions(opts...),
 		),
 		collect: connect.NewClient[scorev1.CollectRequest, scorev1.CollectResponse](
@@ -469,6 +480,7 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 type peerServiceClient struct {
 	stdio         *connect.Client[scorev1.StdioUp, scorev1.StdioDown]
 	confirmOutput *connect.Client[scorev1.OutputMark, scorev1.ConfirmOutputResponse]
+	paceOutput    *connect.Client[scorev1.PaceOutputRequest, scorev1.PaceOutputResponse]
 	collect       *connect.Client[scorev1.CollectRequest, scorev1.CollectResponse]
 	relay         *connect.Client[scorev1.RelayRequest, scorev1.RelayResponse]
 	news          *connect.Client[scorev1.NewsRequest, scorev1.NewsResponse]
@@ -487,6 +499,11 @@ func (c *peerServiceClient) Stdio(ctx context.Context) *connect.BidiStreamForCli
 // ConfirmOutput calls score.v1.PeerService.ConfirmOutput.
 func (c *peerServiceClient) ConfirmOutput(ctx context.Context, req *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
 	return c.confirmOutput.CallUnary(ctx, req)
+}
+
+// PaceOutput calls score.v1.PeerService.PaceOutput.
+func (c *peerServiceClient) PaceOutput(ctx context.Context, req *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error) {
+	return c.paceOutput.CallUnary(ctx, req)
 }
 
 // Collect calls score.v1.PeerService.Collect.
@@ -536,6 +553,9 @@ type PeerServiceHandler interface {
 	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it. It
 	// is no part of Stdio, where input that no rank reads would hold it up.
 	ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
+	// PaceOutput bounds for a while how fast a job's output is read from its ranks, as ConfirmOutput
+	// beside Stdio.
+	PaceOutput(context.Context, *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error)
 	// Collect carries one step of a collective between the stewards of a job.
 	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
 	// Relay carries one message between the stewards of a job, or of two jobs of
@@ -572,6 +592,12 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		PeerServiceConfirmOutputProcedure,
 		svc.ConfirmOutput,
 		connect.WithSchema(peerServiceMethods.ByName("ConfirmOutput")),
+		connect.WithHandlerOptions(opts...),
+	)
+	peerServicePaceOutputHandler := connect.NewUnaryHandler(
+		PeerServicePaceOutputProcedure,
+		svc.PaceOutput,
+		connect.WithSchema(peerServiceMethods.ByName("PaceOutput")),
 		connect.WithHandlerOptions(opts...),
 	)
 	peerServiceCollectHandler := connect.NewUnaryHandler(
@@ -628,6 +654,8 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 			peerServiceStdioHandler.ServeHTTP(w, r)
 		case PeerServiceConfirmOutputProcedure:
 			peerServiceConfirmOutputHandler.ServeHTTP(w, r)
+		case PeerServicePaceOutputProcedure:
+			peerServicePaceOutputHandler.ServeHTTP(w, r)
 		case PeerServiceCollectProcedure:
 			peerServiceCollectHandler.ServeHTTP(w, r)
 		case PeerServiceRelayProcedure:
@@ -659,6 +687,10 @@ func (UnimplementedPeerServiceHandler) Stdio(context.Context, *connect.BidiStrea
 
 func (UnimplementedPeerServiceHandler) ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.ConfirmOutput is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) PaceOutput(context.Context, *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.PaceOutput is not implemented"))
 }
 
 func (UnimplementedPeerServiceHandler) Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {

@@ -1,0 +1,78 @@
+package steward
+
+import "time"
+
+const (
+	// messageCost is what a message counts as beside its bytes: about as much is done for it in the
+	// daemons on its way as for so many bytes.
+	messageCost = 32 << 10
+	// paceBurst is how much may be read at once after a silence, counted as messageCost says:
+	// what ordinary programs write now and then does not wait.
+	paceBurst = 1 << 20
+	// paceTurn is for how long nothing is read when all was that might be: to carry much now and then
+	// costs less than little often, since all on the way have to wake.
+	paceTurn = 60 * time.Millisecond
+	// paceLasts is for how long a pace holds that is not told again: its server may be gone.
+	paceLasts = 3 * time.Second
+)
+
+// pace bounds how fast output is read. What may not be read yet waits in the ranks' pipes, and is
+// then read with fewer calls. The zero value has no bound.
+type pace struct {
+	rate  uint64 // bytes in a second; 0: no bound
+	until time.Time
+	left  int64     // what may be read, counted as messageCost says
+	spent bool      // all was read that might be; left grows to a turn's before more is
+	at    time.Time // of left
+}
+
+// set takes the server's word.
+func (p *pace) set(now time.Time, rate uint64) {
+	p.grow(now)
+	if !p.bounded(now) {
+		p.left, p.at = paceBurst, now
+	}
+	p.rate, p.until = rate, now.Add(paceLasts)
+}
+
+func (p *pace) bounded(now time.Time) bool { return p.rate > 0 && now.Before(p.until) }
+
+// grow adds what may be read since the last time.
+func (p *pace) grow(now time.Time) {
+	if !p.bounded(now) {
+		return
+	}
+	grown := now.Sub(p.at).Seconds() * float64(p.rate)
+	switch {
+	case grown < 1: // it is not lost: at stays
+	case grown > float64(paceBurst-p.left): // which may be too much for an int64
+		p.left, p.at = paceBurst, now
+	default:
+		p.left, p.at = p.left+int64(grown), now
+	}
+}
+
+// allows reports whether something may be read now.
+func (p *pace) allows(now time.Time) bool {
+	p.grow(now)
+	p.spent = p.left <= 0 || p.spent && p.left < p.turn()
+	return !p.bounded(now) || !p.spent
+}
+
+// turn is what is read at once, at least; counted as messageCost says.
+func (p *pace) turn() int64 {
+	return int64(min(paceTurn.Seconds()*float64(p.rate), paceBurst/2))
+}
+
+// took notes a message that has been read.
+func (p *pace) took(bytes int) {
+	if p.rate > 0 {
+		p.left -= int64(bytes) + messageCost
+	}
+}
+
+// next is when something may be read that may not be now.
+func (p *pace) next(now time.Time) time.Time {
+	missing := float64(max(p.turn(), 1)-p.left+1) / float64(p.rate)
+	return earlier(now.Add(time.Duration(missing*float64(time.Second))+time.Microsecond), p.until)
+}

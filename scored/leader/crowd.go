@@ -1,0 +1,96 @@
+package leader
+
+import (
+	"context"
+	"net"
+	"slices"
+
+	"score/gang"
+)
+
+// carriers is how many CPUs at most the daemons and scrun use at once to carry one job's output.
+// A host that has so many to spare beside the gangs of a row carries it at nobody's cost.
+const carriers = 3
+
+// Host is one that carries a job's output.
+type Host struct {
+	Name string // as in nodes' addresses, or as an alias has it
+	CPUs int    // that there are; 0: as many as its nodes have together
+}
+
+// Crowds are those of the hosts whose CPUs other gangs use while the job is on, so that to carry its
+// output takes from them. What is carried in slices in which nobody else is on is at its own cost.
+func (a *Attachment) Crowds(ctx context.Context, job uint64, hosts []Host, alias func(host string) string) ([]Host, error) {
+	return consult(ctx, a.leader, func(b *brain, answer func([]Host, error)) {
+		j := b.jobs[job]
+		if j == nil {
+			answer(nil, nil)
+			return
+		}
+		answer(b.crowds(j, hosts, alias), nil)
+	})
+}
+
+// crowds compares each host's CPUs with those that gangs of others have there, in the fullest of the rows in which
+// the job is.
+func (b *brain) crowds(j *job, hosts []Host, alias func(host string) string) (crowds []Host) {
+	taken := make(map[string]int)
+	for i := range b.rotation.Rows {
+		row := &b.rotation.Rows[i]
+		if id := gang.JobID(j.id); !slices.Contains(row.Jobs, id) && !slices.Contains(row.Asleep, id) {
+			continue
+		}
+		for host, count := range b.takenBeside(j, row.Jobs, alias) {
+			taken[host] = max(taken[host], count)
+		}
+	}
+	for _, host := range hosts {
+		if taken[host.Name] == 0 {
+			continue
+		}
+		cpus := b.cpusOf(host.Name, alias)
+		if host.CPUs == 0 || host.CPUs > cpus {
+			host.CPUs = cpus
+		}
+		if host.CPUs-taken[host.Name] < carriers {
+			crowds = append(crowds, host)
+		}
+	}
+	return crowds
+}
+
+// takenBeside counts the CPUs of each host that jobs of a row have which are none of j's family.
+func (b *brain) takenBeside(j *job, row []gang.JobID, alias func(host string) string) map[string]int {
+	taken := make(map[string]int)
+	for _, id := range row {
+		other := b.jobs[uint64(id)]
+		if other == nil || other.root() == j.root() {
+			continue
+		}
+		for _, p := range other.parts {
+			if n := b.nodes[p.Node]; n != nil {
+				taken[alias(hostOf(n.address))] += len(p.CPUs)
+			}
+		}
+	}
+	return taken
+}
+
+// cpusOf counts the CPUs of a host's nodes.
+func (b *brain) cpusOf(host string, alias func(host string) string) (cpus int) {
+	for _, n := range b.nodes {
+		if alias(hostOf(n.address)) == host {
+			cpus += int(n.cpus)
+		}
+	}
+	return cpus
+}
+
+// hostOf is the host of an address, host:port.
+func hostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	return host
+}

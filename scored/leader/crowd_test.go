@@ -1,0 +1,61 @@
+package leader
+
+import (
+	"slices"
+	"testing"
+
+	"score/scored/api/scorev1"
+)
+
+// A host is crowded for a job's output while other jobs have its CPUs in the job's own slices, and few are left.
+func TestCrowds(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		cpus          uint32
+		tasks, beside uint32
+		most          int // CPUs of the host
+		want          int // CPUs of the crowded host; 0: it is none
+	}{
+		{"beside each other", 2, 1, 1, 0, 2},
+		{"alone", 2, 1, 0, 0, 0},
+		{"in turns", 2, 2, 2, 0, 0},
+		{"with CPUs to spare", 8, 1, 1, 0, 0},
+		{"on a full node", 8, 2, 6, 0, 8},
+		{"nodes that share CPUs", 8, 1, 1, 2, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.connect(hello("n1", test.cpus))
+			id := runs(t, w, test.tasks)
+			if test.beside > 0 {
+				runs(t, w, test.beside)
+			}
+			host := hostOf(w.b.nodes["n1"].address)
+			hosts := []Host{{Name: "elsewhere", CPUs: 1}, {Name: host, CPUs: test.most}}
+			got := w.b.crowds(w.b.jobs[id], hosts, func(host string) string { return host })
+			var want []Host
+			if test.want > 0 {
+				want = []Host{{Name: host, CPUs: test.want}}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("crowded are %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// runs submits a job of so many ranks for the one node, and has it begin.
+func runs(t *testing.T, w *world, tasks uint32) uint64 {
+	t.Helper()
+	id, err := w.submit(jobSpec(tasks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*scorev1.AgentMessage{prepared(id), launched(id, w.b.now)} {
+		w.say("n1", m)
+	}
+	if j := w.b.jobs[id]; j == nil || j.state != running {
+		t.Fatalf("job %d does not run", id)
+	}
+	return id
+}

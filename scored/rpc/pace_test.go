@@ -1,0 +1,88 @@
+package rpc
+
+import (
+	"testing"
+	"time"
+
+	"score/scored/leader"
+)
+
+func newPacedPlace() *place { return &place{pacing: pacing{look: make(chan struct{}, 1)}} }
+
+// A host's streams divide what it carries; one that is silent has no part, and the host with the least counts.
+func TestFlowsDivideAHost(t *testing.T) {
+	f, now := newFlows(), time.Unix(1, 0)
+	one, other := newPacedPlace(), newPacedPlace()
+	small, large := leader.Host{Name: "a", CPUs: 2}, leader.Host{Name: "b", CPUs: 64}
+	check := func(what string, crowds []leader.Host, p *place, want uint64) {
+		t.Helper()
+		if got := f.rate(crowds, p, now); got != want {
+			t.Errorf("%s: %d bytes in a second, want %d", what, got, want)
+		}
+	}
+	check("nobody computes", nil, one, 0)
+	check("alone", []leader.Host{large, small}, one, 2*carriedPerCPU)
+	check("the second", []leader.Host{small}, other, carriedPerCPU)
+	check("the first beside the second", []leader.Host{large, small}, one, carriedPerCPU)
+	now = now.Add(flowLasts + 1)
+	check("the first again", []leader.Host{small}, one, 2*carriedPerCPU)
+	f.end(one)
+	check("the second alone", []leader.Host{small}, other, 2*carriedPerCPU)
+	for range 1000 {
+		f.rate([]leader.Host{small}, newPacedPlace(), now)
+	}
+	check("one of many", []leader.Host{small}, one, carriedLeast)
+}
+
+// Little output calls for no look at who else computes; much does, now and then.
+func TestPassingLooks(t *testing.T) {
+	p, now := &pacing{look: make(chan struct{}, 1)}, time.Unix(1, 0)
+	looks := func(messages, bytes int, every time.Duration) (count int) {
+		for range messages {
+			now = now.Add(every)
+			p.passing(now, bytes)
+			select {
+			case <-p.look:
+				count++
+			default:
+			}
+		}
+		return count
+	}
+	if n := looks(10, 80, time.Second); n != 0 {
+		t.Errorf("%d looks at ten lines", n)
+	}
+	if n := looks(1000, 64<<10, time.Millisecond); n < 9 || n > 11 {
+		t.Errorf("%d looks in a second of a flood", n)
+	}
+	if n := looks(10, 80, time.Second); n < 9 {
+		t.Errorf("%d looks in ten seconds of a stream that may have a pace", n)
+	}
+}
+
+// Loopback and this host's names are one host; the hosts on the way are told once each.
+func TestHostsOnTheWay(t *testing.T) {
+	names := &hostNames{own: map[string]bool{"": true, "localhost": true, "head": true, "10.0.0.1": true}}
+	for _, test := range []struct {
+		node, client string
+		others       []string
+	}{
+		{"127.0.0.1:7000", "@", nil},
+		{"localhost:7000", "[::1]:80", nil},
+		{"head:7000", "10.0.0.1:9", nil},
+		{"10.0.0.2:7000", "@", []string{"10.0.0.2"}},
+		{"10.0.0.2:7000", "10.0.0.2:5", []string{"10.0.0.2"}},
+		{"node7:7000", "10.0.0.2:5", []string{"node7", "10.0.0.2"}},
+	} {
+		hosts := names.carry(test.node, test.client)
+		if len(hosts) != 1+len(test.others) || hosts[0].Name != ownHost || hosts[0].CPUs == 0 {
+			t.Errorf("%s to %s by way of %v", test.node, test.client, hosts)
+			continue
+		}
+		for i, want := range test.others {
+			if hosts[i+1].Name != want {
+				t.Errorf("%s to %s by way of %v, want %v", test.node, test.client, hosts, test.others)
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package streams
+
+import (
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
+)
+
+const (
+	// floodEach is how much output is looked at for each CPU while others compute, in bytes: some seconds' worth.
+	floodEach = 6 << 20
+	// boundEach is how much of it may come in a second at most for each CPU: what is carried, with room for
+	// what waited on the way.
+	boundEach = 5 << 20
+	// costMost is the part of the machine's CPUs that carrying may take from those who compute. A few hundredths are
+	// meant; a busy machine makes the same work longer. Without a bound it takes most of a machine of two CPUs.
+	costMost = 0.12
+	// alone is how much comes when the others have ended, and how much faster at least.
+	alone, gain = 96 << 20, 1.5
+)
+
+// A job that writes as fast as it can beside another user's job, which computes on all other CPUs, takes next to nothing
+// from it: the daemons and scrun carry a bounded amount of output. When the other job has ended they carry as much as comes.
+func TestFloodBesideNeighbour(t *testing.T) {
+	cpus := runtime.NumCPU()
+	if cpus < 2 {
+		t.Skip("jobs do not compute beside each other on one CPU")
+	}
+	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 1, Grace: 5 * time.Second})
+	s.Check(os.Chmod(bin, 0o755)) //nolint:gosec // another user must reach scrun
+	computes := scrun(s.Cluster, s.Socket(), eve, "-n", strconv.Itoa(cpus-1), "--mem", "16M", "sh", "-c", "while :; do :; done")
+	begin(t, computes)
+	s.Await("the neighbour computes", func() bool { return running(s) == 1 })
+
+	floods := scrun(s.Cluster, s.Socket(), 0, "-n", "1", "--mem", "16M", "cat", "/dev/zero")
+	output, err := floods.StdoutPipe()
+	s.Check(err)
+	endFlood := begin(t, floods)
+	pass(t, output, floodEach*cpus/2) // what may come at once, before the bound is known
+	took, cost := carryingCost(s, func() { pass(t, output, floodEach*cpus) })
+	rate := float64(floodEach*cpus) / took.Seconds()
+	t.Logf("beside a neighbour: %.1f MB/s, at the cost of %.1f %% of the CPUs", rate/1e6, 100*cost)
+	if rate > float64(boundEach*cpus) {
+		t.Errorf("%.1f MB/s come beside a neighbour, want %.1f at most", rate/1e6, float64(boundEach*cpus)/1e6)
+	}
+	if cost > costMost {
+		t.Errorf("carrying takes %.1f %% of the CPUs, want %.1f at most", 100*cost, 100*costMost)
+	}
+
+	s.Check(computes.Process.Signal(syscall.SIGTERM)) // which it passes on
+	s.Await("the neighbour's job has ended", func() bool { return running(s) == 1 })
+	began := time.Now()
+	pass(t, output, alone)
+	free := float64(alone) / time.Since(began).Seconds()
+	t.Logf("alone: %.1f MB/s", free/1e6)
+	if free < gain*rate {
+		t.Errorf("%.1f MB/s come without a neighbour, %.1f beside one", free/1e6, rate/1e6)
+	}
+	endFlood()
+	s.Await("the job ends with its scrun", func() bool { return running(s) == 0 })
+	s.End()
+}
+
+// pass reads so much output.
+func pass(t *testing.T, output io.Reader, bytes int) {
+	t.Helper()
+	if _, err := io.CopyN(io.Discard, output, int64(bytes)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// carryingCost is how long something took, and what part of the machine's CPUs the daemons and scruns had meanwhile.
+func carryingCost(s *daemonstest.Scene, do func()) (took time.Duration, part float64) {
+	before, began := carriersRan(s), time.Now()
+	do()
+	took = time.Since(began)
+	ran := carriersRan(s) - before
+	return took, ran.Seconds() / took.Seconds() / float64(runtime.NumCPU())
+}
+
+func carriersRan(s *daemonstest.Scene) (ran time.Duration) {
+	for _, p := range s.Processes() {
+		if p.Role != daemons.RoleRank {
+			ran += p.ProcessorTime()
+		}
+	}
+	return ran
+}
