@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 
 	"score/nodeagent/fence"
+	"score/scored/api"
 	"score/scored/api/h2"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
@@ -58,6 +59,7 @@ func handlerOptions() []connect.HandlerOption {
 	return []connect.HandlerOption{
 		connect.WithCompression("gzip", nil, nil),
 		connect.WithReadMaxBytes(maxMessage),
+		api.JSON(),
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // newEngines returns the engines of all nodes of a job.
@@ -145,13 +147,6 @@ func TestNameAndSpawnChecks(t *testing.T) {
 		"no processes": e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{Command: "a"}}}),
 		"zero byte":    e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{Command: "a", MaxProcs: 1, Args: []string{"b\x00c"}}}}),
 		"no name":      e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{MaxProcs: 1}}}),
-		"odd service":  e.Name(0, 1, NamePublish, []byte("s\xff"), nil),
-		"odd port":     e.Name(0, 1, NamePublish, []byte("s"), []byte("p\xff")),
-		"odd name":     e.AskName(0, 1, NameOp{Kind: NamePublish, Service: "s\xff"}),
-		"odd command":  e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{Command: "a\xff", MaxProcs: 1}}}),
-		"odd argument": e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{Command: "a", MaxProcs: 1, Args: []string{"b\xff"}}}}),
-		"odd given value": e.Spawn(0, 1, &SpawnRequest{
-			Apps: []SpawnApp{{Command: "a", MaxProcs: 1}}, Preput: map[string]string{"k": "v\xff"}}),
 	} {
 		if !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: got %v, want %v", name, err, ErrMalformed)
@@ -173,6 +168,35 @@ func TestNameAndSpawnChecks(t *testing.T) {
 	}
 	if events := e.Events(); len(events) != 0 {
 		t.Errorf("a refused request made %v", events)
+	}
+}
+
+// Texts of programs are passed on byte by byte.
+func TestTextsThatAreNotUTF8(t *testing.T) {
+	e := newEngines(t, []int32{0})[0]
+	request := &SpawnRequest{
+		Apps:   []SpawnApp{{Command: "a\xff", MaxProcs: 1, Args: []string{"b\xfe"}, Env: []string{"A\xfd=\xfc"}, Info: []KV{{Key: "wdir", Value: "/\x80"}}}},
+		Preput: map[string]string{"k\xff": "v\xff"},
+	}
+	want := *request
+	for what, err := range map[string]error{
+		"name": e.Name(0, 1, NamePublish, []byte("s\xff"), []byte("p\xfe")), "option": e.AskName(0, 2, NameOp{Kind: NameLookup, Service: "s\xff"}),
+		"spawn": e.Spawn(0, 3, request),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, event := range e.Events() {
+		switch {
+		case event.Kind == EventSpawn:
+			want.ID = event.Spawn.ID
+			if diff := cmp.Diff(&want, event.Spawn); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		case event.Name.Service != "s\xff" || event.Name.Kind == NamePublish && event.Name.Port != "p\xfe":
+			t.Errorf("%+v", event.Name)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package pmi
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // Name passes a request on to the name table, as EventNameOp. The answer comes
@@ -14,9 +13,6 @@ func (e *Engine) Name(rank int, tag Tag, kind NameKind, service, port []byte) er
 	}
 	if len(service) > MaxValue || len(port) > MaxValue {
 		return fmt.Errorf("%w: a service name or port above %d bytes", ErrTooLong, MaxValue)
-	}
-	if !utf8.Valid(service) || !utf8.Valid(port) {
-		return errNotText
 	}
 	op := NameOp{Kind: kind, Service: string(service), Port: string(port)}
 	id, err := e.ask(rank, tag, op)
@@ -74,21 +70,14 @@ func (e *Engine) Spawn(rank int, tag Tag, request *SpawnRequest) error {
 	return nil
 }
 
-// errNotText refuses what goes to the cluster as text, and is none there.
-var errNotText = fmt.Errorf("%w: a text that is not UTF-8", ErrMalformed)
-
-// checkTexts refuses what no process can be given, and what the cluster's log cannot keep.
+// checkTexts refuses what no process can be given, and what the cluster's log cannot keep. Texts need not be UTF-8.
 func (r *SpawnRequest) checkTexts() error {
-	bytes, bad, text := 0, false, true
+	bytes, bad := 0, false
 	add := func(texts ...string) {
 		for _, t := range texts {
 			bytes += len(t) + 1
 			bad = bad || strings.IndexByte(t, 0) >= 0
-			text = text && utf8.ValidString(t)
 		}
-	}
-	for key, value := range r.Preput {
-		text = text && utf8.ValidString(key) && utf8.ValidString(value)
 	}
 	for i := range r.Apps {
 		app := &r.Apps[i]
@@ -102,8 +91,6 @@ func (r *SpawnRequest) checkTexts() error {
 	switch {
 	case bad:
 		return fmt.Errorf("%w: a spawn with a zero byte in a text", ErrMalformed)
-	case !text:
-		return errNotText
 	case bytes > MaxSpawnBytes:
 		return fmt.Errorf("%w: a spawn of %d bytes, the most is %d", ErrTooLong, bytes, MaxSpawnBytes)
 	}
@@ -149,8 +136,6 @@ func (e *Engine) AskName(rank int, tag Tag, op NameOp) error {
 		return fmt.Errorf("%w: a name of %d bytes", ErrTooLong, len(op.Service))
 	case len(op.Port) > MaxPublished:
 		return fmt.Errorf("%w: %d bytes are published, the most is %d", ErrTooLong, len(op.Port), MaxPublished)
-	case !utf8.ValidString(op.Service) || !utf8.ValidString(op.Port):
-		return errNotText
 	}
 	id, err := e.ask(rank, tag, op)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestBadExpansions(t *testing.T) {
 }
 
 func FuzzParsePattern(f *testing.F) {
-	for _, seed := range []string{"out.%t", "%j/%3t", "%%", "%", "%N", "%12345678901234567890t"} {
+	for _, seed := range []string{"out.%t", "%j/%3t", "%%", "%", "%N", "%12345678901234567890t", "out\xff.%t", "%\xff"} {
 		f.Add(seed, "node", 3, uint64(9))
 	}
 	f.Fuzz(func(t *testing.T, text, node string, rank int, job uint64) {

@@ -1,7 +1,9 @@
 package steward_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +90,35 @@ func TestAbort(t *testing.T) {
 	a.exits()
 }
 
+// Names that ranks publish, and the answers, are bytes; so are arguments, variables and directories.
+func TestTextsThatAreNotUTF8(t *testing.T) {
+	needBash(t)
+	a := start(t)
+	dir := filepath.Join(t.TempDir(), "d\xff")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script := `[ "$1 $ODD ${PWD##*/}" = "$(printf 'a\376 v\375 d\377')" ] || exit 3
+		printf 'cmd=init pmi_version=1 pmi_subversion=1\n' >&3; read -r line <&3
+		printf 'cmd=publish_name service=s\377 port=p\376\n' >&3; read -r line <&3
+		printf 'cmd=lookup_name service=s\377\n' >&3; read -r line <&3
+		printf 'cmd=finalize\n' >&3; [[ $line = *"$(printf ' port=q\200 ')"* ]] || exit 4`
+	a.run(1, []string{"/bin/bash", "-c", script, "bash", "a\xfe"}, func(p *stewardpb.PrepareJob) {
+		p.Job.Spec.WorkDir = dir
+		p.Job.Spec.Env = append(p.Job.Spec.Env, "ODD=v\xfd")
+	})
+	for i, port := range []string{"p\xfe", ""} {
+		m := await(a, "NameRequest", i, (*stewardpb.FromSteward).GetName)
+		if m.GetService() != "s\xff" || m.GetPort() != port {
+			t.Errorf("name: %q", m)
+		}
+		a.do(a.conn.Name(&scorev1.NameReply{JobId: testJob, Request: m.GetRequest(), Ok: true, Port: "q\x80"}))
+	}
+	if e := a.exits()[0]; e.GetExitCode() != 0 || e.GetSignal() != 0 {
+		t.Errorf("%v", e)
+	}
+}
+
 func TestViolations(t *testing.T) {
 	needBash(t)
 	for name, line := range map[string]string{
@@ -96,8 +127,6 @@ func TestViolations(t *testing.T) {
 		"too long":     `head -c 100000 /dev/zero | tr '\0' x >&3`,
 		"binary":       `head -c 3000 /dev/urandom >&3; echo >&3`,
 		"lying id":     `echo "cmd=initack pmiid=1" >&3`,
-		"odd name": `printf 'cmd=init pmi_version=1 pmi_subversion=1\n' >&3; read -r a <&3
-			printf 'cmd=publish_name service=s\377 port=p\n' >&3`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := start(t)

@@ -108,7 +108,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	defer c.Close()
 	ctx := client.WithPatience(t.Context(), client.Patience{Gone: -1, Undecided: -1})
 	_, err := c.Submit(ctx, &scorev1.JobSpec{Name: "g\xfcnstig"})
-	if got, want := client.Sentence(err), "a name or text that was given is not UTF-8, and the cluster takes no other"; got != want {
+	if got, want := client.Sentence(err), "a name or reason that was given is not UTF-8, as names of jobs, users and nodes are, and what is said of them"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -26,7 +26,7 @@ func Sentence(err error) string {
 		return ErrLost.Error()
 	}
 	if isUnsendable(err) {
-		return "a name or text that was given is not UTF-8, and the cluster takes no other"
+		return "a name or reason that was given is not UTF-8, as names of jobs, users and nodes are, and what is said of them"
 	}
 	failure, ok := errors.AsType[*connect.Error](err)
 	if !ok {
@@ -44,8 +44,8 @@ func Sentence(err error) string {
 	}
 }
 
-// isUnsendable tells whether a request could not be written at all, which is so of texts that are not UTF-8 alone: it is
-// no failure of a daemon, and will not end by itself.
+// isUnsendable tells whether a request could not be written at all, which is so alone of names and reasons that are not
+// UTF-8, see package texts: it is no failure of a daemon, and will not end by itself.
 func isUnsendable(err error) bool {
 	return errors.Is(err, proto.Error) && connect.CodeOf(err) == connect.CodeInternal && !connect.IsWireError(err)
 }

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"score/scored/api/scorev1"
+	"score/scored/api/texts"
 )
 
 // message handles what an agent says; a link that another has replaced is not
@@ -36,9 +37,10 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 	case *scorev1.AgentMessage_Abort:
 		if j, p := b.partOf(n, m.Abort.GetJobId()); p != nil {
 			if m.Abort.GetLapsed() {
-				b.step(j, evPartLost{p, m.Abort.GetMessage()})
+				b.step(j, evPartLost{p, texts.UTF8(m.Abort.GetMessage())})
 				return
 			}
+			m.Abort.Message = texts.UTF8(m.Abort.GetMessage())
 			b.aborted(j, p, m.Abort)
 		}
 	case *scorev1.AgentMessage_TimeUp:
@@ -55,7 +57,7 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 		b.spawn(n, m.Spawn)
 	case *scorev1.AgentMessage_Note:
 		if j, p := b.partOf(n, m.Note.GetJobId()); p != nil {
-			b.warn(j, m.Note.GetText())
+			b.warn(j, texts.UTF8(m.Note.GetText()))
 		}
 	case *scorev1.AgentMessage_RankStates:
 		b.rankStates(n, m.RankStates)
@@ -92,7 +94,7 @@ func (b *brain) prepared(n *node, m *scorev1.Prepared) {
 	}
 	b.startTold(j, p, m.GetStart())
 	if m.GetWarning() != "" {
-		b.warn(j, m.GetWarning())
+		b.warn(j, texts.UTF8(m.GetWarning()))
 	}
 	if m.GetExitCode() == 0 && m.GetError() == "" {
 		b.step(j, evPrepared{p})
@@ -102,7 +104,7 @@ func (b *brain) prepared(n *node, m *scorev1.Prepared) {
 	if code == 0 {
 		code = exitCluster
 	}
-	text := m.GetError()
+	text := texts.UTF8(m.GetError())
 	if text == "" {
 		text = "node " + n.name + " could not get the job ready; look at the agent's log there"
 	}

@@ -2,12 +2,12 @@ package leader
 
 import (
 	"fmt"
-	"path"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	"score/gang"
+	"score/scored/api"
 	"score/scored/api/environ"
 	"score/scored/api/scorev1"
 )
@@ -30,7 +30,7 @@ func childSpec(parent *job, apps []*scorev1.SpawnApp) (spec *scorev1.JobSpec, ow
 	}
 	app := apps[0]
 	spec = proto.CloneOf(parent.listed)
-	spec.Name = path.Base(app.GetProgram())
+	spec.Name = api.JobName(app.GetProgram())
 	spec.Argv, spec.SearchPath = argv(app), ""
 	spec.Env = parent.spec.GetEnv()
 	spec.Limits = parent.spec.GetLimits()

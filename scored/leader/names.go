@@ -5,6 +5,7 @@ import (
 
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
+	"score/scored/api/texts"
 	"score/scored/state"
 	"score/scored/state/statepb"
 )
@@ -162,6 +163,9 @@ func (b *brain) publish(key nameKey, wanted name) bool {
 	}
 	j := b.jobs[wanted.job]
 	if !j.active() || len(key.service) > maxServiceName || len(wanted.port) > maxPortName || key.service == "" || j.names >= state.MaxNamesPerJob {
+		return false
+	}
+	if !texts.Valid(key.service, wanted.port) && b.lacks(protocol.Texts) != nil {
 		return false
 	}
 	j.names++

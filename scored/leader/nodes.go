@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
+	"unicode/utf8"
 
 	"score/gang"
 	"score/scored/api/scorev1"
+	"score/scored/api/texts"
 	"score/scored/state"
 	"score/scored/state/statepb"
 )
@@ -70,12 +71,16 @@ func (b *brain) sortedJobs() []*job {
 	return slices.SortedFunc(maps.Values(b.jobs), func(x, y *job) int { return cmp.Compare(x.id, y.id) })
 }
 
-// clip shortens a text to what is kept. No letter is cut in two: the log takes whole ones only.
+// clip shortens a text to what is kept, with escapes for what is not UTF-8. No letter is cut in two.
 func clip(text string) string {
-	if len(text) > maxText {
-		return strings.ToValidUTF8(text[:maxText], "") + "..."
+	if len(text) <= maxText {
+		return texts.UTF8(text)
 	}
-	return text
+	end := maxText
+	for end > maxText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return texts.UTF8(text[:end]) + "..."
 }
 
 func (n *node) take(h *scorev1.Hello) {

@@ -15,6 +15,7 @@ import (
 	"score/scored/api"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
+	"score/scored/api/texts"
 	"score/scored/state"
 	"score/scored/state/statepb"
 )
@@ -84,6 +85,11 @@ func (b *brain) queue(j *job) error {
 	if len(b.jobs) >= state.MaxUnfinished {
 		return fmt.Errorf("%w: %d jobs wait or run already, and the cluster keeps no more; wait until some have ended", ErrImpossible, state.MaxUnfinished)
 	}
+	if !j.isText() {
+		if err := b.lacks(protocol.Texts); err != nil {
+			return err
+		}
+	}
 	if err := b.request(j); err != nil {
 		return err
 	}
@@ -105,6 +111,11 @@ func (b *brain) queue(j *job) error {
 	b.stats.Submitted++
 	b.log("job submitted", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()), zap.Uint32("tasks", j.spec.GetTasks()))
 	return nil
+}
+
+// isText reports whether all texts that the job's programs are given are UTF-8.
+func (j *job) isText() bool {
+	return texts.ValidIn(j.spec) && !slices.ContainsFunc(j.preput, func(p state.Pair) bool { return !texts.Valid(p.Key, p.Value) })
 }
 
 // request asks the matrix for a place, with as much memory as the job may be promised.

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/scored/admission"
+	"score/scored/api"
 	"score/scored/api/access"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
@@ -68,6 +69,7 @@ func NewAgents(options AgentOptions) http.Handler {
 	handlerOptions := []connect.HandlerOption{
 		connect.WithInterceptors(gate{count: options.CountError}),
 		connect.WithReadMaxBytes(maxAgentMessage),
+		api.JSON(),
 		withoutCompression(),
 	}
 	mux := http.NewServeMux()
@@ -104,6 +106,7 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 	if a.elsewhere(ctx, link) {
 		return nil
 	}
+	a.adapt(link, hello)
 	refusal, err := a.Leader.Connect(ctx, hello, serialOf(ctx), link)
 	if err != nil {
 		a.Leader.Disconnect(hello.GetNode(), link) // it may yet be heard
@@ -154,6 +157,9 @@ type agentLink struct {
 	reason string // of the refusal; written before over is closed
 	to     string // the address of the server that leads; likewise
 
+	// refused tells the leader of an order that the agent cannot be given; nil: the agent can be given all.
+	refused func(context.Context, *scorev1.Prepared)
+
 	addresses func() []string // of all servers; nil: the agent knows them
 	told      []string        // of these, last; run's
 }
@@ -196,7 +202,7 @@ func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-cha
 				_ = failpoint.Hit(failpoint.PlanPush) // cannot fail
 			}
 			for _, m := range l.complete(message) {
-				if stream.Send(m) != nil {
+				if m = l.understood(ctx, m); m != nil && stream.Send(m) != nil {
 					return nil // it went; the receiver tells the leader
 				}
 			}

@@ -35,7 +35,7 @@ func checkStagedFiles(files []*scorev1.StagedFile) error {
 	for _, f := range files {
 		library := f.GetKind() == scorev1.StagedKind_STAGED_KIND_LIBRARY
 		place := fmt.Sprintf("%v/%s", library, f.GetName())
-		if err := checkText("the name of a file that goes along", f.GetName(), maxName); err != nil {
+		if err := checkPath("the name of a file that goes along", f.GetName(), maxName); err != nil {
 			return err
 		}
 		switch {

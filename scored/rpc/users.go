@@ -69,6 +69,7 @@ func NewUsers(options UserOptions) http.Handler {
 	handlerOptions := []connect.HandlerOption{
 		connect.WithInterceptors(gate{build: options.Program.GetBuild(), callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError}),
 		connect.WithReadMaxBytes(api.MaxUserMessage),
+		api.JSON(),
 		withoutCompression(),
 	}
 	mux := http.NewServeMux()

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -133,6 +135,41 @@ func TestPlainJSON(t *testing.T) {
 	body, err := io.ReadAll(response.Body)
 	if err != nil || !strings.Contains(string(body), `"version":"v1"`) {
 		t.Errorf("%s, %v", body, err)
+	}
+}
+
+// What is not UTF-8 has escapes in JSON, which has no other texts.
+func TestJSONOfTextsThatAreNotUTF8(t *testing.T) {
+	c := newCluster(t)
+	c.join("n1", nil)
+	spec := goodSpec()
+	spec.Tasks = 1
+	spec.Argv, spec.WorkDir = []string{"./\xff", "g\xfcnstig"}, "/\xfe"
+	id := c.submit(spec)
+	got, err := c.jobs.GetJob(t.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
+	if err != nil || !slices.Equal(got.Msg.GetJob().GetSpec().GetArgv(), spec.GetArgv()) {
+		t.Errorf("%v, %v", got, err)
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: c.dial}}
+	defer client.CloseIdleConnections()
+	for _, kind := range []string{"application/json", "application/json; charset=utf-8"} {
+		response, err := client.Post("http://users/score.v1.JobService/GetJob", kind, strings.NewReader(fmt.Sprintf(`{"jobId": %d}`, id)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		var answer struct {
+			Job struct {
+				Spec struct {
+					Argv    []string
+					WorkDir string
+				}
+			}
+		}
+		err = json.NewDecoder(response.Body).Decode(&answer)
+		if shown := answer.Job.Spec; err != nil || !slices.Equal(shown.Argv, []string{`./\xff`, `g\xfcnstig`}) || shown.WorkDir != `/\xfe` {
+			t.Errorf("%s: %v, %v", kind, answer, err)
+		}
 	}
 }
 

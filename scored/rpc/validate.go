@@ -124,7 +124,7 @@ func checkNames(s *scorev1.JobSpec) error {
 	if err := checkText("the job's name", s.GetName(), maxName); err != nil {
 		return err
 	}
-	if err := checkText("the working directory", s.GetWorkDir(), maxPath); err != nil {
+	if err := checkPath("the working directory", s.GetWorkDir(), maxPath); err != nil {
 		return err
 	}
 	if !path.IsAbs(s.GetWorkDir()) {
@@ -151,7 +151,7 @@ func checkPatterns(s *scorev1.JobSpec) error {
 		{"the file name for standard input", s.GetStdinPattern()},
 	}
 	for _, p := range patterns {
-		if err := checkText(p.what, p.pattern, maxPath); err != nil {
+		if err := checkPath(p.what, p.pattern, maxPath); err != nil {
 			return err
 		}
 		if err := checkPattern(p.what, p.pattern); err != nil {
@@ -213,7 +213,18 @@ func checkEnums(s *scorev1.JobSpec) error {
 	return nil
 }
 
-// checkText refuses what would garble a terminal or a log.
+// checkPath refuses what no file can be called. All other bytes are the user's: whoever shows them writes escapes.
+func checkPath(what, path string, most int) error {
+	switch {
+	case len(path) > most:
+		return invalid("%s is longer than %d bytes: %q", what, most, clip(path))
+	case strings.IndexByte(path, 0) >= 0:
+		return invalid("%s holds a NUL: %q", what, clip(path))
+	}
+	return nil
+}
+
+// checkText refuses names and reasons that are no readable text.
 func checkText(what, text string, most int) error {
 	switch {
 	case len(text) > most:

@@ -5,8 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"score/gang"
+	"score/scored/api"
 	"score/scored/api/scorev1"
+	"score/scored/api/texts"
 	"score/scored/leader"
 )
 
@@ -109,20 +113,53 @@ func TestBadSpecs(t *testing.T) {
 	}
 }
 
+// Texts of programs and paths are bytes, without NUL.
+func TestTextsOfProgramsAreBytes(t *testing.T) {
+	for _, text := range []string{"g\xfcnstig", "\xff\xfe", "a\nb", "\x1b[31m", "\x80"} {
+		spec := goodSpec()
+		spec.Argv, spec.Env, spec.WorkDir = []string{text, text}, []string{text + "=" + text}, "/"+text
+		spec.StdoutPattern, spec.StderrPattern, spec.StdinPattern = text+"%t", text, text
+		spec.Staged = []*scorev1.StagedFile{{Name: text, Sha256: make([]byte, sumBytes), Kind: scorev1.StagedKind_STAGED_KIND_FILE}}
+		if err := checkSpec(spec); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, change := range []func(*scorev1.JobSpec){
+		func(s *scorev1.JobSpec) { s.WorkDir = "/a\x00b" }, func(s *scorev1.JobSpec) { s.StdinPattern = "a\x00b" }, func(s *scorev1.JobSpec) { s.Env = []string{"A=\x00"} },
+	} {
+		spec := goodSpec()
+		change(spec)
+		if err := checkSpec(spec); !errors.Is(err, leader.ErrInvalid) || !strings.Contains(err.Error(), `holds a NUL: "`) {
+			t.Errorf("%v: %v", spec, err)
+		}
+	}
+}
+
 // Whatever a client sends is refused or can be passed on.
 func FuzzCheckSpec(f *testing.F) {
 	f.Add("a", "A=b", "/", "x-%t", uint32(1), uint32(1), int64(0))
 	f.Add("", "=", "rel", "%", uint32(0), uint32(9), int64(-1))
+	f.Add("\xff", "A\xfe=\x80", "/\xfd", "\xfc-%t", uint32(1), uint32(1), int64(0))
 	f.Fuzz(func(t *testing.T, argument, variable, dir, pattern string, tasks, nodes uint32, limit int64) {
 		spec := &scorev1.JobSpec{
-			Name: argument, Argv: []string{argument}, Env: []string{variable}, WorkDir: dir, StdoutPattern: pattern,
-			Tasks: tasks, Nodes: nodes, TimeLimitNanos: limit, NodeList: []string{argument},
+			Name: api.JobName(argument), Argv: []string{argument}, Env: []string{variable}, WorkDir: dir, StdoutPattern: pattern,
+			Tasks: tasks, Nodes: nodes, TimeLimitNanos: limit,
+		}
+		if texts.Valid(argument) {
+			spec.Name, spec.NodeList = argument, []string{argument}
 		}
 		if checkSpec(spec) != nil {
 			return
 		}
 		if tasks == 0 || nodes > tasks || limit < 0 || argument == "" || strings.ContainsRune(variable, 0) {
 			t.Errorf("%v was accepted", spec)
+		}
+		data, err := proto.Marshal(spec)
+		if err != nil {
+			t.Fatalf("%v was accepted, and cannot be written: %v", spec, err)
+		}
+		if got := new(scorev1.JobSpec); proto.Unmarshal(data, got) != nil || !proto.Equal(got, spec) {
+			t.Errorf("%v becomes %v", spec, got)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"score/scored/api/protocol"
+	"score/scored/api/texts"
 	"score/scored/state/statepb"
 )
 
@@ -34,6 +35,8 @@ func Needs(command *statepb.Command) uint32 {
 		switch {
 		case c.Submit.GetInherits():
 			return protocol.Inherits
+		case !texts.ValidIn(c.Submit):
+			return protocol.Texts
 		case len(c.Submit.GetKey()) > 0:
 			return protocol.Keys
 		case spec.GetRecover() || spec.GetRespawn() > 0:
@@ -44,8 +47,11 @@ func Needs(command *statepb.Command) uint32 {
 			return protocol.Orders
 		}
 	case *statepb.Command_PublishName:
-		if c.PublishName.GetBy() != nil {
+		switch {
+		case c.PublishName.GetBy() != nil:
 			return protocol.Answers
+		case !texts.ValidIn(c.PublishName):
+			return protocol.Texts
 		}
 	case *statepb.Command_UnpublishName:
 		if c.UnpublishName.GetBy() != nil {

@@ -71,6 +71,35 @@ func TestSnapshotsOfLaterProtocols(t *testing.T) {
 	}
 }
 
+// TestTextsThatAreNotUTF8 need their protocol, and come out of a snapshot as they were.
+func TestTextsThatAreNotUTF8(t *testing.T) {
+	odd := submit(1, 1)
+	odd.GetSubmit().Spec.Argv, odd.GetSubmit().Spec.Env, odd.GetSubmit().Spec.WorkDir = []string{"a\xff", "\xfe"}, []string{"A\xfd=\xfc"}, "/\x80"
+	given := submit(1, 1)
+	given.GetSubmit().Preput = []*statepb.Pair{{Key: "k\xff", Value: "v\xfe"}}
+	named := publish(1, "ocean\xff")
+	for _, command := range []*statepb.Command{odd, given, named} {
+		if got := Needs(command); got != protocol.Texts {
+			t.Errorf("%v needs %d", command, got)
+		}
+	}
+	if got := Needs(submit(1, 1)); got != protocol.First {
+		t.Errorf("a job in UTF-8 needs %d", got)
+	}
+	s := New()
+	mustApply(t, s, raise(protocol.Texts), node("n1", 2), odd, allocate(1, 0, place("n1", []uint32{0}, []uint32{0})), markRunning(1), named)
+	restored, err := Restore(image(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := restored.Job(1).Spec; !proto.Equal(got, odd.GetSubmit().GetSpec()) {
+		t.Errorf("restored: %v", got)
+	}
+	if names := restored.Names(); len(names) != 1 || names[0].Service != "ocean\xff" {
+		t.Errorf("restored: %v", names)
+	}
+}
+
 func TestHistoryIsAsLongAsSet(t *testing.T) {
 	s := New()
 	mustApply(t, s, raise(2), history(5))

@@ -82,6 +82,11 @@ func TestRestoreRefusesDamage(t *testing.T) {
 func FuzzRestore(f *testing.F) {
 	f.Add(image(f, twoNodes(f)))
 	f.Add(image(f, New()))
+	odd := New()
+	job := submit(1, 1)
+	job.GetSubmit().Spec.Argv, job.GetSubmit().Preput = []string{"a\xff"}, []*statepb.Pair{{Key: "k\xfe", Value: "\x80"}}
+	mustApply(f, odd, job)
+	f.Add(image(f, odd))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Restore(data)
@@ -90,7 +95,7 @@ func FuzzRestore(f *testing.F) {
 		}
 		first, err := s.Snapshot()
 		if err != nil {
-			return // strings that are no UTF-8
+			return // names that are not UTF-8
 		}
 		again, err := Restore(first)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"score/scored/api/scorev1"
+	"score/scored/api/texts"
 )
 
 // jobData is a job as --json prints it. Times are nanoseconds, instants count
@@ -14,8 +15,10 @@ type jobData struct {
 	User           string       `json:"user"`
 	UID            uint32       `json:"uid"`
 	State          string       `json:"state"`
-	Command        []string     `json:"command"`
-	Directory      string       `json:"directory"`
+	Command        []string     `json:"command"`                  // with escapes for what is not UTF-8; then
+	CommandBytes   [][]byte     `json:"command_base64,omitempty"` // has the arguments themselves
+	Directory      string       `json:"directory"`                // likewise
+	DirectoryBytes []byte       `json:"directory_base64,omitempty"`
 	Tasks          uint32       `json:"tasks"`
 	Nodes          uint32       `json:"nodes"`
 	CPUsPerTask    uint32       `json:"cpus_per_task"`
@@ -81,26 +84,43 @@ func newJobData(job *scorev1.Job) jobData {
 	spec := job.GetSpec()
 	data := jobData{
 		ID: job.GetId(), Name: spec.GetName(), User: userName(job), UID: job.GetUser().GetUid(),
-		State: jobStateWord(job), Command: nonNil(spec.GetArgv()), Directory: spec.GetWorkDir(),
+		State: jobStateWord(job), Command: []string{}, Directory: texts.UTF8(spec.GetWorkDir()),
 		Tasks: spec.GetTasks(), Nodes: max(spec.GetNodes(), uint32(len(job.GetPlaces()))),
 		CPUsPerTask: max(1, spec.GetCpusPerTask()), MemoryPerNode: spec.GetMemoryPerNodeBytes(),
 		Priority: spec.GetPriority(), Exclusive: spec.GetExclusive(), Oversubscribe: spec.GetOversubscribe(),
 		Detached: spec.GetDetached(), TimeLimitNanos: spec.GetTimeLimitNanos(),
 		SubmittedNanos: job.GetSubmittedNanos(), StartedNanos: job.GetStartedNanos(), EndedNanos: job.GetEndedNanos(),
 		Row: job.GetRow(), AlsoRows: nonNil(job.GetAlsoRows()), Places: []placeData{},
-		WaitingFor: job.GetWaitingFor(), Idle: newIdleData(job.GetIdle()), ParentJob: job.GetParentJob(), Requeue: spec.GetRequeue(), Restarts: job.GetRestarts(), Because: job.GetBecause(), Usage: newUsageData(job.GetUsage()),
+		WaitingFor: job.GetWaitingFor(), Idle: newIdleData(job.GetIdle()), ParentJob: job.GetParentJob(), Requeue: spec.GetRequeue(), Restarts: job.GetRestarts(), Because: texts.UTF8(job.GetBecause()), Usage: newUsageData(job.GetUsage()),
 		Start: newStartData(job),
 	}
+	data.setBytes(spec)
 	for _, place := range job.GetPlaces() {
 		data.Places = append(data.Places, placeData{place.GetNode(), nonNil(place.GetRanks()), nonNil(place.GetCpus())})
 	}
 	if verdict := job.GetVerdict(); verdict != nil {
 		data.Verdict = &verdictData{
 			Reason: reasonWord(verdict.GetReason()), ExitCode: verdict.GetExitCode(),
-			Message: verdict.GetMessage(), Rank: verdict.GetRank(), Node: verdict.GetNode(),
+			Message: texts.UTF8(verdict.GetMessage()), Rank: verdict.GetRank(), Node: verdict.GetNode(),
 		}
 	}
 	return data
+}
+
+// setBytes sets what JSON may not be able to say.
+func (d *jobData) setBytes(spec *scorev1.JobSpec) {
+	argv, directory := spec.GetArgv(), spec.GetWorkDir()
+	for _, argument := range argv {
+		d.Command = append(d.Command, texts.UTF8(argument))
+	}
+	if !texts.Valid(argv...) {
+		for _, argument := range argv {
+			d.CommandBytes = append(d.CommandBytes, []byte(argument))
+		}
+	}
+	if !texts.Valid(directory) {
+		d.DirectoryBytes = []byte(directory)
+	}
 }
 
 func newUsageData(usage *scorev1.Usage) usageData {

@@ -27,6 +27,9 @@ frames from other nodes were refused (nobody had room, or the gang was not on
 there), and how many were sent once more. Ranks show their counts when they find
 nothing to do, and every 64 messages. Nodes report once a second.
 
+Bytes of arguments and directories that are not UTF-8 are shown as escapes (\xff);
+with --json command_base64 and directory_base64 have such texts as they are.
+
 Of the start of the job it shows when each phase was over on each node.
 ` + phases.Explained,
 		ValidArgsFunction: c.completeJobs(0, 1, true),

@@ -17,6 +17,6 @@ func newLogger(level string) (*zap.Logger, zap.AtomicLevel, error) {
 	encoding := zap.NewProductionEncoderConfig()
 	encoding.EncodeTime = zapcore.ISO8601TimeEncoder
 	encoding.EncodeLevel = zapcore.LowercaseLevelEncoder
-	encoder := zapcore.NewConsoleEncoder(encoding)
+	encoder := readable{zapcore.NewConsoleEncoder(encoding)}
 	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), parsed)), parsed, nil
 }

@@ -22,7 +22,8 @@ Where no cluster is configured, scrun runs the program on this machine, with a
 cluster of its own for as long as the job lasts.
 
 Options mean what users of srun expect. Everything after the program's name
-belongs to the program.
+belongs to the program. Arguments, environment and paths are carried byte by
+byte; names of jobs and nodes are UTF-8.
 
 A job that is still queued after a second is told of, with what it waits for.
 While the servers of a cluster have no majority scrun waits for them, before its

@@ -3,9 +3,9 @@ package options
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
+	"score/scored/api"
 	"score/scored/api/scorev1"
 )
 
@@ -142,9 +142,6 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		Respawn:            o.Respawn,
 		NodeList:           o.Hosts,
 	}
-	if err := checkTexts(spec); err != nil {
-		return nil, err
-	}
 	o.setInput(spec, dir)
 	if o.Detach {
 		o.setDetached(spec, dir)
@@ -156,5 +153,5 @@ func (o *Options) jobName() string {
 	if o.Name != "" {
 		return o.Name
 	}
-	return filepath.Base(o.Argv[0])
+	return api.JobName(o.Argv[0])
 }

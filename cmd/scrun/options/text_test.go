@@ -1,32 +1,30 @@
 package options
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
-func TestTextsAreUTF8(t *testing.T) {
+// Arguments, variables and directories are carried byte by byte.
+func TestTextsAreBytes(t *testing.T) {
 	const odd = "g\xfcnstig"
-	for name, test := range map[string]struct {
-		arguments []string
-		here      Process
-		want      string // "": none
-	}{
-		"UTF-8":     {[]string{"prog", "g\u00fcnstig"}, Process{Dir: "/home/\u00fc", Environ: []string{"A=\u00fc"}}, ""},
-		"program":   {[]string{odd}, Process{Dir: "/"}, `the program's name "g\xfcnstig" is not UTF-8, and the cluster takes no other: rename the program`},
-		"argument":  {[]string{"prog", "a", odd}, Process{Dir: "/"}, `argument 2, "g\xfcnstig", is not UTF-8, and the cluster takes no other: give it to the program in a file or by its input`},
-		"directory": {[]string{"prog"}, Process{Dir: "/" + odd}, `the directory "/g\xfcnstig" is not UTF-8, and the cluster takes no other: choose another one with -D`},
-		"other":     {[]string{"-D", "/", "prog"}, Process{Dir: "/" + odd}, ""},
-		"variable":  {[]string{"prog"}, Process{Dir: "/", Environ: []string{"A=1", "B=" + odd}}, `the environment variable "B" is not UTF-8, and the cluster takes no other: unset it, or leave it out with --export`},
-		"left out":  {[]string{"--export", "A", "prog"}, Process{Dir: "/", Environ: []string{"A=1", "B=" + odd}}, ""},
-	} {
-		o, err := parse(t, test.arguments...)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		got := ""
-		if _, err := o.Spec(test.here); err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("%s: got %q, want %q", name, got, test.want)
-		}
+	o, err := parse(t, "-d", "-i", "in\xff", "-o", "out\xfe.%t", "--stage-file", odd, odd, "a", "\xff\xfe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := o.Spec(Process{Dir: "/home/" + odd, Environ: []string{"A=1", "B\xff=" + odd}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.GetName() != `g\xfcnstig` || !slices.Equal(spec.GetArgv(), []string{odd, "a", "\xff\xfe"}) ||
+		!slices.Equal(spec.GetEnv(), []string{"A=1", "B\xff=" + odd}) || spec.GetWorkDir() != "/home/"+odd ||
+		spec.GetStdoutPattern() != "/home/"+odd+"/out\xfe.%t" && spec.GetStdoutPattern() != "out\xfe.%t" || !slices.Equal(o.StageFiles, []string{odd}) {
+		t.Errorf("%q", spec)
+	}
+	if o, err = parse(t, "-D", "/"+odd, "prog"); err != nil {
+		t.Fatal(err)
+	}
+	if spec, err := o.Spec(Process{Dir: "/"}); err != nil || spec.GetWorkDir() != "/"+odd {
+		t.Errorf("%q, %v", spec, err)
 	}
 }

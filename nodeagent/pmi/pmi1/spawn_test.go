@@ -53,9 +53,23 @@ func TestSpawn(t *testing.T) {
 	}
 }
 
+// Bytes that are no letters come as they are.
+func TestSpawnOfBytes(t *testing.T) {
+	var s Spawn
+	s.Begin()
+	request, err := play(&s, "mcmd=spawn\nnprocs=1\nexecname=a\xff\ntotspawns=1\nspawnssofar=1\nargcnt=1\narg1=\xfe \x80\npreput_num=1\npreput_key_0=k\xff\npreput_val_0=\xfd\nendcmd")
+	want := &pmi.SpawnRequest{
+		Apps: []pmi.SpawnApp{{Command: "a\xff", Args: []string{"\xfe \x80"}, MaxProcs: 1}}, Preput: map[string]string{"k\xff": "\xfd"},
+	}
+	if diff := cmp.Diff(want, request); err != nil || diff != "" {
+		t.Errorf("%v, -want +got\n%s", err, diff)
+	}
+}
+
 func FuzzSpawn(f *testing.F) {
 	f.Add("mcmd=spawn\nnprocs=2\nexecname=a\ntotspawns=1\nspawnssofar=1\narg1=x\nargcnt=1\nendcmd")
 	f.Add("mcmd=spawn\nnprocs=1\nexecname=a\ntotspawns=2\nspawnssofar=1\npreput_num=1\npreput_key_0=k\npreput_val_0=v\nendcmd")
+	f.Add("mcmd=spawn\nnprocs=1\nexecname=a\xff\ntotspawns=1\nspawnssofar=1\narg1=\xfe\nargcnt=1\ninfo_num=1\ninfo_key_0=wdir\ninfo_val_0=\x80\nendcmd")
 	f.Fuzz(func(t *testing.T, text string) {
 		var s Spawn
 		s.Begin()

@@ -86,9 +86,22 @@ func TestSpawnInOrder(t *testing.T) {
 	}
 }
 
+// Bytes that are no letters come as they are.
+func TestSpawnOfBytes(t *testing.T) {
+	var body Body
+	if err := body.Parse([]byte("cmd=spawn;ncmds=1;preputcount=1;ppkey0=K\xff;ppval0=V\xfe;subcmd=a\xfd;maxprocs=1;argc=1;argv0=\xfc;;\x80;")); err != nil {
+		t.Fatal(err)
+	}
+	request, err := body.Spawn()
+	if err != nil || request.Preput["K\xff"] != "V\xfe" || request.Apps[0].Command != "a\xfd" || !slices.Equal(request.Apps[0].Args, []string{"\xfc;\x80"}) {
+		t.Errorf("%+v, %v", request, err)
+	}
+}
+
 func FuzzBody(f *testing.F) {
 	f.Add([]byte("cmd=kvs-put;key=na;;k;value=;;x;;;;y=1;;;"))
 	f.Add([]byte("cmd=spawn;ncmds=1;preputcount=1;ppkey0=K;ppval0=V;subcmd=a;maxprocs=1;argc=1;argv0=x;"))
+	f.Add([]byte("cmd=spawn;ncmds=1;preputcount=1;ppkey0=K\xff;ppval0=V\xfe;subcmd=a\xfd;maxprocs=1;argc=1;argv0=\xfc;"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		size := len(text)
 		var body Body

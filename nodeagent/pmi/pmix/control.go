@@ -103,7 +103,7 @@ func (c *conn) log(s *Server, tag uint32, r *bfrops.Reader) error {
 		case key != message.KeyStdout && key != message.KeyStderr:
 			code = message.ErrUnsupported
 		case text != "":
-			text = strings.ToValidUTF8(text[:min(len(text), maxPrint)], "?")
+			text = text[:min(len(text), maxPrint)]
 			s.effect(Effect{Kind: Print, Rank: c.rank, Text: text, Stderr: key == message.KeyStderr})
 		}
 	}

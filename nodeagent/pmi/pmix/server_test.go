@@ -338,7 +338,7 @@ func TestAbortAndControl(t *testing.T) {
 	if e := h.task(Signal); e.Code != 10 || e.Rank != NoRank {
 		t.Errorf("%+v", e)
 	}
-	for said, want := range map[string]string{"g\xfcnstig": "g?nstig", strings.Repeat("x", maxPrint-1) + "\u00fc": strings.Repeat("x", maxPrint-1) + "?"} {
+	for said, want := range map[string]string{"g\xfcnstig": "g\xfcnstig", strings.Repeat("x", maxPrint) + "y": strings.Repeat("x", maxPrint)} {
 		a.send(message.Log, (&message.LogRequest{Data: bfrops.Infos{text(message.KeyStderr, said)}}).Write)
 		a.status(message.Success)
 		if e := h.task(Print); e.Text != want || !e.Stderr {

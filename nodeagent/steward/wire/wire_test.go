@@ -18,6 +18,32 @@ func output(data []byte) *stewardpb.FromSteward {
 		Output: &scorev1.Output{Rank: 7, Stream: 2, Data: data}}}
 }
 
+// oddSpec is an order whose texts are not UTF-8.
+func oddSpec() *stewardpb.PrepareJob {
+	spec := &scorev1.JobSpec{Name: "name", Argv: []string{"a\xff", "\xfe"}, Env: []string{"A\xfd=\xfc"}, WorkDir: "/\x80"}
+	return &stewardpb.PrepareJob{
+		Job:      &scorev1.Prepare{Spec: spec, Preput: map[string]string{"k\xff": "v\xff"}, RestartedBecause: "\xff"},
+		Programs: "/\xff", PmSocket: "/\xfe", Files: "\xff",
+	}
+}
+
+// Stewards are told texts of programs byte by byte, and say such sentences.
+func TestTextsAreBytes(t *testing.T) {
+	status := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Status{Status: &stewardpb.Status{Order: oddSpec()}}}
+	prepared := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Prepared{Prepared: &scorev1.Prepared{Error: "open /\xff"}}}
+	note := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Note{Note: &scorev1.JobNote{Text: "\xff"}}}
+	for _, m := range []*stewardpb.FromSteward{status, prepared, note} {
+		stream, err := Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := new(stewardpb.FromSteward)
+		if err := proto.Unmarshal(feed(t, stream, []int{7})[0], got); err != nil || !proto.Equal(got, m) {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+}
+
 // feed hands the stream over in pieces of the given sizes, in turn.
 func feed(t rapid.TB, stream []byte, sizes []int) [][]byte {
 	var d Decoder
@@ -117,6 +143,11 @@ func FuzzDecoder(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(seed, 3)
+	odd, err := Append(nil, oddSpec())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(odd, 5)
 	f.Add([]byte{0x80}, 1)
 	f.Fuzz(func(t *testing.T, stream []byte, piece int) {
 		var d Decoder

@@ -9,7 +9,7 @@
 //	2  the log says in which version it is written (state: Raise); the setting history; submissions under keys; jobs that go on
 //	   without what they lose (recover, respawn); how jobs are to end or to be begun anew is in the log before their ranks are killed
 //	   (OrderEnd, OrderRequeue), and why they were begun anew; what spawned jobs have of their parents is not in their entries;
-//	   by which requests names were published, read and taken back
+//	   by which requests names were published, read and taken back; texts of programs that are not UTF-8
 package protocol
 
 import (
@@ -39,6 +39,8 @@ const (
 	Inherits = 2
 	// Answers is from when on the log may say which requests have published, read and taken back names.
 	Answers = 2
+	// Texts is from when on arguments, environment and paths, and names that programs publish, may be other than UTF-8.
+	Texts = 2
 )
 
 // Range is what a program understands, both ends inclusive. The zero Range is that of a program that does not say.

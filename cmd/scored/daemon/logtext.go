@@ -1,0 +1,43 @@
+package daemon
+
+import (
+	"go.uber.org/zap"
+	"go.uber.org/zap/buffer"
+	"go.uber.org/zap/zapcore"
+
+	"score/scored/api/quote"
+	"score/scored/api/texts"
+)
+
+// readable writes entries in which what users have given, paths for example, is shown with escapes: an entry stays one
+// line, changes no terminal, and shows which bytes a text that is not UTF-8 has.
+type readable struct{ zapcore.Encoder }
+
+// Clone implements zapcore.Encoder.
+func (r readable) Clone() zapcore.Encoder { return readable{r.Encoder.Clone()} }
+
+// AddString implements zapcore.ObjectEncoder, for the fields of a logger.
+func (r readable) AddString(key, value string) { r.Encoder.AddString(key, texts.UTF8(value)) }
+
+// EncodeEntry implements zapcore.Encoder. It leaves the caller's fields as they are.
+func (r readable) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
+	entry.Message = quote.Text(entry.Message)
+	shown := make([]zapcore.Field, len(fields))
+	for i, field := range fields {
+		shown[i] = readableField(field)
+	}
+	return r.Encoder.EncodeEntry(entry, shown)
+}
+
+// readableField leaves control characters to the encoder, which writes fields as JSON.
+func readableField(field zapcore.Field) zapcore.Field {
+	switch field.Type {
+	case zapcore.StringType:
+		field.String = texts.UTF8(field.String)
+	case zapcore.ErrorType:
+		if err, ok := field.Interface.(error); ok && !texts.Valid(err.Error()) {
+			return zap.String(field.Key, texts.UTF8(err.Error()))
+		}
+	}
+	return field
+}

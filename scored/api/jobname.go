@@ -1,0 +1,25 @@
+package api
+
+import (
+	"path"
+	"unicode/utf8"
+
+	"score/scored/api/quote"
+)
+
+// MaxJobName is the longest name of a job in bytes: as long as that of a file.
+const MaxJobName = 255
+
+// JobName is what a job is called by default: as its program, with escapes for what cannot be read, since names of jobs are
+// texts for people.
+func JobName(program string) string {
+	name := quote.Text(path.Base(program))
+	if len(name) <= MaxJobName {
+		return name
+	}
+	end := MaxJobName
+	for !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end]
+}

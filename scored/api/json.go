@@ -1,0 +1,52 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/api/texts"
+)
+
+// JSON has calls in JSON, which has no texts but UTF-8, get answers in which texts that are not have escapes.
+func JSON() connect.HandlerOption {
+	return connect.WithHandlerOptions(
+		connect.WithCodec(jsonCodec{"json"}),
+		connect.WithCodec(jsonCodec{"json; charset=utf-8"}),
+	)
+}
+
+var (
+	errNoMessage = errors.New("no message")
+	errEmpty     = errors.New("an empty body is no object in JSON")
+)
+
+// jsonCodec is connect's own for JSON, but for the escapes.
+type jsonCodec struct{ name string }
+
+// Name implements connect.Codec.
+func (c jsonCodec) Name() string { return c.name }
+
+// Marshal implements connect.Codec.
+func (jsonCodec) Marshal(message any) ([]byte, error) {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("%T: %w", message, errNoMessage)
+	}
+	return protojson.Marshal(texts.EscapeIn(m))
+}
+
+// Unmarshal implements connect.Codec. Fields that are not known are those of a later version.
+func (jsonCodec) Unmarshal(data []byte, message any) error {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return fmt.Errorf("%T: %w", message, errNoMessage)
+	}
+	if len(data) == 0 {
+		return errEmpty
+	}
+	return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, m)
+}

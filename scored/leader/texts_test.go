@@ -1,0 +1,108 @@
+package leader
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
+)
+
+// oddSpec is a job of texts that are not UTF-8.
+func oddSpec() *scorev1.JobSpec {
+	spec := jobSpec(1)
+	spec.Name, spec.Argv, spec.Env, spec.WorkDir, spec.StdoutPattern = "a.out", []string{"./a\xff", "\xfe"}, []string{"A\xfd=\xfc"}, "/\x80", "o\xff.%t"
+	return spec
+}
+
+// A job's texts are the same under the next leader, in what its nodes are told, and in what it spawns.
+func TestTextsAreKeptByteByByte(t *testing.T) {
+	want := oddSpec()
+	w := spawner(t, protocol.Own().Newest, oddSpec(), nil)
+	check := func(when string) {
+		t.Helper()
+		if got := w.b.prepareOrders(w.b.jobs[1])(0).GetSpec(); !proto.Equal(got, want) {
+			t.Errorf("%s: %v", when, got)
+		}
+	}
+	check("at first")
+	w.restart()
+	w.connect(hello("n1", 2, 1))
+	check("under the next leader")
+	w.start(1)
+	child, err := w.spawns(1, &scorev1.SpawnApp{Program: "dir/c\xff", Args: []string{"\xfe"}, Env: []string{"B=\xfb"}, WorkDir: "/\xfa", Tasks: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	w.connect(hello("n1", 2, 1, child.id))
+	spec := w.b.jobs[child.id].spec
+	if spec.GetName() != `c\xff` || !slices.Equal(spec.GetArgv(), []string{"dir/c\xff", "\xfe"}) || spec.GetWorkDir() != "/\xfa" ||
+		!slices.Equal(spec.GetEnv(), []string{"A\xfd=\xfc", "B=\xfb"}) {
+		t.Errorf("what was spawned: %v", spec)
+	}
+}
+
+// Servers of an earlier version could not read them. The world fails where a command is not of the log's protocol.
+func TestTextsNeedTheirProtocol(t *testing.T) {
+	w := newWorldIn(t, protocol.First)
+	w.connect(hello("n1", 2))
+	for name, change := range map[string]func(*scorev1.JobSpec){
+		"argument":  func(s *scorev1.JobSpec) { s.Argv = []string{"a", "\xff"} },
+		"variable":  func(s *scorev1.JobSpec) { s.Env = []string{"A=\xff"} },
+		"directory": func(s *scorev1.JobSpec) { s.WorkDir = "/\xff" },
+		"file":      func(s *scorev1.JobSpec) { s.StdoutPattern = "\xff" },
+	} {
+		spec := jobSpec(1)
+		change(spec)
+		if _, err := w.submit(spec); !errors.Is(err, ErrState) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	id, err := w.submit(jobSpec(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start(id)
+	if _, err := w.spawns(id, &scorev1.SpawnApp{Program: "c\xff", Tasks: 1}); !errors.Is(err, ErrState) {
+		t.Errorf("a spawn: %v", err)
+	}
+	publish := func(service, port string) bool {
+		granted := w.b.publish(nameKey{7, service}, name{port: port, job: id})
+		w.settle()
+		return granted
+	}
+	if publish("s\xff", "p") || publish("s", "p\xff") || !publish("s", "p") {
+		t.Error("names")
+	}
+	w.b.raise(protocol.Texts)
+	w.settle()
+	if _, err := w.submit(oddSpec()); err != nil || !publish("s\xff", "p\xff") {
+		t.Errorf("in the protocol that has them: %v", err)
+	}
+	w.restart()
+	if got := w.b.names[nameKey{7, "s\xff"}].port; got != "p\xff" {
+		t.Errorf("under the next leader the name is %q", got)
+	}
+}
+
+// Sentences of agents that hold such texts get escapes: they are read in the log, in lists and on terminals.
+func TestSentencesOfAgentsAreUTF8(t *testing.T) {
+	w := newWorldIn(t, protocol.First)
+	w.connect(hello("n1", 2))
+	id, err := w.submit(jobSpec(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.say("n1", unprepared(id, 127, "/a\xff does not exist"))
+	if got := w.log.Job(id).Verdict.GetMessage(); got != `/a\xff does not exist` {
+		t.Errorf("%q", got)
+	}
+	if got := clip(string(slices.Repeat([]byte{0xff}, maxText+1))); !utf8.ValidString(got) {
+		t.Errorf("%q", got)
+	}
+}

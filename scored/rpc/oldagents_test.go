@@ -1,0 +1,42 @@
+package rpc
+
+import (
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
+)
+
+// An agent that reads texts in UTF-8 alone is given no others: a job that has such texts cannot start there, and says why.
+func TestAgentsThatTakeUTF8Alone(t *testing.T) {
+	c := newCluster(t)
+	a, _ := c.open(testKey, "n1")
+	a.name, a.peer = "n1", "127.0.0.1:1"
+	hello := a.hello()
+	hello.ProtocolOldest, hello.ProtocolNewest = protocol.First, protocol.Texts-1
+	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: hello}})
+	if m := a.receive(); m.GetWelcome() == nil {
+		t.Fatalf("the leader says %v", m)
+	}
+	spec := goodSpec()
+	spec.Tasks = 1
+	spec.Argv = []string{"./\xff"}
+	id := c.submit(spec)
+	done, err := c.jobs.WaitJob(t.Context(), connect.NewRequest(&scorev1.WaitJobRequest{JobId: id}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := done.Msg.GetJob().GetVerdict()
+	if v.GetReason() != scorev1.EndReason_END_REASON_CANNOT_START || !strings.Contains(v.GetMessage(), "the agent of node n1 is of version") || !strings.HasSuffix(v.GetMessage(), "upgrade the agent") {
+		t.Errorf("%v", v)
+	}
+	spec.Argv = []string{"./a.out"}
+	id = c.submit(spec)
+	order := a.until("Prepare", func(m *scorev1.ServerMessage) bool { return m.GetPrepare() != nil }).GetPrepare()
+	if order.GetJobId() != id {
+		t.Errorf("it was told to prepare %v", order)
+	}
+}
