@@ -41,6 +41,11 @@ test: ## set up, then unit and whole-system tests, with a closing count
 	@$(MAKE) --no-print-directory build tools-test
 	@$(TOOLS)/gotestsum --format standard-quiet -- -timeout 20m ./...
 
+.PHONY: test-short
+test-short: ## unit tests alone, without real clusters, in a minute
+	@.ci/setup build
+	@go test -short $$(go list ./... | grep -v '^score/tests/')
+
 .PHONY: check
 check: ## what CI runs besides the tests: format, vet, lint, generated code, race, fuzz
 	@.ci/setup build test check

@@ -20,21 +20,30 @@ import (
 )
 
 const (
-	// fewCPUs is what the lines of the README and of scored dev have to run on.
+	// fewCPUs is what the lines of the documents and of scored dev have to run on.
 	fewCPUs = 2
 	// lineTimeout bounds one of these lines.
 	lineTimeout = time.Minute
 )
 
-// Sections of the README whose lines need a cluster, and those that need none.
-const (
-	readmeAlone    = "Running programs"
-	readmeChannels = "Programs that exchange messages"
-	readmeCluster  = "A cluster on one machine"
+// page is a document whose lines of scrun and scored are typed.
+type page struct {
+	file    string // from the root of the repository
+	section string // of which the lines are; empty: all
+}
+
+// The lines of running.md before its first line of several nodes need no cluster, and those of mpi.md.
+var (
+	runningPage  = page{"docs/running.md", ""}
+	mpiPage      = page{"docs/mpi.md", ""}
+	clusterPages = []page{
+		{"README.md", "Five lines of use"}, {"docs/channels.md", ""}, {"docs/trying.md", "A cluster on one machine"},
+		{"docs/administering.md", "Users and shares"},
+	}
 )
 
-// readmeSpecial are the lines that are not simply run, or do not end with 0.
-var readmeSpecial = map[string]struct {
+// shownSpecial are the lines that are not simply run, or do not end with 0.
+var shownSpecial = map[string]struct {
 	code int
 	skip string // why it is not run here
 }{
@@ -44,16 +53,16 @@ var readmeSpecial = map[string]struct {
 	"scrun -N 2 -n 4 --kill-on-deadlock ./waiting": {code: 124},
 }
 
-// What scored dev and the README tell people to type runs on a machine of two CPUs.
+// What scored dev and the documents tell people to type runs on a machine of two CPUs.
 func TestLinesShown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts clusters")
 	}
-	sections := readmeSections(t)
+	running := shownBlocks(t, runningPage)
 	t.Run("alone", func(t *testing.T) {
 		onFewCPUs(t)
 		p := newPlace(t)
-		for _, line := range sections[readmeAlone][0] {
+		for _, line := range slices.Concat(running[0], slices.Concat(shownBlocks(t, mpiPage)...)) {
 			p.run(t, line)
 		}
 	})
@@ -62,8 +71,10 @@ func TestLinesShown(t *testing.T) {
 		p := newPlace(t)
 		banner := p.cluster(t, 4)
 		job := p.stay(t)
-		lines := slices.Concat(banner, slices.Concat(sections[readmeAlone][1:]...), slices.Concat(sections[readmeChannels]...),
-			slices.Concat(sections[readmeCluster]...))
+		lines := slices.Concat(banner, slices.Concat(running[1:]...))
+		for _, page := range clusterPages {
+			lines = append(lines, slices.Concat(shownBlocks(t, page)...)...)
+		}
 		for _, line := range lines {
 			p.run(t, withJob(line, job))
 		}
@@ -121,18 +132,17 @@ func onFewCPUs(t *testing.T) {
 	}
 }
 
-// readmeSections are the commands of scrun and scored in the README: for each section its blocks of lines.
-func readmeSections(t *testing.T) map[string][][]string {
+// shownBlocks are the commands of scrun and scored on a page, block by block.
+func shownBlocks(t *testing.T, p page) (blocks [][]string) {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile(filepath.Join("../..", p.file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := make(map[string][][]string)
 	section, inside := "", false
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, "\n")
-		if title, ok := strings.CutPrefix(line, "## "); ok {
+		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && line[0] == '#' {
 			section = title
 		}
 		code, ok := strings.CutPrefix(line, "    ")
@@ -140,26 +150,27 @@ func readmeSections(t *testing.T) map[string][][]string {
 			inside = inside && line == ""
 			continue
 		}
-		if !inside {
-			sections[section] = append(sections[section], nil)
+		if p.section != "" && p.section != section {
+			continue
 		}
-		inside = true
 		command, _, _ := strings.Cut(code, " #")
 		command = strings.TrimSpace(command)
-		if strings.HasPrefix(command, "scrun ") || strings.HasPrefix(command, "scored ") {
-			last := len(sections[section]) - 1
-			sections[section][last] = append(sections[section][last], command)
+		if !strings.HasPrefix(command, "scrun ") && !strings.HasPrefix(command, "scored ") {
+			continue
 		}
-	}
-	for _, name := range []string{readmeAlone, readmeChannels, readmeCluster} {
-		if len(slices.Concat(sections[name]...)) == 0 {
-			t.Fatalf("README.md: no line of scrun or scored in the section %q", name)
+		if !inside {
+			blocks = append(blocks, nil)
 		}
+		inside = true
+		blocks[len(blocks)-1] = append(blocks[len(blocks)-1], command)
 	}
-	return sections
+	if len(blocks) == 0 {
+		t.Fatalf("%s: no line of scrun or scored in the section %q", p.file, p.section)
+	}
+	return blocks
 }
 
-// place is a directory with the programs that the README speaks of.
+// place is a directory with the programs of which the documents speak.
 type place struct {
 	dir string
 	env []string
@@ -183,7 +194,7 @@ func newPlace(t *testing.T) *place {
 	pm := filepath.Join(binaries, pmExamples)
 	programs := map[string]string{
 		"a.out": hostname, "stencil": pm + "/stencil", "run/stencil": pm + "/stencil", "exchange": pm + "/exchange",
-		"keys": pm + "/keys", "waiting": pm + "/waiting", "twochannels": pm + "/ring",
+		"keys": pm + "/keys", "ring": pm + "/ring", "waiting": pm + "/waiting", "twochannels": pm + "/ring",
 	}
 	for name, target := range programs {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
@@ -272,7 +283,7 @@ func (p *place) command(line string) *exec.Cmd {
 // run types a line and looks at how it ends.
 func (p *place) run(t *testing.T, line string) {
 	t.Helper()
-	special := readmeSpecial[line]
+	special := shownSpecial[line]
 	if special.skip != "" {
 		return
 	}
