@@ -149,6 +149,14 @@ func (j *job) cpus(k int) []int {
 	return ids
 }
 
+// allCPUs are the kernel's numbers of the CPUs of all local ranks. None: no pinning.
+func (j *job) allCPUs() (ids []int) {
+	for _, index := range j.place.GetCpus() {
+		ids = append(ids, int(j.order.GetCpuIds()[index]))
+	}
+	return ids
+}
+
 // sharers is how many local ranks each CPU of the place has at most.
 func (j *job) sharers() int {
 	given := len(j.place.GetCpus())

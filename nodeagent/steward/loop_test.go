@@ -237,7 +237,7 @@ func TestAnEndedStreamWithACopyEndsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.release)
-	r.begin(&scorev1.Prepare{JobId: 1, NodeIndex: 0}, []output{{fd: -1, rank: 0, stream: 1}, {fd: -1, rank: 1, stream: 1}}, newFiles(&launch.Actor{}, nil))
+	r.begin(&scorev1.Prepare{JobId: 1, NodeIndex: 0}, nil, []output{{fd: -1, rank: 0, stream: 1}, {fd: -1, rank: 1, stream: 1}}, newFiles(&launch.Actor{}, nil))
 	var writers []int
 	var readers []int
 	for range 2 {

@@ -21,10 +21,10 @@ type output struct {
 	file   *fileStream // nil: none, or given up
 }
 
-// begin gives the relay a job's streams, and its files, which are the relay's
+// begin gives the relay a job's streams, its CPUs, and its files, which are the relay's
 // now. The pipes come later.
-func (r *relay) begin(order *scorev1.Prepare, outputs []output, f *files) {
-	r.outputs, r.files = outputs, f
+func (r *relay) begin(order *scorev1.Prepare, cpus []int, outputs []output, f *files) {
+	r.outputs, r.files, r.keep.cpus = outputs, f, cpus
 	r.input.terminal = order.GetSpec().GetTerminal() != nil
 	r.mark.JobId, r.mark.Attempt, r.mark.NodeIndex = order.GetJobId(), order.GetAttempt(), order.GetNodeIndex()
 }
@@ -132,6 +132,7 @@ func (r *relay) readOutput(o *output) {
 		r.open--
 	}
 	o.said = o.said || n > 0
+	r.keep.took(n)
 	r.store(o, r.buffer[:n], ended)
 	if ended {
 		r.closeFiles()

@@ -69,7 +69,7 @@ func (s *steward) prepared(err error) {
 			j.stored = f.stored
 		}
 		j.outputs, j.files = nil, nil
-		s.relay.post(func() { s.relay.begin(j.order.GetJob(), outputs, f) })
+		s.relay.post(func() { s.relay.begin(j.order.GetJob(), j.allCPUs(), outputs, f) })
 		s.watchPMIx()
 		if j.pmi != nil || j.pmix != nil {
 			s.letters = newLetters(j, s.now())

@@ -45,7 +45,8 @@ type relay struct {
 	lost    bool // some output could not be stored, and the user was told
 	input   input
 	kept    kept
-	pace    pace      // at which the pipes are read
+	pace    pace // at which the pipes are read
+	keep    keepCPUs
 	resume  time.Time // when they may be read again, which pace forbids now; zero: it does not
 
 	buffer  [outputChunk]byte

@@ -69,6 +69,7 @@ func (r *relay) renew() {
 		r.outputs, r.files = nil, nil
 		r.added, r.whole, r.last, r.drained = 0, false, false, false
 		r.kept, r.pace = kept{}, pace{}
+		r.keep.leave()
 	}
 	tell(clean)
 }
