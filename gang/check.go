@@ -30,6 +30,9 @@ func (m *Machine) check(r *Request) error {
 	if r.With != 0 {
 		return nil // the gang's nodes count, not the cluster; see checkJoin
 	}
+	if err := m.checkOwner(r); err != nil {
+		return err
+	}
 	return m.checkSize(r)
 }
 

@@ -15,6 +15,7 @@ var (
 	ErrTooManyRanks    = errors.New("too many ranks on one node")
 	ErrTooMuchMemory   = errors.New("too much memory")
 	ErrTooManyChannels = errors.New("too many channels")
+	ErrOwnerLimit      = errors.New("beyond the user's limit")
 	ErrNotRunning      = errors.New("not running")
 	ErrConflict        = errors.New("allocation conflicts")
 	ErrDuplicateNode   = errors.New("node name is in use")

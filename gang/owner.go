@@ -153,19 +153,33 @@ func (m *Machine) withheld(j *job) bool {
 	if o.MaxJobs > 0 && use.Jobs >= o.MaxJobs {
 		return true
 	}
-	return o.MaxCPUs > 0 && use.CPUs+m.wanted(j) > o.MaxCPUs
+	return o.MaxCPUs > 0 && use.CPUs+m.wanted(&j.req) > o.MaxCPUs
 }
 
-// wanted is how many CPUs a job counts for while it waits. An oversubscribed one
+// checkOwner refuses what its owner's limits would withhold for ever.
+func (m *Machine) checkOwner(r *Request) error {
+	most := m.owners[r.Owner].MaxCPUs
+	wanted := m.wanted(r)
+	if most == 0 || wanted <= most {
+		return nil
+	}
+	if r.Oversubscribe {
+		return fmt.Errorf("%w: ranks that share CPUs get all of their nodes, here up to %d; its user may have %d; ask for fewer nodes or tasks",
+			ErrOwnerLimit, wanted, most)
+	}
+	return fmt.Errorf("%w: the job asks for %s; its user may have %d", ErrOwnerLimit, plural(wanted, "CPU"), most)
+}
+
+// wanted is how many CPUs a request counts for while it waits. An oversubscribed one
 // gets no more than its nodes have: at most as many of the largest as it may use.
-func (m *Machine) wanted(j *job) int {
-	cpus := j.req.Tasks * j.req.CPUsPerTask
-	if !j.req.Oversubscribe {
+func (m *Machine) wanted(r *Request) int {
+	cpus := r.Tasks * r.CPUsPerTask
+	if !r.Oversubscribe {
 		return cpus
 	}
-	nodes := j.req.Nodes
+	nodes := r.Nodes
 	if nodes == 0 {
-		nodes = j.req.Tasks
+		nodes = r.Tasks
 	}
 	sizes := make([]int, 0, len(m.nodes))
 	for _, n := range m.nodes {
@@ -187,7 +201,7 @@ func (m *Machine) ownerDetail(j *job) string {
 		parts = append(parts, fmt.Sprintf("they are %d of at most %s", use.Jobs, plural(o.MaxJobs, "job")))
 	}
 	if o.MaxCPUs > 0 {
-		parts = append(parts, fmt.Sprintf("they use %d of %s, and it asks for %d", use.CPUs, plural(o.MaxCPUs, "CPU"), m.wanted(j)))
+		parts = append(parts, fmt.Sprintf("they use %d of %s, and it asks for %d", use.CPUs, plural(o.MaxCPUs, "CPU"), m.wanted(&j.req)))
 	}
 	return strings.Join(parts, "; ")
 }

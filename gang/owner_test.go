@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -112,5 +113,36 @@ func TestOwnersPointsAreBounded(t *testing.T) {
 	low := m.keyOf(&Request{Owner: 2, Priority: -MaxPriority, Submitted: 1 << 61})
 	if high >= 0 || low <= 0 {
 		t.Errorf("keys %d and %d", high, low)
+	}
+}
+
+// What an owner's limits would withhold for ever is refused: ranks that share CPUs get all CPUs of their nodes.
+func TestOwnerLimitRefuses(t *testing.T) {
+	m := New(Config{})
+	if err := m.AddNode(Node{ID: "n1", CPUs: 4, Memory: 1 << 30}); err != nil {
+		t.Fatal(err)
+	}
+	m.SetOwners(map[OwnerID]Owner{1: {MaxCPUs: 2}})
+	for name, c := range map[string]struct {
+		request Request
+		refused bool
+	}{
+		"within":                     {Request{ID: 1, Tasks: 2}, false},
+		"beyond":                     {Request{ID: 2, Tasks: 3}, true},
+		"shared, within":             {Request{ID: 3, Tasks: 2, Oversubscribe: true}, false},
+		"shared, all of its node":    {Request{ID: 4, Tasks: 8, Oversubscribe: true}, true},
+		"another owner has no limit": {Request{ID: 5, Tasks: 8, Oversubscribe: true, Owner: 2}, false},
+		"it had places before":       {Request{ID: 6, Tasks: 3, Again: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := c.request
+			r.CPUsPerTask = 1
+			if r.Owner == 0 {
+				r.Owner = 1
+			}
+			if err := m.Submit(r); errors.Is(err, ErrOwnerLimit) != c.refused || !c.refused && err != nil {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
