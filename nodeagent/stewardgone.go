@@ -75,12 +75,14 @@ func (j *job) abort(reason string) {
 
 // killOrphans ends what a steward has left behind. The ranks die with their steward; this is for what they have started.
 func (j *job) killOrphans(steward *stewards.Steward) *scorev1.Usage {
-	for j.agent.forced.Err() == nil {
+	for told := false; j.agent.forced.Err() == nil; told = true {
 		err := steward.Container.Kill(time.Now().Add(killAttempt))
 		if err == nil {
 			break
 		}
-		j.agent.log.Warn("processes of a job do not end", zap.Uint64("job", j.id), zap.Error(err))
+		if !told {
+			j.agent.log.Warn("processes of a job do not end; they are killed again until they do", zap.Uint64("job", j.id), zap.Error(err))
+		}
 		sleep(j.agent.forced, killPause)
 	}
 	if group, _ := steward.Groups(); group == "" {

@@ -25,7 +25,11 @@ func listenTCP(key, address string) (net.Listener, error) {
 		return nil, fmt.Errorf("%w: %s = %q is taken by another process; stop it, or choose another port", ErrListen, key, address)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s = %q: %w", ErrListen, key, address, err)
+		return nil, listenError(key, address, err)
 	}
 	return listener, nil
+}
+
+func listenError(key, address string, err error) error {
+	return fmt.Errorf("%w: %s = %q: %w", ErrListen, key, address, err)
 }

@@ -156,29 +156,14 @@ func (s *Server) listen(agents net.Listener) error {
 			admission.Way{Protocols: []string{mesh.Protocol}, Roles: []pki.Role{pki.Server}})
 		s.endpoints[agentsEndpoint].listener, s.streams = door.Of(h2.Protocol), door.Of(mesh.Protocol)
 	}
-	open := func(i int, listener net.Listener, err error) error {
-		if err != nil {
-			return err
-		}
-		s.endpoints[i].listener = listener
-		return nil
-	}
 	if path := s.options.UserSocket; path != "" {
 		listener, err := socket.Listen("socket", path, socket.Everybody)
-		if err := open(usersEndpoint, listener, err); err != nil {
+		if err != nil {
 			return err
 		}
 		s.endpoints[usersEndpoint].listener = socket.NewCrowd(listener, socket.MaxConnections, s.logger)
 	}
-	if s.options.MetricsAddress == "" {
-		return nil
-	}
-	listener, err := listenTCP("metrics_listen", s.options.MetricsAddress)
-	if err := open(metricsEndpoint, listener, err); err != nil {
-		return err
-	}
-	s.scraped = listener.Addr()
-	return nil
+	return s.listenMetrics()
 }
 
 // Run serves until ctx ends, then stops what it started, waits for it, and
@@ -211,6 +196,9 @@ func (s *Server) Run(ctx context.Context) error {
 			<-led
 			return e.stop()
 		})
+	}
+	if s.options.MetricsAddress != "" && s.scraped == nil {
+		group.Go(func() error { return s.serveMetricsLater(ctx, led) })
 	}
 	s.logger.Info("server started", zap.String("cluster", s.options.ClusterName), zap.Stringer("agents", s.agents), zap.String("socket", s.options.UserSocket))
 	err := group.Wait()

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// scrapeAgain is the time between two tries to get the port for the metrics.
+const scrapeAgain = time.Second
+
+// listenMetrics takes the port for the metrics. It leaves a port that is taken to serveMetricsLater: the cluster does not
+// need it.
+func (s *Server) listenMetrics() error {
+	address := s.options.MetricsAddress
+	if address == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		s.logger.Warn("the metrics cannot be served: another process has taken metrics_listen; it is tried again each second",
+			zap.String("address", address))
+		return nil
+	}
+	if err != nil {
+		return listenError("metrics_listen", address, err)
+	}
+	s.endpoints[metricsEndpoint].listener, s.scraped = listener, listener.Addr()
+	return nil
+}
+
+// serveMetricsLater serves the metrics once their port is free, until led is closed.
+func (s *Server) serveMetricsLater(ctx context.Context, led <-chan struct{}) error {
+	listener := s.awaitMetricsPort(ctx)
+	if listener == nil {
+		return nil
+	}
+	s.logger.Info("the metrics are served now", zap.Stringer("address", listener.Addr()))
+	e := &s.endpoints[metricsEndpoint]
+	e.listener = listener
+	stopped := make(chan error, 1)
+	go func() {
+		<-led
+		stopped <- e.stop()
+	}()
+	return errors.Join(e.serve(), <-stopped)
+}
+
+// awaitMetricsPort is nil when ctx has ended.
+func (s *Server) awaitMetricsPort(ctx context.Context) net.Listener {
+	again := time.NewTicker(scrapeAgain)
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil
+		}
+		if listener, err := net.Listen("tcp", s.options.MetricsAddress); err == nil {
+			return listener
+		}
+	}
+}

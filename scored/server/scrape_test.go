@@ -1,0 +1,38 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// A server serves its cluster while another process has the port of the metrics, and the metrics once that has gone.
+func TestMetricsPortIsTaken(t *testing.T) {
+	stranger, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options(t)
+	o.MetricsAddress = stranger.Addr().String()
+	s, stop := start(t, o)
+	joinNode(t, s, "n1")
+	if err := s.WaitForNodes(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := stranger.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		response, err := http.Get("http://" + o.MetricsAddress + "/metrics")
+		if err == nil {
+			response.Body.Close()
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatal(err)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	stop()
+}
