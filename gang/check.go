@@ -241,7 +241,7 @@ func (m *Machine) checkJoin(j *job) error {
 	for i := range with.gang.seats {
 		most = max(most, m.grid.mem[with.gang.seats[i].node.pos])
 	}
-	return fmt.Errorf("%w: the job asks for %s on each node; the most free on the nodes of the gang it joins is %s",
+	return fmt.Errorf("%w: the job asks for %s on each node; the most free on the nodes of the gang it joins is %s; --mem of the program that spawns asks for less",
 		ErrTooMuchMemory, formatBytes(j.req.MemPerNode), formatBytes(most))
 }
 

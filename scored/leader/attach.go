@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"score/scored/api/scorev1"
@@ -207,9 +208,7 @@ func (b *brain) stateEvent(j *job, message string) *scorev1.AttachEvent {
 // warn tells a sentence to whoever is attached, and to who attaches later. What
 // a spawned job has to say goes to the attachments of its ancestors.
 func (b *brain) warn(j *job, text string) {
-	for j.parent != nil && len(j.watchers) == 0 {
-		j = j.parent
-	}
+	j = j.hearer()
 	if len(j.notes) >= maxNotes {
 		return
 	}
@@ -217,6 +216,21 @@ func (b *brain) warn(j *job, text string) {
 	for _, w := range j.watchers {
 		b.notify(w, warning(text))
 	}
+}
+
+// warnOnce is warn for what a program may bring about many times.
+func (b *brain) warnOnce(j *job, text string) {
+	if !slices.Contains(j.hearer().notes, text) {
+		b.warn(j, text)
+	}
+}
+
+// hearer is the job whose attachments hear what is said of j.
+func (j *job) hearer() *job {
+	for j.parent != nil && len(j.watchers) == 0 {
+		j = j.parent
+	}
+	return j
 }
 
 func warning(text string) Event {

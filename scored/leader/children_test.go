@@ -94,6 +94,19 @@ func TestChildrenHaveABound(t *testing.T) {
 	root.children = root.children[maxChildren-1:]
 }
 
+// Who is attached to a program reads why a spawn was refused, once for all that are refused for that reason.
+func TestRefusedSpawnIsTold(t *testing.T) {
+	w := spawner(t, protocol.Own().Newest, jobSpec(1), &scorev1.UserLimits{Jobs: 1}, "jobs")
+	for i := range 3 {
+		w.b.spawn(w.b.nodes["n1"], &scorev1.SpawnRequest{JobId: 1, Request: uint64(i + 1), Apps: []*scorev1.SpawnApp{oneTask}})
+	}
+	w.settle()
+	notes := w.b.jobs[1].notes
+	if len(notes) != 1 || !strings.HasPrefix(notes[0], "a spawn was refused: ") || !strings.Contains(notes[0], "you may have 1") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
 // TestChildrenHaveMemoryOfTheirOwn: what a program and its children are promised is taken of the node, all of it, and
 // stays within what their user may have there.
 func TestChildrenHaveMemoryOfTheirOwn(t *testing.T) {

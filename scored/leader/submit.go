@@ -275,6 +275,7 @@ func (b *brain) spawn(n *node, m *scorev1.SpawnRequest) {
 	child, err := b.child(parent, m)
 	if err != nil {
 		b.log("spawn refused", zap.Uint64("job", parent.id), zap.String("reason", plain(err)))
+		b.warnOnce(parent, fmt.Sprintf("a spawn was refused: %s", plain(err))) // MPI has an error code for it, no sentence
 		reply.Error = plain(err)
 		send()
 		return
