@@ -15,6 +15,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/realtime"
 	"score/nodeagent/staging"
+	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 )
 
@@ -142,7 +143,7 @@ func (a *Agent) stageAll(ctx context.Context, user *scorev1.Identity, from []*sc
 		group.Go(func() error {
 			_, err := a.cache.Get(ctx, stageUser(user), f, a.fetching(user, from[i], agents))
 			if err != nil {
-				return fmt.Errorf("the file %s that goes with the job: %w", from[i].GetName(), err)
+				return fmt.Errorf("the file %s that goes with the job: %w", quote.Word(from[i].GetName()), err)
 			}
 			return nil
 		})

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"score/nodeagent/staging"
+	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 )
 
@@ -90,7 +91,7 @@ func (a peerService) PutStaged(ctx context.Context, stream *putStream) error {
 	}
 	for _, i := range reply.GetMissing() {
 		if err := a.putOne(ctx, stream, order, files[i], int(i)); err != nil {
-			return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("node %s: the file %s: %w", a.options.Name, order.GetFiles()[i].GetName(), err))
+			return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("node %s: the file %s: %w", a.options.Name, quote.Word(order.GetFiles()[i].GetName()), err))
 		}
 	}
 	return stream.Send(&scorev1.StageReply{Node: a.options.Name, Whole: true})

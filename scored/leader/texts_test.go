@@ -38,6 +38,9 @@ func TestTextsAreKeptByteByByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := w.spawns(1, &scorev1.SpawnApp{Program: "c", Hosts: []string{"n\xff"}, Tasks: 1}); !errors.Is(err, ErrImpossible) {
+		t.Errorf("on a node whose name is no text: %v", err)
+	}
 	w.restart()
 	w.connect(hello("n1", 2, 1, child.id))
 	spec := w.b.jobs[child.id].spec

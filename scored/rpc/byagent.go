@@ -18,6 +18,7 @@ import (
 	"score/scored/api/carry"
 	"score/scored/api/pki"
 	"score/scored/api/scorev1"
+	"score/scored/api/texts"
 )
 
 // forAgentsUser is the header by which a server says for which user of an agent's host it passes a call on. It is another
@@ -70,7 +71,7 @@ func byDatabase(uid uint32) (*scorev1.Identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("user %s has the group %q: %w", number, found.Gid, err)
 	}
-	identity := &scorev1.Identity{Uid: uid, Gid: uint32(gid), User: found.Username, Groups: databaseGroups(uid)}
+	identity := &scorev1.Identity{Uid: uid, Gid: uint32(gid), User: texts.UTF8(found.Username), Groups: databaseGroups(uid)}
 	knownUsers.put(uid, identity, now)
 	return identity, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"score/scored/api/scorev1"
 	"score/scored/api/socket"
+	"score/scored/api/texts"
 )
 
 type identityKey struct{}
@@ -99,7 +100,7 @@ func userName(uid uint32) string {
 	}
 	name := strconv.FormatUint(uint64(uid), 10)
 	if found, err := user.LookupId(name); err == nil {
-		name = found.Username
+		name = texts.UTF8(found.Username)
 	}
 	names.put(uid, name, now)
 	return name

@@ -79,6 +79,21 @@ func (s *scene) recovers(nodes string) error {
 	return err
 }
 
+// bytes submits a job with an argument that is not UTF-8, and waits until it has ended as wanted.
+func (s *scene) bytes(nodes string, ended func(*scorev1.Verdict) bool) error {
+	id, err := s.Submit(s.Ctx, s.spec(nodes, "/bin/sh", "-c", `[ "$0" = "$(printf '\377')" ]`, "\xff"))
+	if err != nil {
+		return err
+	}
+	s.awaitJob(id, "has ended as wanted", func(j *scorev1.Job) bool { return j.GetVerdict() != nil && ended(j.GetVerdict()) })
+	return nil
+}
+
+// carried is the end of a job whose argument came as it was.
+func carried(v *scorev1.Verdict) bool {
+	return v.GetReason() == scorev1.EndReason_END_REASON_EXITED && v.GetExitCode() == 0
+}
+
 // beforeAll does what can be done while a server is of the earlier version, and is refused what cannot.
 func (s *scene) beforeAll(nodes string) {
 	s.T.Helper()
@@ -87,7 +102,7 @@ func (s *scene) beforeAll(nodes string) {
 	}
 	s.passes(nodes)
 	id := s.sleeps(nodes)
-	for what, err := range map[string]error{"history": s.lengthen(), "requeue": s.requeue(id), "recover": s.recovers(nodes)} {
+	for what, err := range map[string]error{"history": s.lengthen(), "requeue": s.requeue(id), "recover": s.recovers(nodes), "bytes": s.bytes(nodes, nil)} {
 		if err == nil || !strings.Contains(err.Error(), notYet) {
 			s.T.Errorf("%s: %v", what, err)
 		}

@@ -53,6 +53,7 @@ func TestRollingUpgrade(t *testing.T) {
 		goesOn()
 	}
 	s.afterAll("n1,n2")
+	s.Check(s.bytes("n1,n2", carried))
 	attached()
 	reply, err := s.Jobs.GetJob(t.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
 	if err != nil || reply.Msg.GetJob().GetState() != scorev1.JobState_JOB_STATE_RUNNING || reply.Msg.GetJob().GetRestarts() != 0 {

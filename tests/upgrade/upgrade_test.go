@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"score/scored/api/scorev1"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
 	"score/tests/journal"
@@ -100,8 +102,12 @@ func TestUpgrade(t *testing.T) {
 	s.Await("the log is written in protocol 2", func() bool { return s.protocol() == 2 })
 	s.connected()
 	s.afterAll("n1")
+	s.Check(s.bytes("n1", func(v *scorev1.Verdict) bool {
+		return v.GetReason() == scorev1.EndReason_END_REASON_CANNOT_START && strings.HasSuffix(v.GetMessage(), "upgrade the agent")
+	}))
 	s.replace(s.Agents[0], bin)
 	s.connected()
 	s.passes("n1")
+	s.Check(s.bytes("n1", carried))
 	s.quiet(s.Ctx)
 }

@@ -1,6 +1,10 @@
 package config
 
-import "reflect"
+import (
+	"fmt"
+	"reflect"
+	"unicode/utf8"
+)
 
 // Changes are the keys ("agent.cpus") in which two configurations differ, in the order of
 // the file.
@@ -27,4 +31,19 @@ func keys() (all []string) {
 		}
 	}
 	return all
+}
+
+// unwritable is the first key, with its value, that TOML has no words for: a text that is not UTF-8; "": there is none.
+func unwritable(c Config) string {
+	sections := reflect.ValueOf(c)
+	for i := range sections.NumField() {
+		section := sections.Type().Field(i)
+		for k := range sections.Field(i).NumField() {
+			value := sections.Field(i).Field(k)
+			if value.Kind() == reflect.String && !utf8.ValidString(value.String()) {
+				return fmt.Sprintf("%s.%s %q", section.Tag.Get("toml"), section.Type.Field(k).Tag.Get("toml"), value.String())
+			}
+		}
+	}
+	return ""
 }

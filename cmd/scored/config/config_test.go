@@ -219,3 +219,13 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TOML is UTF-8: a path that is not would come out as another one.
+func TestWriteOfBytes(t *testing.T) {
+	c := Default()
+	c.Agent.RunDir = "/run/d\xff"
+	path := filepath.Join(t.TempDir(), "c.toml")
+	if err := Write(path, c); err == nil || err.Error() != `agent.run_dir "/run/d\xff" would not be UTF-8, as all of a configuration file is` {
+		t.Error(err)
+	}
+}

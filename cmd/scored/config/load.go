@@ -169,6 +169,9 @@ func lineAt(parser *unstable.Parser, text []byte, node *unstable.Node) int {
 
 // Write writes a configuration as a file that Load reads.
 func Write(path string, config Config) error {
+	if key := unwritable(config); key != "" {
+		return fmt.Errorf("%s would not be UTF-8, as all of a configuration file is", key)
+	}
 	text, err := toml.Marshal(config)
 	if err != nil {
 		return fmt.Errorf("the configuration as TOML: %w", err)
