@@ -14,7 +14,7 @@ import (
 const (
 	// carriedPerCPU is how much output a host carries in a second for each of its CPUs, in bytes, while others
 	// compute on them: it costs some hundredths of their time (docs/BENCHMARKS.md).
-	carriedPerCPU = 3 << 20
+	carriedPerCPU = 2 << 20
 	// carriedLeast is what a stream may always have, however many there are.
 	carriedLeast = 64 << 10
 	// messageCost is what a message counts as beside its bytes, for the nodes' stewards do the same.

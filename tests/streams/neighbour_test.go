@@ -15,13 +15,13 @@ import (
 
 const (
 	// floodEach is how much output is looked at for each CPU while others compute, in bytes: some seconds' worth.
-	floodEach = 6 << 20
+	floodEach = 4 << 20
 	// boundEach is how much of it may come in a second at most for each CPU: what is carried, with room for
 	// what waited on the way.
-	boundEach = 5 << 20
+	boundEach = 3 << 20
 	// costMost is the part of the machine's CPUs that carrying may take from those who compute. A few hundredths are
 	// meant; a busy machine makes the same work longer. Without a bound it takes most of a machine of two CPUs.
-	costMost = 0.12
+	costMost = 0.1
 	// alone is how much comes when the others have ended, and how much faster at least.
 	alone, gain = 96 << 20, 1.5
 )
