@@ -36,6 +36,7 @@ func (a *Agent) adoptAll(orphans []*stewards.Orphan) {
 			a.workers.Go(func() {
 				defer close(over)
 				a.pool.Refuse(a.working, o)
+				a.removeSegments(stageUser(o.Status.GetOrder().GetJob().GetUser()))
 				if dir := a.dirIn(o.Status.GetOrder().GetJob()); dir != "" {
 					a.removeDir(dir)
 				}

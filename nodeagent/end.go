@@ -98,8 +98,8 @@ func (j *job) end(usage *scorev1.Usage, report bool) {
 	}
 	j.addSwitching(usage)
 	usage.Messages, usage.Fences = j.messages(lastWord), j.metFences()
-	j.dropDir()
 	j.dropFiles()
+	j.dropDir()                             // last: an agent that finds it knows that there may be files
 	_ = failpoint.Hit(failpoint.DoneReport) // cannot fail
 	j.mu.Lock()
 	if j.done != nil {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/launch"
+	"score/nodeagent/mpidirs"
 	"score/nodeagent/stewards"
 	"score/nodeagent/userfs"
 	"score/scored/api/scorev1"
@@ -36,12 +37,13 @@ func (a *Agent) dirs() string { return a.options.JobsDir }
 
 // ranksDir is where the ranks' socket is, beside the run directory, which is closed to users.
 // Agents of former versions had the jobs' directories there, too.
-func (a *Agent) ranksDir() string { return besideRunDir(a.options.RunDir) }
+func (a *Agent) ranksDir() string { return DefaultJobsDir(a.options.RunDir) }
 
 // places are those in which jobs may have directories.
 func (a *Agent) places() []string { return []string{a.dirs(), a.ranksDir()} }
 
-func besideRunDir(runDir string) string { return runDir + ".jobs" }
+// DefaultJobsDir is Options.JobsDir where it is not set.
+func DefaultJobsDir(runDir string) string { return runDir + ".jobs" }
 
 // dirIn is the directory that an order to prepare has got; empty: none. The
 // order may come back from a steward.
@@ -112,22 +114,57 @@ func makePlace(dir string) error {
 	return os.Chmod(dir, dirsMode) // the mask of the agent's process may have taken bits away
 }
 
-// sweepDirs removes the directories in a place, except those that are held.
+// sweepDirs removes the directories in a place, except those that are held, and what the ranks of
+// these jobs have left elsewhere.
 func (a *Agent) sweepDirs(place string, held map[string]bool) error {
+	// Ranks of the jobs that go on look for the socket until this agent listens there.
+	left, err := jobsIn(place, func(dir string) bool { return held[dir] || filepath.Base(dir) == ranksSocketName })
+	for _, owner := range ownersOf(left) {
+		a.removeSegments(owner)
+	}
+	for _, dir := range left {
+		a.removeDir(dir)
+	}
+	return err
+}
+
+// jobsIn are the paths in a place but for those that are kept.
+func jobsIn(place string, kept func(dir string) bool) (dirs []string, err error) {
 	entries, err := os.ReadDir(place)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it could not be made
-	}
-	if err != nil {
-		return err
+		return nil, nil // it could not be made
 	}
 	for _, entry := range entries {
-		// Ranks of the jobs that go on look for the socket until this agent listens there.
-		if dir := filepath.Join(place, entry.Name()); !held[dir] && entry.Name() != ranksSocketName {
-			a.removeDir(dir)
+		if dir := filepath.Join(place, entry.Name()); !kept(dir) {
+			dirs = append(dirs, dir)
 		}
 	}
-	return nil
+	return dirs, err
+}
+
+// ownersOf are the users of directories, each once.
+func ownersOf(dirs []string) (owners []*launch.User) {
+	seen := make(map[uint32]bool)
+	for _, dir := range dirs {
+		var st unix.Stat_t
+		if unix.Lstat(dir, &st) == nil && !seen[st.Uid] {
+			seen[st.Uid] = true
+			owners = append(owners, &launch.User{UID: st.Uid, GID: st.Gid})
+		}
+	}
+	return owners
+}
+
+// SweepJobs removes what the jobs of an agent that will have no successor have left: their
+// directories in a place, and shared memory. It is quiet.
+func SweepJobs(place string) {
+	left, _ := jobsIn(place, func(dir string) bool { return filepath.Base(dir) == ranksSocketName })
+	for _, owner := range ownersOf(left) {
+		_ = mpidirs.RemoveSegments(owner)
+	}
+	for _, dir := range left {
+		_ = removeOwned(dir)
+	}
 }
 
 // closeDirs removes the places, unless jobs go on.

@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/stewards"
 )
@@ -42,6 +43,14 @@ func (j *job) dropFiles() {
 	j.files = ""
 	j.mu.Unlock()
 	j.agent.removeFiles(name, j.order.GetUser().GetUid())
+	j.agent.removeSegments(stageUser(j.order.GetUser()))
+}
+
+// removeSegments removes the shared memory that MPI libraries of a user's killed ranks have left.
+func (a *Agent) removeSegments(user *launch.User) {
+	if err := mpidirs.RemoveSegments(user); err != nil {
+		a.log.Warn("shared memory of a job could not be removed", zap.Error(err))
+	}
 }
 
 // removeFiles removes the directories of a name. An agent that is not root's has all ranks

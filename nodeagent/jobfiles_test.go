@@ -1,8 +1,10 @@
 package nodeagent_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -105,4 +107,68 @@ func TestTheNextAgentRemovesWhatIsLeft(t *testing.T) {
 		}
 		n.gone()
 	})
+}
+
+// segmentOrder is a job whose rank leaves shared memory under a name of MPICH's.
+func (n *node) segmentOrder(t *testing.T, job uint64) (order *scorev1.Prepare, segment string) {
+	segment = fmt.Sprintf("/dev/shm/mpich_shar_tmp%03d%03d", os.Getpid()%1000, job)
+	t.Cleanup(func() { os.Remove(segment) })
+	return n.order(job, "/bin/sh", "-c", ": >"+segment+" && exec sleep 1000"), segment
+}
+
+// Shared memory that MPI libraries of killed ranks leave under their own names is removed before the
+// end is told, also if the steward was killed by force, or agent and steward.
+func TestSegmentsOfKilledRanksAreRemoved(t *testing.T) {
+	leader := startLeader(t)
+	n := startMortal(t, leader)
+	s := leader.Next(t)
+	clocked(t, s)
+	for i, forced := range []bool{false, true} {
+		order, segment := n.segmentOrder(t, uint64(i+1))
+		pid := n.runWith(s, order, segment)
+		if forced {
+			killProcess(t, parentOf(t, pid))
+		} else {
+			s.Send(killMessage(order.GetJobId()))
+		}
+		done(t, s, order.GetJobId())
+		if _, err := os.Stat(segment); err == nil {
+			t.Errorf("left, with a steward killed by force: %v", forced)
+		}
+		s.Send(forgetMessage(order.GetJobId()))
+	}
+	order, segment := n.segmentOrder(t, 7)
+	pid := n.runWith(s, order, segment)
+	steward := parentOf(t, pid)
+	n.kill(s)
+	killProcess(t, steward)
+	awaitEnd(t, pid)
+	holds(t, n.next())
+	if _, err := os.Stat(segment); err == nil {
+		t.Error("left by a dead agent")
+	}
+}
+
+// runWith launches a job, and waits until its file is there. It returns the rank.
+func (n *node) runWith(s *leadertest.Session, order *scorev1.Prepare, file string) (pid int) {
+	n.t.Helper()
+	mustPrepare(n.t, s, order)
+	job := order.GetJobId()
+	s.Send(planMessage(1, job, time.Second, []uint64{job}))
+	pid = int(launched(n.t, s, job).GetPids()[0])
+	for {
+		if _, err := os.Stat(file); err == nil {
+			return pid
+		}
+		if err := unix.Kill(pid, 0); err != nil {
+			n.t.Fatalf("the rank is gone: %v", err)
+		}
+	}
+}
+
+func killProcess(t *testing.T, pid int) {
+	t.Helper()
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -137,7 +137,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.StageDir = o.RunDir + ".stage"
 	}
 	if o.JobsDir == "" {
-		o.JobsDir = besideRunDir(o.RunDir)
+		o.JobsDir = DefaultJobsDir(o.RunDir)
 	}
 	if o.StageLimit == 0 {
 		o.StageLimit = DefaultStageLimit

@@ -4,6 +4,9 @@
 // name says which agent it is of; an agent finds there what is its own, whatever
 // has died.
 //
+// It also removes what MPI libraries of killed ranks have left beside them, under names of
+// the libraries' own.
+//
 //	prefix := mpidirs.Prefix("lab", "n1", "/run/score/agents/n1")
 //	name := mpidirs.Name(prefix, 7) // the agent's; it tells the steward
 //	err := os.Mkdir(mpidirs.Shared(name), 0o700)

@@ -74,6 +74,7 @@ func (c cleanup) remove() {
 // removeLeftovers removes what the ranks have left, as their user; no process of
 // the job exists any more.
 func (j *job) removeLeftovers() {
+	_ = mpidirs.RemoveSegments(j.owner()) // what fails here the agent tries again
 	if j.pmix == nil {
 		return
 	}
@@ -89,6 +90,14 @@ func (j *job) removeLeftovers() {
 		}
 		return nil
 	})
+}
+
+// owner is the user who has what the ranks make.
+func (j *job) owner() *launch.User {
+	if j.user != nil {
+		return j.user
+	}
+	return &launch.User{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 }
 
 // environ appends what a rank must know to find its server, and what makes Open

@@ -207,6 +207,9 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 	}, nil
 }
 
+// jobsMark is between a node's name, in which there is no dot, and a hash.
+const jobsMark = ".jobs-"
+
 // jobsDir is where the jobs of a node have their directories. Those of root's agents are beside
 // the files of stage_dir, on a disk: run_dir is in memory that is the system's as a rule, and
 // users could fill it. Two agents that share a stage_dir have not the same run directory. Empty:
@@ -217,7 +220,7 @@ func jobsDir(a config.Agent, name string) string {
 	}
 	const hashBytes = 6 // as many tell the agents of a machine apart
 	sum := sha256.Sum256([]byte(filepath.Join(a.RunDir, name)))
-	return filepath.Join(a.StageDir, name+".jobs-"+hex.EncodeToString(sum[:hashBytes]))
+	return filepath.Join(a.StageDir, name+jobsMark+hex.EncodeToString(sum[:hashBytes]))
 }
 
 // agentKey is the cluster's, which an agent with a certificate need not have.

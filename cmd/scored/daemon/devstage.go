@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"score/cmd/scored/rundir"
+	"score/nodeagent"
 )
 
 const (
@@ -37,7 +38,7 @@ func makeStage(parent string) (*rundir.Dir, error) {
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("cannot make a directory for files that go along with jobs: %w", err)
 		}
-		stage, err := rundir.Make(parent, "stage", nil)
+		stage, err := rundir.Make(parent, "stage", func(name string) { sweepStage(filepath.Join(parent, name)) })
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // another cluster, which was the last, has just removed the parent
 		}
@@ -50,9 +51,18 @@ func makeStage(parent string) (*rundir.Dir, error) {
 
 // closeDevStage removes the directory, and its parent if no other cluster has one there.
 func closeDevStage(stage *rundir.Dir) error {
+	sweepStage(stage.Path()) // what agents that were killed have left
 	err := stage.Close()
 	if os.Geteuid() == 0 {
 		err = errors.Join(err, rundir.RemoveParent(filepath.Dir(stage.Path())))
 	}
 	return err
+}
+
+// sweepStage removes what jobs have left, with the rights of their users.
+func sweepStage(path string) {
+	places, _ := filepath.Glob(filepath.Join(path, "*"+jobsMark+"*")) // the pattern is right
+	for _, place := range places {
+		nodeagent.SweepJobs(place)
+	}
 }

@@ -85,6 +85,7 @@ func Run(ctx context.Context, options Options) (err error) {
 // of its node, and its jobs' files. It is quiet: what it cannot remove now, a later run will.
 func Sweep(cluster, node, runDir string) {
 	sweepGroups(cluster, node)
+	nodeagent.SweepJobs(nodeagent.DefaultJobsDir(runDir))
 	_, _ = mpidirs.Sweep(mpidirs.Prefix(cluster, node, runDir), func(string) bool { return false })
 }
 
