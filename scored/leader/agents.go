@@ -1,6 +1,9 @@
 package leader
 
 import (
+	"strings"
+
+	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
 )
@@ -37,10 +40,10 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 	case *scorev1.AgentMessage_Abort:
 		if j, p := b.partOf(n, m.Abort.GetJobId()); p != nil {
 			if m.Abort.GetLapsed() {
-				b.step(j, evPartLost{p, texts.UTF8(m.Abort.GetMessage())})
+				b.step(j, evPartLost{p, oneSentence(m.Abort.GetMessage())})
 				return
 			}
-			m.Abort.Message = texts.UTF8(m.Abort.GetMessage())
+			m.Abort.Message = oneSentence(m.Abort.GetMessage())
 			b.aborted(j, p, m.Abort)
 		}
 	case *scorev1.AgentMessage_TimeUp:
@@ -104,11 +107,17 @@ func (b *brain) prepared(n *node, m *scorev1.Prepared) {
 	if code == 0 {
 		code = exitCluster
 	}
-	text := texts.UTF8(m.GetError())
+	text := oneSentence(m.GetError())
 	if text == "" {
 		text = "node " + n.name + " could not get the job ready; look at the agent's log there"
 	}
 	b.step(j, evStop{&scorev1.Verdict{Reason: cannotStart, ExitCode: code, Message: text, Rank: noRank, Node: n.name}})
+}
+
+// oneSentence is what the log and the user get of a reason that an agent gives: one line, of bounded length however long
+// the paths in it are, with escapes for what cannot be read.
+func oneSentence(text string) string {
+	return quote.Sentence(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; "))
 }
 
 // takeUsage keeps the latest word on what running jobs have used.

@@ -3,6 +3,7 @@ package leader
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -104,6 +105,14 @@ func TestSentencesOfAgentsAreUTF8(t *testing.T) {
 	w.say("n1", unprepared(id, 127, "/a\xff does not exist"))
 	if got := w.log.Job(id).Verdict.GetMessage(); got != `/a\xff does not exist` {
 		t.Errorf("%q", got)
+	}
+	id, err = w.submit(jobSpec(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.say("n1", unprepared(id, 127, strings.Repeat("x", 100_000)+"\nand more\n"))
+	if got := w.log.Job(id).Verdict.GetMessage(); len(got) > 2100 || !strings.HasSuffix(got, "xx; and more") {
+		t.Errorf("%d bytes: %.100q", len(got), got)
 	}
 	if got := clip(string(slices.Repeat([]byte{0xff}, maxText+1))); !utf8.ValidString(got) {
 		t.Errorf("%q", got)
