@@ -38,6 +38,7 @@ func readableField(field zapcore.Field) zapcore.Field {
 		if err, ok := field.Interface.(error); ok && !texts.Valid(err.Error()) {
 			return zap.String(field.Key, texts.UTF8(err.Error()))
 		}
+	default: // no texts of users
 	}
 	return field
 }

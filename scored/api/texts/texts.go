@@ -135,6 +135,8 @@ func escapeOne(field protoreflect.FieldDescriptor, value protoreflect.Value) pro
 		return protoreflect.ValueOfString(UTF8(value.String()))
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		escapeMessage(value.Message())
+		return value
+	default:
+		return value
 	}
-	return value
 }
