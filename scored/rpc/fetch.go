@@ -93,7 +93,7 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place,
 		carried := make(chan struct{})
 		m.carriers.Go(func() {
 			defer close(carried)
-			sendInput(ctx, stream, r)
+			m.sendInput(ctx, stream, r, source, place.where())
 		})
 		defer func() { cancel(); <-carried }() // the next fetch's takes the input after this one
 	}

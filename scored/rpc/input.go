@@ -10,6 +10,7 @@ import (
 
 	"score/scored/api"
 	"score/scored/api/scorev1"
+	"score/scored/leader"
 )
 
 // errInputLost ends an attachment when input may have been lost on its way to the ranks: the client attaches again,
@@ -71,14 +72,21 @@ func (r *reader) takenUpTo() (offset uint64, all bool) {
 	return r.taken, false
 }
 
-// sendInput carries input until the source ends.
-func sendInput(ctx context.Context, stream *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown], r *reader) {
+// sendInput carries input until the source ends, no faster than others can bear.
+func (m *merger) sendInput(ctx context.Context, stream *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown], r *reader,
+	source *leader.Source, at string,
+) {
+	pace := new(inputPace)
+	defer m.flows.end(&pace.flow)
 	for {
 		select {
 		case input := <-r.input:
 			r.sends(input)
 			if stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Stdin{Stdin: input}}) != nil {
 				return // the receiver learns why, and ends the source
+			}
+			if !m.holdInput(ctx, source, at, pace, len(input.GetData())) {
+				return
 			}
 		case <-ctx.Done():
 			return

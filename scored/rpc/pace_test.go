@@ -86,3 +86,23 @@ func TestHostsOnTheWay(t *testing.T) {
 		}
 	}
 }
+
+// Input that is held goes at its pace; what comes after a silence goes at once, up to a bound.
+func TestInputPace(t *testing.T) {
+	p, begin := &inputPace{rate: 4 << 20}, time.Unix(1, 0)
+	now, passed := begin, 0
+	const size = 32 << 10
+	for now.Sub(begin) < 10*time.Second {
+		if due := p.due(now, size); due.After(now) {
+			now = due
+		}
+		passed += size + messageCost
+	}
+	seconds := now.Sub(begin).Seconds()
+	if rate := float64(passed) / (seconds + inputBurst.Seconds()); rate > 1.01*(4<<20) || rate < 0.97*(4<<20) {
+		t.Errorf("%.0f bytes in a second", rate)
+	}
+	if p.rate = 0; p.due(now, size) != now {
+		t.Error("input without a pace waits")
+	}
+}

@@ -3,6 +3,7 @@ package streams
 import (
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -26,53 +27,90 @@ const (
 	alone, gain = 96 << 20, 1.5
 )
 
-// A job that writes as fast as it can beside another user's job, which computes on all other CPUs, takes next to nothing
-// from it: the daemons and scrun carry a bounded amount of output. When the other job has ended they carry as much as comes.
+// A job that writes or reads as fast as it can beside another user's job, which computes on all other CPUs, takes next to
+// nothing from it: the daemons and scrun carry a bounded amount. When the other job has ended they carry as much as comes.
 func TestFloodBesideNeighbour(t *testing.T) {
 	cpus := runtime.NumCPU()
 	if cpus < 2 {
 		t.Skip("jobs do not compute beside each other on one CPU")
 	}
-	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 1, Grace: 5 * time.Second})
-	s.Check(os.Chmod(bin, 0o755)) //nolint:gosec // another user must reach scrun
-	computes := scrun(s.Cluster, s.Socket(), eve, "-n", strconv.Itoa(cpus-1), "--mem", "16M", "sh", "-c", "while :; do :; done")
-	begin(t, computes)
-	s.Await("the neighbour computes", func() bool { return running(s) == 1 })
+	for _, test := range []struct {
+		name    string
+		program []string
+		pass    func(t *testing.T, flood *exec.Cmd) (pass func(bytes int))
+	}{
+		{"output", []string{"cat", "/dev/zero"}, passOutput},
+		{"input", []string{"sh", "-c", "cat >/dev/null"}, passInput},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 1, Grace: 5 * time.Second})
+			s.Check(os.Chmod(bin, 0o755)) //nolint:gosec // another user must reach scrun
+			computes := scrun(s.Cluster, s.Socket(), eve, "-n", strconv.Itoa(cpus-1), "--mem", "16M", "sh", "-c", "while :; do :; done")
+			begin(t, computes)
+			s.Await("the neighbour computes", func() bool { return running(s) == 1 })
+			flood := scrun(s.Cluster, s.Socket(), 0, append([]string{"-n", "1", "--mem", "16M"}, test.program...)...)
+			pass := test.pass(t, flood)
+			endFlood := begin(t, flood)
+			compareFlood(s, cpus, pass, func() {
+				s.Check(computes.Process.Signal(syscall.SIGTERM)) // which it passes on
+				s.Await("the neighbour's job has ended", func() bool { return running(s) == 1 })
+			})
+			endFlood()
+			s.Await("the job ends with its scrun", func() bool { return running(s) == 0 })
+			s.End()
+		})
+	}
+}
 
-	floods := scrun(s.Cluster, s.Socket(), 0, "-n", "1", "--mem", "16M", "cat", "/dev/zero")
-	output, err := floods.StdoutPipe()
-	s.Check(err)
-	endFlood := begin(t, floods)
-	pass(t, output, floodEach*cpus/2) // what may come at once, before the bound is known
-	took, cost := carryingCost(s, func() { pass(t, output, floodEach*cpus) })
+// compareFlood looks at a stream beside the neighbour and without it.
+func compareFlood(s *daemonstest.Scene, cpus int, pass func(bytes int), endNeighbour func()) {
+	t := s.T
+	pass(floodEach * cpus / 2) // what may come at once, before the bound is known
+	took, cost := carryingCost(s, func() { pass(floodEach * cpus) })
 	rate := float64(floodEach*cpus) / took.Seconds()
 	t.Logf("beside a neighbour: %.1f MB/s, at the cost of %.1f %% of the CPUs", rate/1e6, 100*cost)
 	if rate > float64(boundEach*cpus) {
-		t.Errorf("%.1f MB/s come beside a neighbour, want %.1f at most", rate/1e6, float64(boundEach*cpus)/1e6)
+		t.Errorf("%.1f MB/s pass beside a neighbour, want %.1f at most", rate/1e6, float64(boundEach*cpus)/1e6)
 	}
 	if cost > costMost {
 		t.Errorf("carrying takes %.1f %% of the CPUs, want %.1f at most", 100*cost, 100*costMost)
 	}
-
-	s.Check(computes.Process.Signal(syscall.SIGTERM)) // which it passes on
-	s.Await("the neighbour's job has ended", func() bool { return running(s) == 1 })
+	endNeighbour()
 	began := time.Now()
-	pass(t, output, alone)
+	pass(alone)
 	free := float64(alone) / time.Since(began).Seconds()
 	t.Logf("alone: %.1f MB/s", free/1e6)
 	if free < gain*rate {
-		t.Errorf("%.1f MB/s come without a neighbour, %.1f beside one", free/1e6, rate/1e6)
+		t.Errorf("%.1f MB/s pass without a neighbour, %.1f beside one", free/1e6, rate/1e6)
 	}
-	endFlood()
-	s.Await("the job ends with its scrun", func() bool { return running(s) == 0 })
-	s.End()
 }
 
-// pass reads so much output.
-func pass(t *testing.T, output io.Reader, bytes int) {
-	t.Helper()
-	if _, err := io.CopyN(io.Discard, output, int64(bytes)); err != nil {
+// passOutput reads what the job writes.
+func passOutput(t *testing.T, flood *exec.Cmd) (pass func(bytes int)) {
+	output, err := flood.StdoutPipe()
+	if err != nil {
 		t.Fatal(err)
+	}
+	return func(bytes int) {
+		if _, err := io.CopyN(io.Discard, output, int64(bytes)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// passInput writes what the job reads.
+func passInput(t *testing.T, flood *exec.Cmd) (pass func(bytes int)) {
+	input, err := flood.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk := make([]byte, 64<<10)
+	return func(bytes int) {
+		for range bytes / len(chunk) {
+			if _, err := input.Write(chunk); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
