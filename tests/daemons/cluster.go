@@ -177,7 +177,7 @@ func (c *Cluster) settings(listen string) config.Config {
 		s.Agent.Servers = []string{c.agentsListen}
 	}
 	s.Agent.RunDir = c.runDir()
-	s.Agent.StageDir = filepath.Join(c.Dir, "stage")
+	s.Agent.StageDir = c.stageDir()
 	s.Agent.SharesCPUs = true
 	s.Agent.Memory = nodeMemory
 	s.Agent.Grace = c.Grace.String()
@@ -214,6 +214,9 @@ func (c *Cluster) AgentsListen() string { return c.agentsListen }
 
 // runDir holds the agents' directories, named like the nodes.
 func (c *Cluster) runDir() string { return filepath.Join(c.Dir, "run") }
+
+// stageDir holds the files that go along with jobs, and the jobs' directories.
+func (c *Cluster) stageDir() string { return filepath.Join(c.Dir, "stage") }
 
 // Points is the file that SCORE_FAILPOINTS of all daemons names.
 func (c *Cluster) Points() string { return filepath.Join(c.Dir, "points") }

@@ -112,12 +112,19 @@ func (n *node) files() (left []string) {
 	return left
 }
 
-// jobFiles are those of jobs' ranks in the places that are everybody's.
+// jobFiles are the jobs' directories, and those of their ranks in the places that are everybody's.
 func (n *node) jobFiles(living map[uint64]bool) (left []string) {
 	prefix := n.filesPrefix(n.name)
 	for _, path := range mpidirs.Find(prefix) {
 		if !living[mpidirs.Job(prefix, filepath.Base(path))] {
 			left = append(left, fmt.Sprintf("files %s of %s", path, n.name))
+		}
+	}
+	dirs, _ := filepath.Glob(filepath.Join(n.stageDir(), n.name+".jobs-*", "*")) // the pattern is right
+	for _, dir := range dirs {
+		number, _, _ := strings.Cut(filepath.Base(dir), "-")
+		if job, err := strconv.ParseUint(number, 10, 64); err != nil || !living[job] {
+			left = append(left, fmt.Sprintf("directory %s of %s", dir, n.name))
 		}
 	}
 	return left
