@@ -3,19 +3,37 @@ package leader
 import (
 	"bytes"
 	"testing"
+
+	"score/scored/api/scorev1"
 )
 
 // Jobs' keys are the same with each server, differ between jobs and secrets, and none comes of no secret.
 func TestJobKey(t *testing.T) {
 	secret := []byte("of the servers")
-	key := jobKey(secret, 1)
-	if !bytes.Equal(key, jobKey(secret, 1)) || len(key) != 32 {
+	key := jobKey(secret, 1, 5)
+	if !bytes.Equal(key, jobKey(secret, 1, 5)) || len(key) != 32 {
 		t.Errorf("another server derives another key: %x", key)
 	}
-	if bytes.Equal(key, jobKey(secret, 2)) || bytes.Equal(key, jobKey([]byte("of others"), 1)) {
+	if bytes.Equal(key, jobKey(secret, 2, 5)) || bytes.Equal(key, jobKey([]byte("of others"), 1, 5)) {
 		t.Error("two jobs have one key")
 	}
-	if key := jobKey(nil, 1); key != nil {
+	if key := jobKey(nil, 1, 5); key != nil {
 		t.Errorf("of no secret: %x", key)
+	}
+}
+
+// After a restore from a backup a job gets a number that another had, whose nodes know its key.
+func TestJobKeyOfANumberGivenAgain(t *testing.T) {
+	b := &brain{jobSecret: []byte("of the servers"), nodes: map[string]*node{}}
+	keyOf := func(submitted int64) []byte {
+		j := &job{id: 7, submitted: submitted, spec: &scorev1.JobSpec{}}
+		return b.prepareOrders(j)(0).GetKey()
+	}
+	before, after := keyOf(1), keyOf(2)
+	if len(before) == 0 || bytes.Equal(before, after) {
+		t.Errorf("the keys are %x and %x", before, after)
+	}
+	if !bytes.Equal(after, keyOf(2)) {
+		t.Error("another leader derives another key")
 	}
 }

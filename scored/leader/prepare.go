@@ -28,7 +28,7 @@ func (b *brain) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 		preput[pair.Key] = pair.Value
 	}
 	places, universe, byLetter := jobmap.Append(nil, b.nodePlaces(j)), b.universe(j), b.byLetter(j)
-	key := jobKey(b.jobSecret, j.id)
+	key := jobKey(b.jobSecret, j.id, j.submitted)
 	return func(index int) *scorev1.Prepare {
 		return &scorev1.Prepare{
 			JobId: j.id, Spec: j.spec, User: j.user,
@@ -45,17 +45,19 @@ func (b *brain) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 }
 
 // keyLabel keeps the keys of jobs apart from all else that is derived from the same secret.
-const keyLabel = "score leader: key of a job, 1"
+const keyLabel = "score leader: key of a job, 2"
 
 // jobKey is what the nodes of a job derive the keys of its datagrams from. Each server derives the same one. Who knows those
-// of some jobs, as a node does, learns nothing of others'.
-func jobKey(secret []byte, job uint64) []byte {
+// of some jobs, as a node does, learns nothing of others'. A cluster restored from a backup gives numbers of jobs
+// again; the time of the submission, which is in the log, keeps the keys of such jobs apart.
+func jobKey(secret []byte, job uint64, submitted int64) []byte {
 	if len(secret) == 0 {
 		return nil
 	}
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(keyLabel)) // a hash never fails
 	mac.Write(binary.BigEndian.AppendUint64([]byte{0}, job))
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(submitted)))
 	return mac.Sum(nil)
 }
 
