@@ -72,10 +72,15 @@ var (
 	_ raft.WithPreVote = (*peers)(nil)
 )
 
+// rpcsInFlight turns Raft's pipelines off. A leader that is deposed while it writes into one waits there for ever
+// (netPipeline.AppendEntries waits for its decoder, which waits for a reader that has left), and Shutdown waits for it.
+const rpcsInFlight = 1
+
 func newPeers(network Network, address string, config *raft.Config) *peers {
 	p := &peers{
 		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 			Stream: layer{network, peerAddress(address)}, MaxPool: peerPool, Timeout: peerTimeout, Logger: config.Logger,
+			MaxRPCsInFlight: rpcsInFlight,
 		}),
 		calls: make(chan raft.RPC),
 		stop:  make(chan struct{}),

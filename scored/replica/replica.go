@@ -40,6 +40,9 @@ var ErrDisk = guard.ErrDisk
 // wait for it.
 const closeBound = 2 * time.Second
 
+// stopBound is how long Close waits for a Raft whose disk is well: longer than any call to another server takes.
+const stopBound = 10 * time.Second
+
 // Options say where a replica keeps its state.
 type Options struct {
 	// Dir is the data directory, made with mode 0700. Empty: memory.
@@ -205,9 +208,21 @@ func (r *Replica) Close() error {
 	r.closed = true
 	r.open.Unlock()
 	r.asking.Wait()
-	err := r.raft.Shutdown().Error()
-	return errors.Join(err, r.transport.Close(), r.stores.Close())
+	shutdown := r.raft.Shutdown()
+	down := make(chan error, 1)
+	go func() { down <- shutdown.Error() }()
+	limit := time.NewTimer(stopBound)
+	defer limit.Stop()
+	select {
+	case err := <-down:
+		return errors.Join(err, r.transport.Close(), r.stores.Close())
+	case <-limit.C:
+		return errors.Join(errStuck, r.transport.Close()) // what still runs uses the stores
+	}
 }
+
+// errStuck is a Raft that does not end.
+var errStuck = errors.New("the replication of the log does not end; what is committed is on disk")
 
 // closeFailed cuts Raft off from other servers before it lets it go on without a disk.
 func (r *Replica) closeFailed() error {
