@@ -32,15 +32,16 @@ import (
 
 // Agent is the agent of one node. Make it with New and run it once.
 type Agent struct {
-	options Options
-	log     *zap.Logger
-	own     *pki.Credentials // Options.Credentials, or what follows from the key
-	servers *http.Client
-	bootID  string   // tells this run from an earlier one
-	socket  string   // the name of the ranks' socket
-	cpuIDs  []uint32 // options.CPUs
-	notes   []string // what the node lacks
-	address string   // where servers and other agents reach it
+	options  Options
+	log      *zap.Logger
+	fetchers fetchers
+	own      *pki.Credentials // Options.Credentials, or what follows from the key
+	servers  *http.Client
+	bootID   string   // tells this run from an earlier one
+	socket   string   // the name of the ranks' socket
+	cpuIDs   []uint32 // options.CPUs
+	notes    []string // what the node lacks
+	address  string   // where servers and other agents reach it
 
 	jobs     *table
 	pool     *stewards.Pool

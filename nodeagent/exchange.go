@@ -249,10 +249,13 @@ func (j *job) hearPartLost(m *stewardpb.PartLost) {
 }
 
 // collect takes a step of a collective from another node's agent.
-func (a *Agent) collect(_ context.Context, request *scorev1.CollectRequest) error {
+func (a *Agent) collect(ctx context.Context, request *scorev1.CollectRequest) error {
 	j := a.jobs.get(request.GetJobId())
 	if j == nil || j.exchange == nil {
 		return fmt.Errorf("job %d has no part on node %s", request.GetJobId(), a.options.Name)
+	}
+	if err := j.callsFor(ctx, request.GetFromNodeIndex()); err != nil {
+		return err
 	}
 	if request.GetAgain() {
 		j.exchange.again(int(request.GetFromNodeIndex()))

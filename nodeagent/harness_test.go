@@ -331,10 +331,10 @@ func (n *node) peer(s *leadertest.Session) scorev1connect.PeerServiceClient {
 	return n.leader.Calls(n.t, testKey, s.Hello.GetAddress())
 }
 
-// asAgent calls it as other agents do.
-func (n *node) asAgent(s *leadertest.Session) scorev1connect.PeerServiceClient {
+// asAgent calls it as the agent of a node does.
+func (n *node) asAgent(s *leadertest.Session, name string) scorev1connect.PeerServiceClient {
 	n.t.Helper()
-	client := h2.NewClient(pkitest.FromKey(n.t, testKey, n.options.Cluster, pki.Agent, "other"), pki.Agent)
+	client := h2.NewClient(pkitest.FromKey(n.t, testKey, n.options.Cluster, pki.Agent, name), pki.Agent)
 	n.t.Cleanup(client.CloseIdleConnections)
 	return scorev1connect.NewPeerServiceClient(client, "https://"+s.Hello.GetAddress())
 }

@@ -11,6 +11,7 @@ import (
 	"score/nodeagent"
 	"score/nodeagent/fence"
 	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 )
 
 // Whoever has the cluster key may still be broken: what it sends ends the job
@@ -28,8 +29,8 @@ func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
 		{"no such algorithm", &scorev1.CollectRequest{Algorithm: 9, Sequence: 1, FromNodeIndex: 1}, false},
 		{"algorithm beyond", &scorev1.CollectRequest{Algorithm: 1 << 20, Sequence: 1, FromNodeIndex: 1}, true},
 		{"no such round", &scorev1.CollectRequest{Algorithm: bruck, Step: 1, Sequence: 1, FromNodeIndex: 1}, false},
-		{"no such node", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1 << 31}, false},
-		{"from itself", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 0}, false},
+		{"no such node", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1 << 31}, true},
+		{"from itself", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 0}, true},
 		{"down to the root", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1, Step: uint32(fence.Down)}, false},
 		{"data of no format", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1, Data: [][]byte{[]byte("\xff nonsense")}}, true},
 	} {
@@ -39,7 +40,7 @@ func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
 			p.byAgents = true
 			p.prepare(t, 1, 1, program)
 			test.nonsense.JobId = 1
-			_, err := p.nodes[0].asAgent(p.sessions[0]).Collect(t.Context(), connect.NewRequest(test.nonsense))
+			_, err := p.nodes[0].asAgent(p.sessions[0], p.sessions[1].Hello.GetNode()).Collect(t.Context(), connect.NewRequest(test.nonsense))
 			if err != nil && connect.CodeOf(err) != connect.CodeFailedPrecondition {
 				t.Errorf("Collect = %v", err)
 			}
@@ -118,4 +119,43 @@ func foreignAddressIsNotCalled(t *testing.T, program string, byAgents bool) {
 		t.Errorf("abort: %v", abort)
 	}
 	done(t, s, 1)
+}
+
+// An agent speaks for its own node alone: what it says for others, or of jobs that are not on its node, is refused.
+func TestAnAgentSpeaksForItsNode(t *testing.T) {
+	p := startPair(t, func(*nodeagent.Options) {})
+	p.prepare(t, 1, 1, compile(t, hello))
+	for name, ask := range map[string]func(calls scorev1connect.PeerServiceClient) error{
+		"a collective": func(calls scorev1connect.PeerServiceClient) error {
+			_, err := calls.Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1, FromNodeIndex: 1, Again: true}))
+			return err
+		},
+		"news": func(calls scorev1connect.PeerServiceClient) error {
+			_, err := calls.News(t.Context(), connect.NewRequest(&scorev1.NewsRequest{JobId: 1, FromNodeIndex: 1}))
+			return err
+		},
+		"a message": func(calls scorev1connect.PeerServiceClient) error {
+			_, err := calls.Relay(t.Context(), connect.NewRequest(&scorev1.RelayRequest{JobId: 1, FromJob: 1, FromNodeIndex: 1}))
+			return err
+		},
+		"files": func(calls scorev1connect.PeerServiceClient) error {
+			stream, err := calls.FetchStaged(t.Context(), connect.NewRequest(&scorev1.FetchStagedRequest{JobId: 1}))
+			if err != nil {
+				return err
+			}
+			defer stream.Close()
+			stream.Receive()
+			return stream.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for node, refused := range map[string]bool{"stranger": true, p.sessions[1].Hello.GetNode(): false} {
+				err := ask(p.nodes[0].asAgent(p.sessions[0], node))
+				denied := err != nil && (strings.Contains(err.Error(), "does not speak for") || strings.Contains(err.Error(), "has no part in job"))
+				if denied != refused {
+					t.Errorf("agent %s: %v", node, err)
+				}
+			}
+		})
+	}
 }

@@ -73,6 +73,9 @@ func (a *Agent) newJob(order *scorev1.Prepare) *job {
 		claimed: make(chan struct{}),
 		over:    make(chan struct{}),
 	}
+	for _, place := range order.GetPlaces() {
+		a.peers.expect(place.GetAddress(), place.GetNode())
+	}
 	if len(order.GetPlaces()) > 1 {
 		j.exchange = newExchange(j)
 		j.newsroom = newNewsroom(j)

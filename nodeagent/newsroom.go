@@ -140,11 +140,14 @@ func (p *peers) news(ctx context.Context, address string, request *scorev1.NewsR
 }
 
 // News implements scorev1connect.PeerServiceHandler.
-func (a peerService) News(_ context.Context, request *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error) {
+func (a peerService) News(ctx context.Context, request *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error) {
 	m := request.Msg
 	j := a.jobs.get(m.GetJobId())
 	if j == nil || j.newsroom == nil || j.order.GetAttempt() != m.GetAttempt() {
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", m.GetJobId(), a.options.Name))
+	}
+	if err := j.callsFor(ctx, m.GetFromNodeIndex()); err != nil {
+		return nil, err
 	}
 	if m.GetKind() > uint32(news.RankReborn) {
 		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("there is no news of kind %d", m.GetKind()))

@@ -32,7 +32,9 @@ func (a leaderOrders) Welcome(welcome *scorev1.Welcome) {
 	}
 	// Files of jobs that wait are told of again.
 	a.early.endAll()
-	a.cache.ReleaseBut(func(job uint64) bool { return a.jobs.get(job) != nil })
+	here := func(job uint64) bool { return a.jobs.get(job) != nil }
+	a.cache.ReleaseBut(here)
+	a.fetchers.dropBut(here)
 	a.cuts.tellAgain()
 	a.watcher.tellAgain()
 	a.connected.Store(true)
@@ -80,6 +82,9 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 	case *scorev1.ServerMessage_ChildEnded:
 		a.childEnded(m.ChildEnded)
 	case *scorev1.ServerMessage_Watch:
+		for _, n := range m.Watch.GetNeighbours() {
+			a.peers.expect(n.GetAddress(), n.GetNode())
+		}
 		a.watcher.watch(m.Watch)
 	case *scorev1.ServerMessage_AskCut:
 		a.cuts.ask(m.AskCut)

@@ -38,6 +38,7 @@ const (
 // peers are the other agents, by address, over one connection each.
 type peers struct {
 	local   bool // the cluster is one host's
+	expect  func(address, node string)
 	client  *http.Client
 	options []connect.ClientOption
 
@@ -70,6 +71,7 @@ const maxPeerClients = 4096
 func newPeers(credentials *pki.Credentials, local bool) *peers {
 	return &peers{
 		local:   local,
+		expect:  credentials.ExpectAgent,
 		client:  h2.NewClient(credentials, pki.Agent),
 		options: clientOptions(),
 		clients: make(map[string]scorev1connect.PeerServiceClient),

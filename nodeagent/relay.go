@@ -73,13 +73,18 @@ func (a *Agent) relayTo(ctx context.Context, address string, request *scorev1.Re
 // relay takes a message for the steward of a job here. Only agents of the cluster
 // get so far (package access), so it is true which job speaks; addresses of other jobs'
 // nodes the leader gives only to jobs of the same user.
-func (a *Agent) relay(_ context.Context, request *scorev1.RelayRequest) error {
+func (a *Agent) relay(ctx context.Context, request *scorev1.RelayRequest) error {
 	j := a.jobs.get(request.GetJobId())
 	if j == nil && a.jobs.mayCome(request.GetJobId(), time.Now()) {
 		return fmt.Errorf("job %d has not come to node %s", request.GetJobId(), a.options.Name)
 	}
 	if j == nil {
 		return fmt.Errorf("job %d, node %s: %w", request.GetJobId(), a.options.Name, errNoPart)
+	}
+	if request.GetFromJob() == j.id {
+		if err := j.callsFor(ctx, request.GetFromNodeIndex()); err != nil {
+			return err
+		}
 	}
 	if len(request.GetData()) > maxRelay {
 		return fmt.Errorf("a message of %d bytes between stewards, the most is %d", len(request.GetData()), maxRelay)

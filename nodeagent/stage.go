@@ -107,7 +107,7 @@ func (j *job) stage(ctx context.Context) error {
 		return nil
 	}
 	addresses, index := j.agent.stageTree(order)
-	if err := j.agent.stageAll(ctx, order.GetUser(), order.GetSpec().GetStaged(), above(addresses, index)); err != nil {
+	if err := j.agent.stageAll(ctx, j.id, order.GetUser(), order.GetSpec().GetStaged(), above(addresses, index)); err != nil {
 		return err
 	}
 	j.mu.Lock()
@@ -126,13 +126,14 @@ func (j *job) stageUntilKilled() error {
 		cancel()
 	} else {
 		j.agent.hold(j.id, j.order.GetUser(), j.order.GetSpec().GetStaged())
+		j.agent.fetchers.add(j.id, nodesOf(j.order.GetPlaces())...)
 	}
 	j.mu.Unlock()
 	return j.stage(ctx)
 }
 
 // stageAll fetches files from one of the agents, the nearest first.
-func (a *Agent) stageAll(ctx context.Context, user *scorev1.Identity, from []*scorev1.StagedFile, agents []string) error {
+func (a *Agent) stageAll(ctx context.Context, job uint64, user *scorev1.Identity, from []*scorev1.StagedFile, agents []string) error {
 	files, err := stagedFiles(from)
 	if err != nil {
 		return err
@@ -141,7 +142,7 @@ func (a *Agent) stageAll(ctx context.Context, user *scorev1.Identity, from []*sc
 	group.SetLimit(stageAtOnce)
 	for i, f := range files {
 		group.Go(func() error {
-			_, err := a.cache.Get(ctx, stageUser(user), f, a.fetching(user, from[i], agents))
+			_, err := a.cache.Get(ctx, stageUser(user), f, a.fetching(job, user, from[i], agents))
 			if err != nil {
 				return fmt.Errorf("the file %s that goes with the job: %w", quote.Word(from[i].GetName()), err)
 			}
@@ -153,9 +154,9 @@ func (a *Agent) stageAll(ctx context.Context, user *scorev1.Identity, from []*sc
 
 // fetching gets a file from the first of the agents that gives it. When one is lost the next goes on from where that
 // ended.
-func (a *Agent) fetching(user *scorev1.Identity, file *scorev1.StagedFile, agents []string) staging.Fetch {
+func (a *Agent) fetching(job uint64, user *scorev1.Identity, file *scorev1.StagedFile, agents []string) staging.Fetch {
 	return func(ctx context.Context, from int64, to staging.Writer) error {
-		request := &scorev1.FetchStagedRequest{User: user, File: file, From: uint64(from)}
+		request := &scorev1.FetchStagedRequest{JobId: job, User: user, File: file, From: uint64(from)}
 		sink := &countingWriter{to: to}
 		last, trouble := time.Now(), errGone
 		for {
@@ -209,12 +210,13 @@ func (a *Agent) stageEarly(order *scorev1.Stage) {
 	}
 	// Now, since what ends it comes after this.
 	a.hold(order.GetJobId(), order.GetUser(), order.GetFiles())
+	a.fetchers.add(order.GetJobId(), order.GetNodes()...)
 	if index == 0 {
 		return // it has them, and is to keep them
 	}
 	ctx := a.early.begin(a.working, order.GetJobId())
 	a.workers.Go(func() {
-		err := a.stageAll(ctx, order.GetUser(), order.GetFiles(), above(addresses, index))
+		err := a.stageAll(ctx, order.GetJobId(), order.GetUser(), order.GetFiles(), above(addresses, index))
 		if err != nil && ctx.Err() == nil {
 			a.log.Info("files of a waiting job did not come", zap.Uint64("job", order.GetJobId()), zap.Error(err))
 		}
@@ -232,4 +234,5 @@ func (a *Agent) hold(job uint64, user *scorev1.Identity, from []*scorev1.StagedF
 func (a *Agent) unstage(job uint64) {
 	a.early.end(job)
 	a.cache.Release(job)
+	a.fetchers.drop(job)
 }

@@ -136,7 +136,7 @@ func TestStageFromThoseAbove(t *testing.T) {
 	parent, seed := &stageNode{data: data, most: 30_000, fails: lost}, &stageNode{data: data, most: -1}
 	agents := []string{parent.listen(t), "127.0.0.1:1", seed.listen(t)}
 	a := stageAgent(t)
-	if err := a.stageAll(t.Context(), user, []*scorev1.StagedFile{file}, agents); err != nil {
+	if err := a.stageAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, agents); err != nil {
 		t.Fatal(err)
 	}
 	if parent.calls.Load() != 1 || seed.calls.Load() != 1 {
@@ -149,22 +149,22 @@ func TestStageFromThoseAbove(t *testing.T) {
 	// One that gives other bytes does not get them executed.
 	other := &stageNode{data: bytes.Repeat([]byte("x"), len(data)), most: -1}
 	b := stageAgent(t)
-	if err := b.stageAll(t.Context(), user, []*scorev1.StagedFile{file}, []string{other.listen(t)}); !errors.Is(err, staging.ErrDamaged) {
+	if err := b.stageAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, []string{other.listen(t)}); !errors.Is(err, staging.ErrDamaged) {
 		t.Errorf("other bytes: %v", err)
 	}
 	// The one that was given it first has it no more.
 	gone := &stageNode{fails: connect.NewError(connect.CodeNotFound, staging.ErrAbsent), most: 0}
-	if err := b.stageAll(t.Context(), user, []*scorev1.StagedFile{file}, []string{gone.listen(t)}); !errors.Is(err, errGone) {
+	if err := b.stageAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, []string{gone.listen(t)}); !errors.Is(err, errGone) {
 		t.Errorf("gone: %v", err)
 	}
 	// Whoever is to have it, and has not.
-	if err := b.stageAll(t.Context(), user, []*scorev1.StagedFile{file}, nil); !errors.Is(err, errGone) {
+	if err := b.stageAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, nil); !errors.Is(err, errGone) {
 		t.Errorf("the seed without the file: %v", err)
 	}
 	for _, bad := range []*scorev1.StagedFile{
 		{Name: "../a", Sha256: sum[:]}, {Name: "a", Sha256: sum[:5]}, {Name: "a", Sha256: sum[:], Size: 1 << 63}, {Name: "", Sha256: sum[:]},
 	} {
-		if err := b.stageAll(t.Context(), user, []*scorev1.StagedFile{bad}, agents); err == nil {
+		if err := b.stageAll(t.Context(), 1, user, []*scorev1.StagedFile{bad}, agents); err == nil {
 			t.Errorf("%v was taken", bad)
 		}
 	}

@@ -21,12 +21,18 @@ var errStageMessages = errors.New("the messages do not come in the order of the 
 
 // FetchStaged implements scorev1connect.PeerServiceHandler.
 func (a peerService) FetchStaged(ctx context.Context, r *connect.Request[scorev1.FetchStagedRequest], stream *connect.ServerStream[scorev1.StagedData]) error {
+	if err := a.fetchers.check(ctx, r.Msg.GetJobId()); err != nil {
+		return err
+	}
 	file, err := stagedFile(r.Msg.GetFile())
 	if err == nil && r.Msg.GetFrom() > uint64(file.Size) {
 		err = errors.New("the file is not so long")
 	}
 	if err != nil {
 		return connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	if !a.cache.HoldsFile(r.Msg.GetJobId(), stageUser(r.Msg.GetUser()), file) {
+		return connect.NewError(connect.CodeNotFound, fmt.Errorf("node %s: job %d has no such file", a.options.Name, r.Msg.GetJobId()))
 	}
 	err = a.cache.Send(ctx, stageUser(r.Msg.GetUser()), file, int64(r.Msg.GetFrom()), func(data []byte) error {
 		return stream.Send(&scorev1.StagedData{Data: data})

@@ -187,7 +187,7 @@ func TestWrongKeyIsKeptOut(t *testing.T) {
 	if _, err := n.peer(s).Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1})); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("a server calls what is for agents: %v", err)
 	}
-	_, err := n.asAgent(s).Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1}))
+	_, err := n.asAgent(s, "n2").Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1}))
 	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "job 1 has no part on node n1") {
 		t.Errorf("right key: %v", err)
 	}

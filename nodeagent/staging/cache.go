@@ -160,6 +160,13 @@ func (c *Cache) Holds(job uint64) bool {
 	return len(c.held[job]) > 0
 }
 
+// HoldsFile reports whether a job holds a file of the user's.
+func (c *Cache) HoldsFile(job uint64, u *launch.User, f File) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.held[job], key{u.UID, f.Sum})
+}
+
 // Release ends a Hold; of a job that holds nothing it does nothing.
 func (c *Cache) Release(job uint64) {
 	c.mu.Lock()

@@ -38,6 +38,9 @@ func (b *brain) start(j *job) {
 	for i := range j.parts {
 		b.prepare(j, i, order)
 	}
+	if len(j.staged) > 0 && j.part(j.staged[0]) == nil {
+		b.stageOn(j, 0) // it learns which nodes may fetch the files
+	}
 	b.tellState(j, "")
 	b.tellPlaces(j)
 }

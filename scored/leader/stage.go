@@ -146,8 +146,19 @@ func (b *brain) stageOn(j *job, index int) {
 		}
 	}
 	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Stage{Stage: &scorev1.Stage{
-		JobId: j.id, User: j.user, Files: j.spec.GetStaged(), Addresses: addresses, Index: uint32(index),
+		JobId: j.id, User: j.user, Files: j.spec.GetStaged(), Addresses: addresses, Index: uint32(index), Nodes: j.fetchers(),
 	}}})
+}
+
+// fetchers are the nodes that fetch the job's files from each other.
+func (j *job) fetchers() []string {
+	nodes := slices.Clone(j.staged)
+	for _, p := range j.parts {
+		if !slices.Contains(nodes, p.Node) {
+			nodes = append(nodes, p.Node)
+		}
+	}
+	return nodes
 }
 
 // stageAgain tells a node that has connected anew what it fetches and keeps for jobs.

@@ -92,7 +92,7 @@ func (c *cluster) serveUsers() {
 	c.t.Helper()
 	transport := h2.NewTransport(c.server, pki.Agent)
 	users := NewUsers(UserOptions{
-		Leader: c.leader, Switches: c.switches, Agents: &http.Client{Transport: transport}, CountError: c.count,
+		Leader: c.leader, Switches: c.switches, Agents: &http.Client{Transport: transport}, ExpectAgent: func(string, string) {}, CountError: c.count,
 	})
 	listener, err := net.Listen("unix", c.socket)
 	if err != nil {

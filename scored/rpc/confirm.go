@@ -181,7 +181,7 @@ func (m *merger) confirming(ctx context.Context, source *leader.Source, p *place
 			case number := <-p.shown:
 				request := connect.NewRequest(&scorev1.OutputMark{JobId: source.Job, Attempt: source.Attempt, NodeIndex: source.Index, Sequence: number})
 				// An agent that is lost asks its successor's reader for the place anew.
-				_, _ = m.agentAt(p.where()).ConfirmOutput(ctx, request)
+				_, _ = m.agent(source.Node, p.where()).ConfirmOutput(ctx, request)
 			case <-ctx.Done():
 				return
 			}

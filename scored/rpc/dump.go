@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
 )
 
@@ -51,8 +50,7 @@ func (u users) DumpJob(ctx context.Context, r *connect.Request[scorev1.DumpJobRe
 func (u users) dumpNode(ctx context.Context, source *leader.Source, request *scorev1.DumpJobRequest, stream *dumpStream) (sent, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dumpNodePatience)
 	defer cancel()
-	peer := scorev1connect.NewPeerServiceClient(u.Agents, "https://"+source.Address,
-		connect.WithAcceptCompression("gzip", nil, nil), connect.WithReadMaxBytes(maxDumpMessage))
+	peer := u.agent(source.Node, source.Address, connect.WithReadMaxBytes(maxDumpMessage))
 	ask := connect.NewRequest(request)
 	parts, err := peer.Dump(ctx, ask)
 	if err != nil {

@@ -7,11 +7,9 @@ import (
 	"io"
 	"time"
 
-	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
 	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
 )
 
@@ -79,7 +77,7 @@ func (m *merger) refetch(ctx context.Context, source *leader.Source, place *plac
 func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place, r *reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := m.agentAt(place.where()).Stdio(ctx)
+	stream := m.agent(source.Node, place.where()).Stdio(ctx)
 	defer func() { _ = stream.CloseResponse() }() // whatever was to come has come
 	// An HTTP/2 client notices that the context has ended only once it has no
 	// more to send; without this, Receive would wait for the agent.
@@ -115,10 +113,6 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place,
 			r.hears(down.InputTaken)
 		}
 	}
-}
-
-func (m *merger) agentAt(address string) scorev1connect.PeerServiceClient {
-	return scorev1connect.NewPeerServiceClient(m.Agents, "https://"+address, connect.WithAcceptCompression("gzip", nil, nil))
 }
 
 // passOutput passes on what the client has not got from an earlier fetch.

@@ -117,5 +117,5 @@ func (m *merger) lookRound(ctx context.Context, source *leader.Source, p *place)
 	p.pacing.told, p.pacing.toldAt = rate, now
 	request := connect.NewRequest(&scorev1.PaceOutputRequest{JobId: source.Job, Attempt: source.Attempt, BytesPerSecond: rate})
 	// An agent of an earlier version knows no pace; one that is lost hears it again after its successor's first output.
-	_, _ = m.agentAt(p.where()).PaceOutput(ctx, request)
+	_, _ = m.agent(source.Node, p.where()).PaceOutput(ctx, request)
 }

@@ -43,7 +43,7 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	files.User = identity
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	peer := u.peer(address).PutStaged(ctx)
+	peer := u.agent(node, address, connect.WithReadMaxBytes(maxStageMessage)).PutStaged(ctx)
 	if err := peer.Send(first); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: node %s does not take the job's files: %s", leader.ErrState, node, messageOf(err))
 	}
@@ -71,7 +71,9 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	}
 }
 
-func (u users) peer(address string) scorev1connect.PeerServiceClient {
-	return scorev1connect.NewPeerServiceClient(u.Agents, "https://"+address,
-		connect.WithAcceptCompression("gzip", nil, nil), connect.WithReadMaxBytes(maxStageMessage))
+// agent is a node's agent at an address.
+func (u users) agent(node, address string, options ...connect.ClientOption) scorev1connect.PeerServiceClient {
+	u.ExpectAgent(address, node)
+	options = append(options, connect.WithAcceptCompression("gzip", nil, nil))
+	return scorev1connect.NewPeerServiceClient(u.Agents, "https://"+address, options...)
 }

@@ -31,7 +31,7 @@ func (u users) ListStaged(ctx context.Context, r *connect.Request[scorev1.ListSt
 	var asking sync.WaitGroup
 	for node, address := range addresses {
 		asking.Go(func() {
-			staged, err := u.listStagedOn(ctx, address, r.Msg, caller.UID)
+			staged, err := u.listStagedOn(ctx, node, address, r.Msg, caller.UID)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -54,11 +54,11 @@ func (u users) ListStaged(ctx context.Context, r *connect.Request[scorev1.ListSt
 	return connect.NewResponse(reply), nil
 }
 
-func (u users) listStagedOn(ctx context.Context, address string, r *scorev1.ListStagedRequest, uid uint32) ([]*scorev1.Staged, error) {
+func (u users) listStagedOn(ctx context.Context, node, address string, r *scorev1.ListStagedRequest, uid uint32) ([]*scorev1.Staged, error) {
 	ctx, cancel := context.WithTimeout(ctx, listStagedPatience)
 	defer cancel()
 	ask := connect.NewRequest(&scorev1.ListStagedRequest{Clear: r.GetClear(), All: r.GetAll(), Uid: uid})
-	reply, err := u.peer(address).ListStaged(ctx, ask)
+	reply, err := u.agent(node, address, connect.WithReadMaxBytes(maxStageMessage)).ListStaged(ctx, ask)
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,8 @@ type UserOptions struct {
 	Switches Switches
 	// Agents reaches the agents' PeerService, whatever their address; it knows them by their certificates.
 	Agents *http.Client
+	// ExpectAgent says whose agent answers at an address, so that Agents refuses others there.
+	ExpectAgent func(address, node string)
 	// Office makes tokens; nil: daemons have no certificates.
 	Office *admission.Office
 	// Servers are the cluster's; nil: there can be but one.

@@ -401,7 +401,7 @@ func TestAsOperator(t *testing.T) {
 
 func TestNoIdentityOverTCP(t *testing.T) {
 	c := newCluster(t)
-	users := NewUsers(UserOptions{Leader: c.leader, Switches: c.switches, Agents: http.DefaultClient})
+	users := NewUsers(UserOptions{Leader: c.leader, Switches: c.switches, Agents: http.DefaultClient, ExpectAgent: func(string, string) {}})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -107,7 +107,7 @@ func (s *Server) compose() error {
 	s.metrics = metrics.New(metrics.Sources{Stats: s.leader.Stats, Shares: s.leader.Shares, Switches: switches})
 	users := rpc.NewUsers(rpc.UserOptions{
 		Leader: s.leader, Switches: switches,
-		Agents: &http.Client{Transport: api.WholeMessages(s.peers)},
+		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, ExpectAgent: s.own.ExpectAgent,
 		Office: s.office, Servers: s.servers(), Colleague: s.colleagueNamed,
 		Describe: s.describe, Program: s.program(),
 		CountError: s.metrics.CountError, Logger: s.logger,

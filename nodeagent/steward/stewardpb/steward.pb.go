@@ -383,7 +383,7 @@ type ToSteward_ChildEnded struct {
 }
 
 type ToSteward_Pace struct {
-	Pace uint64 `protobuf:"varint,81,opt,name=pace,proto3,oneof"` // as in PaceOutputRequest.bytes_per_second
+	Pace uint64 `protobuf:"varint,81,opt,name=pace,oneof"` // as in PaceOutputRequest.bytes_per_second
 }
 
 func (*ToSteward_Open) isToSteward_Message() {}

@@ -4,6 +4,7 @@
 package access
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
@@ -54,24 +55,32 @@ func Guard(next http.Handler) http.Handler {
 
 // ServeHTTP implements http.Handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := g.check(r); err != nil {
+	caller, err := g.check(r)
+	if err != nil {
 		_ = g.refuse.Write(w, r, err) // who has gone need not be told
 		return
 	}
-	g.next.ServeHTTP(w, r)
+	g.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 }
 
-func (g *guard) check(r *http.Request) error {
+type callerKey struct{}
+
+// CallerOf is the daemon whose call Guard has let pass.
+func CallerOf(ctx context.Context) (caller pki.Name, ok bool) {
+	caller, ok = ctx.Value(callerKey{}).(pki.Name)
+	return caller, ok
+}
+
+func (g *guard) check(r *http.Request) (caller pki.Name, err error) {
 	roles, known := daemons[r.URL.Path]
 	if !known {
-		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("no daemon may call %.100q", r.URL.Path))
+		return caller, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("no daemon may call %.100q", r.URL.Path))
 	}
-	name, err := pki.PeerOf(r.TLS)
-	if err != nil {
-		return connect.NewError(connect.CodeUnauthenticated, err)
+	if caller, err = pki.PeerOf(r.TLS); err != nil {
+		return caller, connect.NewError(connect.CodeUnauthenticated, err)
 	}
-	if err := name.Is(roles...); err != nil {
-		return connect.NewError(connect.CodePermissionDenied, err)
+	if err := caller.Is(roles...); err != nil {
+		return caller, connect.NewError(connect.CodePermissionDenied, err)
 	}
-	return nil
+	return caller, nil
 }

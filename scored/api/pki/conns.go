@@ -84,7 +84,20 @@ func (c *Credentials) Dial(ctx context.Context, address, protocol string, roles 
 	if err != nil {
 		return nil, err
 	}
-	return c.Over(ctx, raw, protocol, roles...)
+	conn, err := c.Over(ctx, raw, protocol, roles...)
+	if err != nil {
+		return nil, err
+	}
+	state := conn.ConnectionState()
+	is, err := PeerOf(&state)
+	if err == nil {
+		err = c.expected.check(address, is)
+	}
+	if err != nil {
+		_ = conn.Close() // it was never used
+		return nil, err
+	}
+	return conn, nil
 }
 
 // Over is Dial by a connection that is there already. It closes that if the other side is not let in.

@@ -26,6 +26,7 @@ type Credentials struct {
 	current   atomic.Pointer[tls.Certificate]
 	revoked   revoked
 	conns     conns
+	expected  expected
 }
 
 // NewCredentials joins a signed certificate with the key of its request.

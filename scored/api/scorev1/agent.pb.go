@@ -992,9 +992,9 @@ func (*StdioDown_InputTaken) isStdioDown_Message() {}
 
 type PaceOutputRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
-	JobId          uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
-	Attempt        uint32                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`                                       // as in Prepare
-	BytesPerSecond uint64                 `protobuf:"varint,3,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"` // a message counts as some bytes more; 0: there is no bound
+	JobId          uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	Attempt        uint32                 `protobuf:"varint,2,opt,name=attempt" json:"attempt,omitempty"`                                       // as in Prepare
+	BytesPerSecond uint64                 `protobuf:"varint,3,opt,name=bytes_per_second,json=bytesPerSecond" json:"bytes_per_second,omitempty"` // a message counts as some bytes more; 0: there is no bound
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1090,7 +1090,8 @@ type FetchStagedRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	User          *Identity              `protobuf:"bytes,1,opt,name=user" json:"user,omitempty"`
 	File          *StagedFile            `protobuf:"bytes,2,opt,name=file" json:"file,omitempty"`
-	From          uint64                 `protobuf:"varint,3,opt,name=from" json:"from,omitempty"` // the first byte that is wanted
+	From          uint64                 `protobuf:"varint,3,opt,name=from" json:"from,omitempty"`                // the first byte that is wanted
+	JobId         uint64                 `protobuf:"varint,4,opt,name=job_id,json=jobId" json:"job_id,omitempty"` // that the file goes with; the caller's node is one of those that fetch it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1142,6 +1143,13 @@ func (x *FetchStagedRequest) GetFile() *StagedFile {
 func (x *FetchStagedRequest) GetFrom() uint64 {
 	if x != nil {
 		return x.From
+	}
+	return 0
+}
+
+func (x *FetchStagedRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
 	}
 	return 0
 }
@@ -4463,6 +4471,7 @@ type Stage struct {
 	Files         []*StagedFile          `protobuf:"bytes,3,rep,name=files" json:"files,omitempty"`
 	Addresses     []string               `protobuf:"bytes,4,rep,name=addresses" json:"addresses,omitempty"` // of the agents that fetch them, a tree; the first has them
 	Index         uint32                 `protobuf:"varint,5,opt,name=index" json:"index,omitempty"`        // which of them is meant
+	Nodes         []string               `protobuf:"bytes,6,rep,name=nodes" json:"nodes,omitempty"`         // that may fetch the files from here, and the job's own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4530,6 +4539,13 @@ func (x *Stage) GetIndex() uint32 {
 		return x.Index
 	}
 	return 0
+}
+
+func (x *Stage) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
 }
 
 // Prepare asks a node to make a job's part ready; nothing of it may run yet.
@@ -5711,11 +5727,12 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12(\n" +
 	"\x10bytes_per_second\x18\x03 \x01(\x04R\x0ebytesPerSecond\"\x14\n" +
-	"\x12PaceOutputResponse\"z\n" +
+	"\x12PaceOutputResponse\"\x91\x01\n" +
 	"\x12FetchStagedRequest\x12&\n" +
 	"\x04user\x18\x01 \x01(\v2\x12.score.v1.IdentityR\x04user\x12(\n" +
 	"\x04file\x18\x02 \x01(\v2\x14.score.v1.StagedFileR\x04file\x12\x12\n" +
-	"\x04from\x18\x03 \x01(\x04R\x04from\" \n" +
+	"\x04from\x18\x03 \x01(\x04R\x04from\x12\x15\n" +
+	"\x06job_id\x18\x04 \x01(\x04R\x05jobId\" \n" +
 	"\n" +
 	"StagedData\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"\xdb\x01\n" +
@@ -5998,13 +6015,14 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\vagent_nanos\x18\x02 \x01(\x03R\n" +
 	"agentNanos\x12#\n" +
 	"\rcluster_nanos\x18\x03 \x01(\x03R\fclusterNanos\x12\x12\n" +
-	"\x04term\x18\x04 \x01(\x04R\x04term\"\xa6\x01\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\"\xbc\x01\n" +
 	"\x05Stage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12&\n" +
 	"\x04user\x18\x02 \x01(\v2\x12.score.v1.IdentityR\x04user\x12*\n" +
 	"\x05files\x18\x03 \x03(\v2\x14.score.v1.StagedFileR\x05files\x12\x1c\n" +
 	"\taddresses\x18\x04 \x03(\tR\taddresses\x12\x14\n" +
-	"\x05index\x18\x05 \x01(\rR\x05index\"\xd1\x05\n" +
+	"\x05index\x18\x05 \x01(\rR\x05index\x12\x14\n" +
+	"\x05nodes\x18\x06 \x03(\tR\x05nodes\"\xd1\x05\n" +
 	"\aPrepare\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
