@@ -120,26 +120,20 @@ func (c *Cache) path(k key) string {
 	return filepath.Join(c.userDir(k.uid), hex.EncodeToString(k.sum[:]))
 }
 
-// makeUserDir makes a user's directory, which root gives to the user.
+// makeUserDir makes a user's directory, which root gives to the user. Another file of the user, or an agent that died,
+// may have made it and not given it yet.
 func (c *Cache) makeUserDir(u *launch.User) error {
 	if err := c.openDir(); err != nil {
 		return err
 	}
 	dir := c.userDir(u.UID)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		if errors.Is(err, os.ErrExist) {
-			return nil
-		}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	if err := os.Lchown(dir, int(u.UID), int(u.GID)); err != nil {
-		_ = os.Remove(dir)
-		return err
-	}
-	return nil
+	return os.Lchown(dir, int(u.UID), int(u.GID))
 }
 
 // Hold keeps files from being removed until the job is released. It may be called again for a job, with more.

@@ -377,3 +377,24 @@ func TestOfUsers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A user's directory that was made and not yet given to the user is no obstacle: another file of the user is about to
+// do that, or an agent died in between.
+func TestDirectoryThatIsNotGivenYet(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: only root gives directories to users")
+	}
+	user := &launch.User{UID: 65534, GID: 65534}
+	dir := cacheDir(t)
+	c := open(t, dir, 1<<20)
+	if err := os.MkdirAll(c.userDir(user.UID), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	data, file := content(1000, 1)
+	if _, err := c.Get(t.Context(), user, file, of(data)); err != nil {
+		t.Error(err)
+	}
+}
