@@ -63,6 +63,7 @@ func (a *Agent) adopt(o *stewards.Orphan) error {
 		return errors.New("another steward has the same job")
 	}
 	a.hold(j.id, order.GetUser(), order.GetSpec().GetStaged())
+	a.fetchers.add(j.id, nodesOf(order.GetPlaces())...)
 	a.log.Info("job of a former agent goes on", zap.Uint64("job", j.id), zap.Int("steward", int(o.Status.GetPid())), zap.Bool("stopped", stopped))
 	// Nothing is heard before all that hears it is there.
 	heard := make(chan struct{})

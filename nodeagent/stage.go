@@ -107,6 +107,7 @@ func (j *job) stage(ctx context.Context) error {
 		return nil
 	}
 	addresses, index := j.agent.stageTree(order)
+	j.agent.peers.expect(order.GetStageSeed(), order.GetSpec().GetStageSeed())
 	if err := j.agent.stageAll(ctx, j.id, order.GetUser(), order.GetSpec().GetStaged(), above(addresses, index)); err != nil {
 		return err
 	}
@@ -211,6 +212,9 @@ func (a *Agent) stageEarly(order *scorev1.Stage) {
 	// Now, since what ends it comes after this.
 	a.hold(order.GetJobId(), order.GetUser(), order.GetFiles())
 	a.fetchers.add(order.GetJobId(), order.GetNodes()...)
+	for i, address := range addresses[:min(len(addresses), len(order.GetNodes()))] {
+		a.peers.expect(address, order.GetNodes()[i])
+	}
 	if index == 0 {
 		return // it has them, and is to keep them
 	}

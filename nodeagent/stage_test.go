@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/staging"
+	"score/scored/api/access"
 	"score/scored/api/h2"
 	"score/scored/api/h2/h2test"
 	"score/scored/api/pki"
@@ -200,5 +201,98 @@ func TestStageIsCancelled(t *testing.T) {
 	}
 	if a.cache.Holds(1) {
 		t.Error("a job that was let go holds its files")
+	}
+}
+
+// A node fetches files of its own jobs, and of no others: a stolen agent has only its own certificate to show.
+func TestFetchStagedOfOthersJobs(t *testing.T) {
+	data := []byte("of n2's job")
+	sum := sha256.Sum256(data)
+	file := &scorev1.StagedFile{Name: "a.out", Sha256: sum[:], Size: uint64(len(data))}
+	files := []*scorev1.StagedFile{file}
+	user := &scorev1.Identity{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
+	a := stageAgent(t)
+	if err := a.stageAll(t.Context(), 1, user, files, []string{(&stageNode{data: data, most: -1}).listen(t)}); err != nil {
+		t.Fatal(err)
+	}
+	address := serveStaged(t, a)
+	fetch := func(name string, job uint64) (string, error) {
+		peers := newPeers(pkitest.FromKey(t, "key", "lab", pki.Agent, name), true)
+		t.Cleanup(peers.close)
+		var got bytes.Buffer
+		err := peers.fetchStaged(t.Context(), address, &scorev1.FetchStagedRequest{JobId: job, User: user, File: file}, &got)
+		return got.String(), err
+	}
+	refused := func(name string, job uint64, code connect.Code) {
+		t.Helper()
+		if got, err := fetch(name, job); connect.CodeOf(err) != code || got != "" {
+			t.Errorf("%s got %q of job %d: %v", name, got, job, err)
+		}
+	}
+	allowed := func(name string, job uint64) {
+		t.Helper()
+		if got, err := fetch(name, job); err != nil || got != string(data) {
+			t.Errorf("%s got %q of job %d: %v", name, got, job, err)
+		}
+	}
+	stage := func(nodes ...string) {
+		a.stageEarly(&scorev1.Stage{JobId: 1, User: user, Files: files, Addresses: []string{address, "127.0.0.1:1"}, Nodes: nodes})
+	}
+	refused("n2", 1, connect.CodePermissionDenied) // no job has it
+	stage("n1", "n2")
+	allowed("n2", 1)
+	refused("n3", 1, connect.CodePermissionDenied)
+	stage("n1", "n2", "n3") // the job has got another node than was thought
+	allowed("n3", 1)
+	a.fetchers.add(2, "n1", "n4")
+	refused("n4", 1, connect.CodePermissionDenied)
+	refused("n4", 2, connect.CodeNotFound) // it has a job here, without this file
+	a.unstage(1)
+	refused("n2", 1, connect.CodePermissionDenied)
+}
+
+// serveStaged serves other agents as an agent does.
+func serveStaged(t *testing.T, a *Agent) (address string) {
+	t.Helper()
+	listener := h2test.Listen(t, pkitest.FromKey(t, "key", "lab", pki.Agent, "n1"), pki.Agent)
+	mux := http.NewServeMux()
+	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}))
+	server := h2.NewServer(access.Guard(mux))
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // it ends by Close
+	}()
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-served
+	})
+	return listener.Addr().String()
+}
+
+// Files are fetched from the agents of the nodes that the leader has named, and from nobody who has taken their addresses.
+func TestStageFromTheNodesNamed(t *testing.T) {
+	thief := &stageNode{data: []byte("x"), most: -1} // of node n2
+	address := thief.listen(t)
+	sum := sha256.Sum256(thief.data)
+	files := []*scorev1.StagedFile{{Name: "a.out", Sha256: sum[:], Size: 1}}
+	fetch := func(a *Agent) error {
+		return a.peers.fetchStaged(t.Context(), address, &scorev1.FetchStagedRequest{JobId: 1, File: files[0]}, new(bytes.Buffer))
+	}
+	a := stageAgent(t)
+	a.stageEarly(&scorev1.Stage{JobId: 1, Files: files, Addresses: []string{address}, Nodes: []string{"n3"}})
+	if err := fetch(a); pki.FaultOf(err) != pki.FaultName || thief.calls.Load() != 0 {
+		t.Errorf("the file of a job that waits is asked of the wrong node: %v", err)
+	}
+	b := stageAgent(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	user := &scorev1.Identity{Uid: uint32(os.Geteuid())}
+	_ = (&job{agent: b, id: 1, ctx: ctx, order: &scorev1.Prepare{Spec: &scorev1.JobSpec{Staged: files, StageSeed: "n3"}, User: user, StageSeed: address}}).stage(ctx) // it ends at once
+	if err := fetch(b); pki.FaultOf(err) != pki.FaultName || thief.calls.Load() != 0 {
+		t.Errorf("the file of a job is asked of the wrong node: %v", err)
+	}
+	if err := fetch(stageAgent(t)); err != nil || thief.calls.Load() != 1 {
+		t.Errorf("where nothing is expected: %v", err)
 	}
 }

@@ -475,7 +475,11 @@ func messageText(message *scorev1.ServerMessage) string {
 		}
 		return text
 	case *scorev1.ServerMessage_Stage:
-		return fmt.Sprintf("Stage %d of %s: %d of %d nodes", m.Stage.GetJobId(), m.Stage.GetFiles()[0].GetName(), m.Stage.GetIndex(), len(m.Stage.GetAddresses()))
+		text := fmt.Sprintf("Stage %d of %s: %d of %d nodes", m.Stage.GetJobId(), m.Stage.GetFiles()[0].GetName(), m.Stage.GetIndex(), len(m.Stage.GetAddresses()))
+		if more := m.Stage.GetNodes()[len(m.Stage.GetAddresses()):]; len(more) > 0 {
+			text += ", and " + strings.Join(more, " ")
+		}
+		return text
 	case *scorev1.ServerMessage_Plan:
 		text := fmt.Sprintf("Plan %d.%d", m.Plan.GetTerm(), m.Plan.GetVersion())
 		for _, row := range m.Plan.GetRows() {

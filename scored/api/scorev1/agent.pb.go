@@ -4471,7 +4471,7 @@ type Stage struct {
 	Files         []*StagedFile          `protobuf:"bytes,3,rep,name=files" json:"files,omitempty"`
 	Addresses     []string               `protobuf:"bytes,4,rep,name=addresses" json:"addresses,omitempty"` // of the agents that fetch them, a tree; the first has them
 	Index         uint32                 `protobuf:"varint,5,opt,name=index" json:"index,omitempty"`        // which of them is meant
-	Nodes         []string               `protobuf:"bytes,6,rep,name=nodes" json:"nodes,omitempty"`         // that may fetch the files from here, and the job's own
+	Nodes         []string               `protobuf:"bytes,6,rep,name=nodes" json:"nodes,omitempty"`         // that may fetch the files: those at the addresses, in that order, then the job's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
