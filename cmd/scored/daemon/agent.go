@@ -35,8 +35,8 @@ func agentCommand() *cobra.Command {
 well. SIGTERM does not: they go on for agent.grace, and the next agent of the node
 takes them over, as it does after a crash or an upgrade; nothing of their output,
 messages and exit codes is lost. At SIGHUP it reads its configuration again, of
-which log.level is used at once. It needs the cluster's key file. Root's agents run
-jobs of all users, others' only their own.
+which log.level is used at once. Without a certificate it needs the key file.
+Root's agents run jobs of all users, others' only their own.
 
 One whose node was removed from the cluster, or whose certificate was revoked, ends the
 jobs of the node, says so and ends with exit code 78: starting it again is of no use.

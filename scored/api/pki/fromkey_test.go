@@ -8,6 +8,26 @@ import (
 	"time"
 )
 
+// connected are the ends of a TCP connection. Its buffers take an alert that the other side does not read; over net.Pipe
+// two sides that refuse each other at once would wait for each other.
+func connected(t *testing.T) (dialled, accepted net.Conn) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	dialled, err = net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if accepted, err = listener.Accept(); err != nil {
+		dialled.Close()
+		t.Fatal(err)
+	}
+	return dialled, accepted
+}
+
 // handshakeOf connects two daemons, the second of which is dialled as a server; a blind client takes any.
 func handshakeOf(t *testing.T, client, server *Credentials, blind bool) (clientErr, serverErr error) {
 	t.Helper()
@@ -16,7 +36,7 @@ func handshakeOf(t *testing.T, client, server *Credentials, blind bool) (clientE
 	if blind {
 		config.VerifyConnection = nil
 	}
-	a, b := net.Pipe()
+	a, b := connected(t)
 	defer a.Close()
 	defer b.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
