@@ -1,0 +1,131 @@
+package hostile
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"score/cmd/scored/config"
+	"score/scored/api/h2"
+	"score/scored/api/pki"
+	"score/scored/api/pki/pkitest"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
+)
+
+// ofServersOnly are methods that only servers may call: of agents, where users' output, input and files go, and of servers.
+var ofServersOnly = map[string][]string{
+	"n1": {
+		scorev1connect.PeerServiceStdioProcedure, scorev1connect.PeerServiceConfirmOutputProcedure, scorev1connect.PeerServicePaceOutputProcedure,
+		scorev1connect.PeerServiceDumpProcedure, scorev1connect.PeerServicePutStagedProcedure, scorev1connect.PeerServiceListStagedProcedure,
+	},
+	"server": {
+		scorev1connect.ServerServiceEnrolProcedure, scorev1connect.ServerServiceAdmitProcedure,
+		scorev1connect.ServerServiceGetDiskProcedure, scorev1connect.ServerServiceDescribeProcedure,
+	},
+}
+
+// Who has stolen the certificate of an agent is asked of jobs of other nodes: he gets none of their files, output and keys,
+// speaks for none of their nodes, and calls nothing that is the servers'. The job goes on.
+func TestAStolenAgent(t *testing.T) {
+	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 2, Grace: daemons.Patience})
+	gang, err := s.Exchange("gang", "n1,n2", 2)
+	s.Check(err)
+	_, err = gang.AwaitRounds(s.Ctx, time.Now())
+	s.Check(err)
+	id, err := gang.ID(s.Ctx)
+	s.Check(err)
+	key, err := os.ReadFile(s.KeyFile())
+	s.Check(err)
+	stolen := pkitest.FromKey(t, strings.TrimSpace(string(key)), s.Name, pki.Agent, "n3")
+	client := h2.NewClient(stolen, pki.Agent, pki.Server)
+	t.Cleanup(client.CloseIdleConnections)
+	urls := map[string]string{"server": "https://" + listenOf(s, "server"), "n1": "https://" + listenOf(s, "n1")}
+	for daemon, procedures := range ofServersOnly {
+		for _, procedure := range procedures {
+			response, err := client.Post(urls[daemon]+procedure, "application/proto", http.NoBody)
+			s.Check(err)
+			response.Body.Close()
+			if response.StatusCode != http.StatusForbidden {
+				t.Errorf("%s answers %s with %d", daemon, procedure, response.StatusCode)
+			}
+		}
+	}
+	agent := scorev1connect.NewPeerServiceClient(client, urls["n1"])
+	for name, ask := range map[string]func() error{
+		"files": func() error { return fetchFile(s.Ctx, agent, id) },
+		"news of another node": func() error {
+			_, err := agent.News(s.Ctx, connect.NewRequest(&scorev1.NewsRequest{JobId: id, Attempt: 1, FromNodeIndex: 1}))
+			return err
+		},
+		"a step of a fence": func() error {
+			_, err := agent.Collect(s.Ctx, connect.NewRequest(&scorev1.CollectRequest{JobId: id, FromNodeIndex: 1}))
+			return err
+		},
+		"a message of a steward": func() error {
+			_, err := agent.Relay(s.Ctx, connect.NewRequest(&scorev1.RelayRequest{JobId: id, FromJob: id, FromNodeIndex: 1}))
+			return err
+		},
+		"orders of another node": func() error {
+			return connectAs(s.Ctx, scorev1connect.NewAgentServiceClient(client, urls["server"]), s.Name, "n1")
+		},
+	} {
+		if err := ask(); err == nil || !refusedFor(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err = gang.AwaitRounds(s.Ctx, time.Now())
+	s.Check(err)
+	s.End(gang)
+}
+
+// refusedFor reports whether it was the certificate for which a call was refused.
+func refusedFor(err error) bool {
+	return connect.CodeOf(err) == connect.CodePermissionDenied || strings.Contains(err.Error(), "does not speak for")
+}
+
+// listenOf is where a daemon listens for others.
+func listenOf(s *daemonstest.Scene, name string) string {
+	settings, err := config.Load(filepath.Join(s.Dir, name+".toml"))
+	s.Check(err)
+	if name == "server" {
+		return settings.Server.AgentsListen
+	}
+	return settings.Agent.Listen
+}
+
+func fetchFile(ctx context.Context, agent scorev1connect.PeerServiceClient, job uint64) error {
+	stream, err := agent.FetchStaged(ctx, connect.NewRequest(&scorev1.FetchStagedRequest{JobId: job}))
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	if stream.Receive() {
+		return nil
+	}
+	return stream.Err()
+}
+
+// connectAs calls itself the agent of a node, whose orders have the keys of its jobs.
+func connectAs(ctx context.Context, server scorev1connect.AgentServiceClient, cluster, node string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream := server.Connect(ctx)
+	defer func() { _ = stream.CloseResponse() }() // it has said what it is asked for
+	hello := &scorev1.Hello{Cluster: cluster, Node: node, BootId: "stolen", ProtocolOldest: 1, ProtocolNewest: 1 << 16}
+	if err := stream.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: hello}}); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	_, err := stream.Receive()
+	return err
+}
