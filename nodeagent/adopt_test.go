@@ -127,6 +127,34 @@ func TestARunningJobOutlivesItsAgent(t *testing.T) {
 	})
 }
 
+// An order that a steward has kept for a server of an older version has no key of the job's; the keys of such a job come from the
+// cluster's, for its next agent, too.
+func TestOrdersWithAndWithoutAKeyAreAdopted(t *testing.T) {
+	for name, key := range map[string][]byte{"of an older version": nil, "of this version": []byte("the key of the job")} {
+		t.Run(name, func(t *testing.T) {
+			crashes(t, func(t *testing.T, n *mortal, s *leadertest.Session) {
+				argv, release := n.waiter(7)
+				argv[2] = `test -n "$SCORE_PM_SOCKET" || exit 8; ` + argv[2] // it can open channels
+				order := n.order(1, argv...)
+				order.Key = key
+				pid := mustRun(t, s, order).GetPids()[0]
+				s = n.crash(s)
+				holds(t, s, 1)
+				prepared(t, s, 1)
+				if l := launched(t, s, 1); l.GetPids()[0] != pid {
+					t.Errorf("launched: %v, the rank was %d", l, pid)
+				}
+				s.Send(planMessage(1, 2, time.Second, []uint64{1}))
+				touch(t, release)
+				if _, exits := done(t, s, 1); len(exits) != 1 || exits[0].GetExitCode() != 7 {
+					t.Errorf("exits: %v", exits)
+				}
+				s.Send(forgetMessage(1))
+			})
+		})
+	}
+}
+
 func TestAJobThatEndedWithoutAnAgentIsReported(t *testing.T) {
 	crashes(t, func(t *testing.T, n *mortal, s *leadertest.Session) {
 		argv, release := n.waiter(4)

@@ -171,14 +171,7 @@ func plain(err error) string {
 }
 
 // Accept implements net.Listener; the connections are *tls.Conn whose handshake is over.
-func (b *branch) Accept() (net.Conn, error) {
-	select {
-	case conn := <-b.ready:
-		return conn, nil
-	case <-b.ctx.Done():
-		return nil, context.Cause(b.ctx)
-	}
-}
+func (b *branch) Accept() (net.Conn, error) { return handshake.Next(b.ctx, b.ready) }
 
 // Close ends listening, and waits for the conversations that are under way, which it cuts short.
 func (l *Listener) Close() error {

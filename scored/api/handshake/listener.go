@@ -97,12 +97,15 @@ func (l *Listener) meet(raw net.Conn, guest *Guest) {
 }
 
 // Accept implements net.Listener; the connections are *tls.Conn.
-func (l *Listener) Accept() (net.Conn, error) {
+func (l *Listener) Accept() (net.Conn, error) { return Next(l.ctx, l.ready) }
+
+// Next returns the next connection that is ready, and the cause when ctx ends.
+func Next(ctx context.Context, ready <-chan *tls.Conn) (net.Conn, error) {
 	select {
-	case conn := <-l.ready:
+	case conn := <-ready:
 		return conn, nil
-	case <-l.ctx.Done():
-		return nil, context.Cause(l.ctx)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 
