@@ -19,7 +19,8 @@ type conn struct {
 	// claimed is the rank that the greeting named, while it is being looked at.
 	claimed  int
 	asking   bool
-	closing  bool
+	closing  bool // it is refused
+	hungUp   bool // and ends
 	encoding bfrops.Encoding
 	// unread says why a client cannot be served.
 	unread string
@@ -139,14 +140,23 @@ func unread(hello *message.Hello, known bool) string {
 	return ""
 }
 
+// refuse tells a client that it is not served. The connection ends with what the client sends next: libpmix goes on to
+// its first request whatever it was told, and waits for ever if the connection has ended before that.
 func (s *Server) refuse(c *conn, code int32) {
 	start := len(s.out)
 	s.out = message.AppendRefusal(s.out, code)
 	s.effect(Effect{Kind: Write, Conn: c.id, Bytes: s.out[start:len(s.out):len(s.out)]})
-	s.effect(Effect{Kind: Close, Conn: c.id})
-	if !c.closing {
-		c.closing = true
-		s.greeting--
+	c.closing = true
+	if len(c.rest) > 0 {
+		s.hangUp(c)
+	}
+}
+
+// hangUp ends the connection of a refused client.
+func (s *Server) hangUp(c *conn) {
+	if !c.hungUp {
+		c.hungUp = true
+		s.effect(Effect{Kind: Close, Conn: c.id})
 	}
 }
 

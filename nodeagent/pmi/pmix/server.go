@@ -104,8 +104,12 @@ func (s *Server) Accept() (id ConnID, ok bool) {
 func (s *Server) Feed(now time.Time, id ConnID, data []byte) []Effect {
 	s.begin(now)
 	c := s.conns[id]
-	if s.ended || c == nil || c.closing {
+	if s.ended || c == nil {
 		return nil
+	}
+	if c.closing {
+		s.hangUp(c)
+		return s.effects
 	}
 	err := c.feed(s, data)
 	s.deliver()
@@ -158,7 +162,7 @@ func (s *Server) drop(c *conn) {
 	delete(s.conns, c.id)
 	s.pending -= len(c.rest)
 	c.rest = nil
-	if c.rank == NoRank && !c.closing {
+	if c.rank == NoRank {
 		s.greeting--
 	}
 	for key := range s.lookups {

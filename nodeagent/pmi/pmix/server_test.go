@@ -124,8 +124,11 @@ func TestRefused(t *testing.T) {
 			m := hello(1)
 			test.change(&m)
 			id, reply := h.greet(m)
-			if string(reply) != string(message.AppendRefusal(nil, test.code)) || !h.closed[id] || h.violation() != "" {
+			if string(reply) != string(message.AppendRefusal(nil, test.code)) || h.closed[id] || h.violation() != "" {
 				t.Fatalf("%q, closed %v, %s", reply, h.closed[id], h.violation())
+			}
+			if h.feed(id, []byte("its first request")); !h.closed[id] {
+				t.Fatal("a refused client is left waiting")
 			}
 			a.get(0, "k", bfrops.Info{Key: message.KeyImmediate, Value: bfrops.NewBool(true)})
 			a.status(message.ErrNotFound) // it goes on
@@ -173,6 +176,7 @@ func TestRefused(t *testing.T) {
 		h := newHost(t, 0)
 		id, _ := h.server.Accept()
 		h.feed(id, []byte(strings.Repeat("noise", 20)))
+		h.feed(id, []byte("more"))
 		if !h.closed[id] || h.violation() != "" {
 			t.Fatalf("closed %v, %q", h.closed[id], h.violation())
 		}
