@@ -175,9 +175,9 @@ func (a *Agent) closeDirs() {
 			return
 		}
 	}
-	_ = os.Remove(filepath.Join(a.ranksDir(), ranksSocketName)) // nobody listens there
 	for _, place := range a.places() {
-		_ = os.Remove(place) // the two may be one
+		_ = os.Remove(filepath.Join(place, ranksSocketName)) // nobody listens there
+		_ = os.Remove(place)                                 // the two may be one
 	}
 }
 

@@ -35,15 +35,21 @@ const (
 	abstractPrefix = "@score-pm-"
 )
 
-// ranksSocket is where ranks find the agent. It is a path that no other user can take while the agent is restarted, or, where
-// the agent is root's and its directory is closed to other users' ranks, as in a development cluster of root's, an abstract name.
+// ranksSocket is where ranks find the agent: a path that no other user can take while the agent is restarted. It is beside
+// the run directory or, where users cannot pass to that, as in a development cluster of root's, among the jobs' directories.
+// Where neither will do, it is an abstract name.
 func (a *Agent) ranksSocket() string {
-	path, err := filepath.Abs(filepath.Join(a.ranksDir(), ranksSocketName))
-	if err != nil || len(path)+len(".new") > socket.MaxPath || os.Geteuid() == 0 && !openToAll(filepath.Dir(path)) {
-		return abstractPrefix + a.bootID
+	for _, dir := range a.socketDirs() {
+		path, err := filepath.Abs(filepath.Join(dir, ranksSocketName))
+		if err == nil && len(path)+len(".new") <= socket.MaxPath && (os.Geteuid() != 0 || openToAll(dir)) {
+			return path
+		}
 	}
-	return path
+	return abstractPrefix + a.bootID
 }
+
+// socketDirs are where the ranks' socket may be, the best first.
+func (a *Agent) socketDirs() []string { return []string{a.ranksDir(), a.dirs()} }
 
 // openToAll reports whether everybody may pass through a directory and those above it.
 func openToAll(dir string) bool {
