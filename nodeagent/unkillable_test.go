@@ -69,6 +69,11 @@ func TestNewJobsBeginBesideAProcessThatDoesNotEnd(t *testing.T) {
 		}
 	}
 	thaw()
+	for limit := time.Now().Add(patience); slices.ContainsFunc(s.Ping(t).GetTroubles(), told); {
+		if time.Now().After(limit) {
+			t.Fatal("pings tell of the process that has ended")
+		}
+	}
 	s.Send(killMessage(2))
 	done(t, s, 2)
 	s.Send(forgetMessage(2))

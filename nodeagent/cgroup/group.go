@@ -137,6 +137,13 @@ func (g *Group) WaitFrozen(deadline time.Time) error {
 // Kill ends every process of the group and of the groups below it, and waits
 // until none is left.
 func (g *Group) Kill(deadline time.Time) error {
+	if err := g.kill(deadline); !vanished(err) {
+		return err
+	}
+	return nil // who has removed the group has ended what was in it
+}
+
+func (g *Group) kill(deadline time.Time) error {
 	populated, err := newWatch(g.dir, "populated ")
 	if err != nil {
 		return err

@@ -328,3 +328,14 @@ func TestUnlimitMemory(t *testing.T) {
 		t.Errorf("%d bytes are charged to a group that had no process, %v", used, err)
 	}
 }
+
+// A group that somebody else has emptied and removed meanwhile needs no killing.
+func TestAGroupThatIsGoneIsKilled(t *testing.T) {
+	g := testGroup(t)
+	if err := g.Close(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Kill(time.Now().Add(patience)); err != nil {
+		t.Error(err)
+	}
+}
