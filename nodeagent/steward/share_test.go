@@ -63,6 +63,7 @@ func spinOn(t *testing.T, cpu int) int {
 	t.Helper()
 	started := make(chan error)
 	cmd := exec.Command("/bin/sh", "-c", "while :; do :; done")
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true} // does not share its part with other tests
 	go func() {
 		runtime.LockOSThread() // the process inherits the CPU, and the thread ends with the goroutine
 		var set unix.CPUSet
