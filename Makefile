@@ -64,11 +64,12 @@ bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|shari
 	@go run ./tests/bench -only "$(ONLY)" $(if $(RECORD),-record "$(RECORD)")
 
 .PHONY: soak
-soak: ## gangs on four nodes for ten minutes, chaos for twelve, real programs at their usual sizes, failures at every step and in every history 100 times, elections, cuts, replaced servers and stepped clocks, a million seeds of the simulator as each kind of world (hours)
+soak: ## a gigabyte through each kind of cluster, gangs on four nodes for ten minutes, chaos for twelve, real programs at their usual sizes, failures at every step and in every history 100 times, elections, cuts, replaced servers and stepped clocks, a million seeds of the simulator as each kind of world (hours)
 	@.ci/setup build test
 	@go test ./tests/system -run TestScripts/programs -programs.long -timeout 0
 	@go test -tags soak ./tests/upgrade -count 5 -timeout 0
 	@go test ./tests/soak -soak.for 10m -timeout 0
+	@go test -tags soak ./tests/streams -run TestGigabyte -timeout 0
 	@go test ./tests/chaos -v -chaos.for 12m -timeout 0
 	@go test ./tests/failures -failures.times 100 -timeout 0
 	@go test ./tests/histories -histories.times 100 -timeout 0
