@@ -22,10 +22,11 @@ func futexSleep(word *uint32, value uint32, most time.Duration) {
 // futexRouse wakes one sleeper.
 func futexRouse(word *uint32) { futex(word, futexWake, 1, 0) }
 
-// Nap lets other threads have the processor for some tens of microseconds, which is what the kernel makes of the shortest
-// sleep (timer slack). sched_yield(2) would be shorter, but Linux loses count over many of them: up to 7.0 the fair scheduler
-// then takes processes of other groups on the processor for ones that had their share, and lets them wait for tens of seconds
-// (kernel commits 79104becf42b, b3d99f43c72b, 1319ea57529e).
+// Nap lets other threads have the processor for some tens of microseconds, which is what the kernel
+// makes of the shortest sleep (timer slack). sched_yield(2) would be shorter, but Linux loses count
+// over many of them: up to 7.0 the fair scheduler then takes processes of other groups on the
+// processor for ones that had their share, and lets them wait for tens of seconds (kernel commits
+// 79104becf42b, b3d99f43c72b, 1319ea57529e).
 func Nap() {
 	shortest := unix.Timespec{Nsec: 1}
 	_ = unix.Nanosleep(&shortest, nil) // one that a signal ends was long enough

@@ -53,11 +53,12 @@ type Queued struct {
 	Head   []byte // its first bytes, at most 16
 }
 
-// queuedHead is how many bytes of a message are shown: enough for the head that layers above put there.
+// queuedHead is how many bytes of a message are shown: enough for the head that layers above put
+// there.
 const queuedHead = 16
 
-// Queue tells what lies in the inbox, ring by ring in the order of writing, until tell is false. The
-// first ones may have been taken by their rank, and not given back.
+// Queue tells what lies in the inbox, ring by ring in the order of writing, until tell is false.
+// The first ones may have been taken by their rank, and not given back.
 func (img *Image) Queue(tell func(Queued) bool) {
 	l := &img.layout
 	shared := img.mem.ring(l.SharedRing, l.SharedBytes)
@@ -132,7 +133,8 @@ func growing(progress uint32, length int) (state string, there int) {
 	}
 }
 
-// RanksOfPage are the ranks whose entries of the peer table lie in a page: from first to before end.
+// RanksOfPage are the ranks whose entries of the peer table lie in a page: from first to before
+// end.
 func (img *Image) RanksOfPage(number uint32) (first, end uint32) {
 	l := &img.layout
 	at := uint64(number) * abi.PageBytes
@@ -143,8 +145,8 @@ func (img *Image) RanksOfPage(number uint32) (first, end uint32) {
 	return min(first, l.Ranks), min(first+abi.PageBytes/abi.PeerBytes, l.Ranks)
 }
 
-// KeptFor tells of the messages for a rank on another node that are kept until they are acknowledged, oldest first,
-// until tell is false.
+// KeptFor tells of the messages for a rank on another node that are kept until they are
+// acknowledged, oldest first, until tell is false.
 func (img *Image) KeptFor(rank uint32, tell func(length int, first, frames uint32) bool) error {
 	b := img.SendBuffer()
 	k, err := b.Oldest(rank)

@@ -67,8 +67,8 @@ func (e Event) StopAwaited() Event {
 // without a cgroup the processes born last have not been reached.
 func JobLaunched(job JobID) Event { return Event{Kind: EventJobLaunched, Job: job} }
 
-// JobRespawned tells that a process was born after all had been launched, since one had failed. Without a cgroup it runs, though
-// its job may be frozen: then the job is frozen once more.
+// JobRespawned tells that a process was born after all had been launched, since one had failed.
+// Without a cgroup it runs, though its job may be frozen: then the job is frozen once more.
 func JobRespawned(job JobID) Event { return Event{Kind: EventJobRespawned, Job: job} }
 
 // JobAdopted tells of a job that a former agent had launched. It counts as frozen if it was

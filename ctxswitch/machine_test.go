@@ -335,8 +335,8 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
-// TestLooseStopIsTightened: a freeze that nobody had to wait for is not waited for as long once a job is
-// there for which others wait.
+// TestLooseStopIsTightened: a freeze that nobody had to wait for is not waited for as long once a
+// job is there for which others wait.
 func TestLooseStopIsTightened(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	m := New()

@@ -54,10 +54,10 @@ const (
 	// the wait: 127 ms in all by default. From then on the sender's probe, which
 	// by then has had its turn many times, is enough.
 	readyResends = 7
-	// steadyAsks is how many asks without an answer go at the same pace. Of a network that loses half of all
-	// that is sent, one ask in four brings an answer, and doubling from the first on would wait 100 ms for it.
-	// A silence that lasts longer than eight asks is hardly loss, and the peer is left in peace. Eight headers
-	// are less than one full frame.
+	// steadyAsks is how many asks without an answer go at the same pace. Of a network that loses
+	// half of all that is sent, one ask in four brings an answer, and doubling from the first on
+	// would wait 100 ms for it. A silence that lasts longer than eight asks is hardly loss, and the
+	// peer is left in peace. Eight headers are less than one full frame.
 	steadyAsks = 8
 	// maxShift bounds each doubling of a wait before it meets its own maximum.
 	maxShift = 16

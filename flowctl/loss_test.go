@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestLossyPace sends frames one by one, each when the last is acknowledged, over a network that loses, holds
-// back and doubles half of what is sent. A frame must not cost many times what luck alone makes it cost.
+// TestLossyPace sends frames one by one, each when the last is acknowledged, over a network that
+// loses, holds back and doubles half of what is sent. A frame must not cost many times what luck
+// alone makes it cost.
 func TestLossyPace(t *testing.T) {
 	const frames = 3000
 	for _, tt := range []struct {

@@ -113,7 +113,8 @@ func load(draw draw, id JobID, limits bool) (Request, time.Duration) {
 	return r, work
 }
 
-// drawSim makes a small cluster, in which priority gives weight but hardly any precedence, and owners' shares do, too.
+// drawSim makes a small cluster, in which priority gives weight but hardly any precedence, and
+// owners' shares do, too.
 func drawSim(draw draw) *sim {
 	nodes := make([]Node, 1+draw(3))
 	for i := range nodes {

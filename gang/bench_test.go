@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// fullCluster has 1,000 nodes of 64 CPUs with all rows well filled and 10,000 jobs of many shapes waiting.
+// fullCluster has 1,000 nodes of 64 CPUs with all rows well filled and 10,000 jobs of many shapes
+// waiting.
 func fullCluster(tb testing.TB, limits bool) *Machine {
 	tb.Helper()
 	m := newMachine(tb, Config{}, manyNodes(1000)...)
@@ -56,8 +57,8 @@ func anyRequest(rng *rand.Rand, id JobID, limits bool) Request {
 	return r
 }
 
-// BenchmarkSchedule10k1000 is a pass that looks at every waiting job: one job ends, and whatever fits
-// in its place starts. The target is 50 ms.
+// BenchmarkSchedule10k1000 is a pass that looks at every waiting job: one job ends, and whatever
+// fits in its place starts. The target is 50 ms.
 func BenchmarkSchedule10k1000(b *testing.B) {
 	for _, limits := range []bool{true, false} {
 		b.Run(fmt.Sprintf("limits=%v", limits), func(b *testing.B) {

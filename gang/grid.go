@@ -23,7 +23,8 @@ type gridRow struct {
 	free  []int32  // per node: CPUs not busy
 	total int      // sum of free
 	hist  []int32  // hist[f]: how many nodes have f CPUs free
-	// channels is, per node, the channels that the gangs at home in this row leave; below 0 only in what-ifs.
+	// channels is, per node, the channels that the gangs at home in this row leave; below 0 only in
+	// what-ifs.
 	channels []int32
 	weights  [MaxWeight + 1]int32
 	gangs    int // gangs at home here; a row without is not there
@@ -135,8 +136,8 @@ func (g *grid) newRow() (int, bool) {
 	return 0, false
 }
 
-// allows reports whether a gang may be put into row r: it is there, or one more may be. That
-// goes without saying unless MaxRows was lowered while a spot in a higher row was kept for the head.
+// allows reports whether a gang may be put into row r: it is there, or one more may be. That goes
+// without saying unless MaxRows was lowered while a spot in a higher row was kept for the head.
 func (g *grid) allows(r int) bool { return g.rows[r].gangs > 0 || g.present() < g.maxRows }
 
 // length is the rotation's, in weights: all rows' weights added.

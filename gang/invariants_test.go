@@ -159,8 +159,8 @@ func checkGrid(t tb, m *Machine) {
 	}
 }
 
-// checkRows: each runnable job runs in its home row, whole gangs run, no CPU is used twice at a time, and
-// no more channels than a node has.
+// checkRows: each runnable job runs in its home row, whole gangs run, no CPU is used twice at a
+// time, and no more channels than a node has.
 func checkRows(t tb, m *Machine) {
 	t.Helper()
 	rows := m.Rows()
@@ -192,7 +192,8 @@ func checkRows(t tb, m *Machine) {
 	}
 }
 
-// checkConnected recounts from the jobs the channels of all gangs that run in a row, guests included.
+// checkConnected recounts from the jobs the channels of all gangs that run in a row, guests
+// included.
 func checkConnected(t tb, m *Machine, row int) {
 	t.Helper()
 	used := make(map[*node]int)
@@ -212,8 +213,8 @@ func checkConnected(t tb, m *Machine, row int) {
 	}
 }
 
-// checkSleepers: a gang that rests sleeps, is let run in every row and has a turn in none; while there is
-// one, there is a row. Without channels all that sleep rest.
+// checkSleepers: a gang that rests sleeps, is let run in every row and has a turn in none; while
+// there is one, there is a row. Without channels all that sleep rest.
 func checkSleepers(t tb, m *Machine, rows []RotationRow) {
 	t.Helper()
 	for _, ga := range m.gangs {

@@ -184,10 +184,10 @@ func (m *Machine) SetIdle(id JobID, idle bool) bool {
 	return true
 }
 
-// SetAsleep says that all processes of a placed job sleep until something comes, or that they do not.
-// A gang whose members all sleep rests: it gives its turn away, and with it the CPUs to guests; but it is not
-// stopped: it is let run in every row, so that it wakes by itself. Where the gangs of some row leave it no
-// channels it keeps its turn. Jobs start out awake. It reports
+// SetAsleep says that all processes of a placed job sleep until something comes, or that they do
+// not. A gang whose members all sleep rests: it gives its turn away, and with it the CPUs to
+// guests; but it is not stopped: it is let run in every row, so that it wakes by itself. Where the
+// gangs of some row leave it no channels it keeps its turn. Jobs start out awake. It reports
 // whether the job is placed.
 func (m *Machine) SetAsleep(id JobID, asleep bool) bool {
 	j := m.jobs[id]

@@ -116,7 +116,8 @@ func TestOwnersPointsAreBounded(t *testing.T) {
 	}
 }
 
-// What an owner's limits would withhold for ever is refused: ranks that share CPUs get all CPUs of their nodes.
+// What an owner's limits would withhold for ever is refused: ranks that share CPUs get all CPUs of
+// their nodes.
 func TestOwnerLimitRefuses(t *testing.T) {
 	m := New(Config{})
 	if err := m.AddNode(Node{ID: "n1", CPUs: 4, Memory: 1 << 30}); err != nil {

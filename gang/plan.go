@@ -6,10 +6,10 @@ import (
 )
 
 // Rows returns the rows that take part in the rotation, by index: those with at least one gang at
-// home that may run and does not rest. Jobs lists who runs in each: the gangs at home, and others whose CPUs
-// and channels are all free there, in queue order as long as they do not collide. Asleep lists the same in
-// each: those that rest, see SetAsleep. If all do, one row is left, in which nobody has a turn. The
-// result must not be changed.
+// home that may run and does not rest. Jobs lists who runs in each: the gangs at home, and others
+// whose CPUs and channels are all free there, in queue order as long as they do not collide. Asleep
+// lists the same in each: those that rest, see SetAsleep. If all do, one row is left, in which
+// nobody has a turn. The result must not be changed.
 func (m *Machine) Rows() []RotationRow {
 	if m.rowsOK {
 		return m.rows
@@ -60,7 +60,8 @@ func (m *Machine) guests() []*gang {
 	return list
 }
 
-// atHome lists the gangs at home in row r that have their turn there, marks what is theirs, and tells the highest weight.
+// atHome lists the gangs at home in row r that have their turn there, marks what is theirs, and
+// tells the highest weight.
 func (m *Machine) atHome(r int, t *occupancy) (residents []*gang, weight int) {
 	if m.grid.rows[r].gangs == 0 {
 		return nil, 0

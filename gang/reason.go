@@ -91,8 +91,8 @@ func (m *Machine) detail(j *job, reasons []Reason) string {
 	}
 }
 
-// survey counts the nodes in question for a job: those it names, or all that are not drained; of these, those with
-// memory for it, and those that exclusivity does not close to it.
+// survey counts the nodes in question for a job: those it names, or all that are not drained; of
+// these, those with memory for it, and those that exclusivity does not close to it.
 func (m *Machine) survey(j *job) (usable, roomy, alone int) {
 	for pos, n := range m.nodes {
 		if n.drained || (len(j.req.NodeList) > 0 && !slices.Contains(j.req.NodeList, n.ID)) {

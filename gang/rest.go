@@ -1,7 +1,7 @@
 package gang
 
-// A gang that sleeps is let run in every row, so its channels are taken in every row. Where the others need
-// them, it keeps its turn.
+// A gang that sleeps is let run in every row, so its channels are taken in every row. Where the
+// others need them, it keeps its turn.
 
 // rest finds out which of the gangs that sleep can do without a turn, and marks them.
 func (m *Machine) rest() {
@@ -26,8 +26,8 @@ func (m *Machine) rest() {
 	}
 }
 
-// mayRest says that in each row in which somebody has a turn there are channels for the gang, beside
-// those that rest already.
+// mayRest says that in each row in which somebody has a turn there are channels for the gang,
+// beside those that rest already.
 func (m *Machine) mayRest(ga *gang, taken []int32) bool {
 	for i := range ga.seats {
 		s := &ga.seats[i]
@@ -46,8 +46,8 @@ func (m *Machine) mayRest(ga *gang, taken []int32) bool {
 	return true
 }
 
-// left is how many channels of a node are left in a row by the gangs that have their turn there, without the
-// one; on is false if there are none.
+// left is how many channels of a node are left in a row by the gangs that have their turn there,
+// without the one; on is false if there are none.
 func (m *Machine) left(r int, pos int32, without *gang) (left int32, on bool) {
 	left = m.grid.rows[r].channels[pos]
 	for _, ga := range m.gangs {

@@ -6,8 +6,8 @@ import (
 )
 
 // Restore puts a job where a former machine had placed it: a new leader rebuilds its machine from
-// the replicated state so. Jobs are restored in ascending order, nodes before them, and waiting jobs
-// are submitted afterwards. An allocation that does not fit changes nothing.
+// the replicated state so. Jobs are restored in ascending order, nodes before them, and waiting
+// jobs are submitted afterwards. An allocation that does not fit changes nothing.
 func (m *Machine) Restore(req Request, a Allocation) error {
 	req = normal(req)
 	if err := checkForm(&req); err != nil {

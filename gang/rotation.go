@@ -201,9 +201,9 @@ func (r *Rotation) endOf(n int) int64 {
 	return end
 }
 
-// guarding are the rows whose slices must be over before a gang may be let in ahead of its turn, none if it may at time t: up to the
-// row that follows those let in last, and where nobody else was there, the last of these. At the instant at which those let in begin,
-// others may still join them.
+// guarding are the rows whose slices must be over before a gang may be let in ahead of its turn,
+// none if it may at time t: up to the row that follows those let in last, and where nobody else was
+// there, the last of these. At the instant at which those let in begin, others may still join them.
 func (r *Rotation) guarding(t int64) []RotationRow {
 	begin := r.endOf(r.after)
 	switch {
@@ -229,7 +229,8 @@ func (r *Rotation) waiting(from, to int, t int64) (rows []RotationRow) {
 	return rows
 }
 
-// arrange puts fresh rows first or, under guard, right after the last guarding row that is still there.
+// arrange puts fresh rows first or, under guard, right after the last guarding row that is still
+// there.
 func (r *Rotation) arrange(fresh, rest, guards []RotationRow) {
 	for i := range rest {
 		if slices.ContainsFunc(guards, func(guard RotationRow) bool { return continues(&rest[i], &guard) }) {

@@ -188,8 +188,8 @@ func (d *dispatcher) gaps(row JobID, begin, end int64) (first, longest int64) {
 	return first, max(longest, end-last)
 }
 
-// TestRotationIsFair: whatever comes and goes, everybody has a turn within a bound, a gang that is new
-// soon, and no row is cut twice without a whole slice between.
+// TestRotationIsFair: whatever comes and goes, everybody has a turn within a bound, a gang that is
+// new soon, and no row is cut twice without a whole slice between.
 func TestRotationIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { runRotation(t, drawn(t), 30) })
 	for seed := range uint64(50) {
@@ -268,8 +268,8 @@ func checkCuts(t tb, d *dispatcher) {
 	}
 }
 
-// TestBurst: one long job and a stream of short ones, which come as soon as they can. The long one still
-// gets about half of the time.
+// TestBurst: one long job and a stream of short ones, which come as soon as they can. The long one
+// still gets about half of the time.
 func TestBurst(t *testing.T) {
 	d := &dispatcher{}
 	rot := Rotation{}

@@ -38,10 +38,10 @@ func (m *Machine) place(now int64, d *Decision) {
 	}
 }
 
-// pass goes through the queue in order. Jobs start until one does not fit: that is the head.
-// Those behind it may overtake it under the rules of backfill.go. Jobs that wait for nodes
-// to come back, or for their owners' other jobs, hold up nobody; so a pass tells whether there must be another one,
-// because an overtaker has made the head such a job.
+// pass goes through the queue in order. Jobs start until one does not fit: that is the head. Those
+// behind it may overtake it under the rules of backfill.go. Jobs that wait for nodes to come back,
+// or for their owners' other jobs, hold up nobody; so a pass tells whether there must be another
+// one, because an overtaker has made the head such a job.
 func (m *Machine) pass(now int64, d *Decision) (again bool) {
 	m.countOwners()
 	list, head := m.queue, (*job)(nil)

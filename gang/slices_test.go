@@ -26,8 +26,9 @@ func shareRows(t tb, slice time.Duration, shares []int) []RotationRow {
 	return m.Rows()
 }
 
-// TestSlicesFollowShares: gangs that run at usual priority have slices in proportion to their owners' shares, from
-// a quarter of the usual to four times that, in steps of a quarter, and none shorter than is of use.
+// TestSlicesFollowShares: gangs that run at usual priority have slices in proportion to their
+// owners' shares, from a quarter of the usual to four times that, in steps of a quarter, and none
+// shorter than is of use.
 func TestSlicesFollowShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slice := time.Duration(rapid.Int64Range(int64(MinSlice), int64(MaxSlice)).Draw(t, "slice"))
@@ -51,7 +52,8 @@ func TestSlicesFollowShares(t *testing.T) {
 	})
 }
 
-// TestShareOfTheRotation: two gangs with shares of 200 and 100 have two thirds and a third of the time.
+// TestShareOfTheRotation: two gangs with shares of 200 and 100 have two thirds and a third of the
+// time.
 func TestShareOfTheRotation(t *testing.T) {
 	rows := shareRows(t, DefaultSlice, []int{200, 100})
 	d := &dispatcher{plans: []Rotation{Next(Rotation{}, rows, 0, 0)}}

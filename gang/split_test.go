@@ -24,8 +24,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestSplitIsComplete: a node has a job in a row if and only if the rotation has it there and it is one of the
-// job's nodes.
+// TestSplitIsComplete: a node has a job in a row if and only if the rotation has it there and it is
+// one of the job's nodes.
 func TestSplitIsComplete(t *testing.T) {
 	names := []NodeID{"a", "b", "c", "d"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,8 +7,8 @@ import (
 )
 
 // TestMachineAndRotation runs both together for long, with jobs that come, are prepared, run and
-// end: each job has its first turn soon after it is ready, gets the share Explain tells, and is never told apart
-// from its gang.
+// end: each job has its first turn soon after it is ready, gets the share Explain tells, and is
+// never told apart from its gang.
 func TestMachineAndRotation(t *testing.T) {
 	for seed := range uint64(20) {
 		w := &whole{sim: drawSim(seeded(seed)), ready: make(map[JobID]int64), first: make(map[JobID]int64)}

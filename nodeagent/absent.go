@@ -6,10 +6,12 @@ import (
 )
 
 const (
-	// comingFor is how long a job that others send messages to, and that was never here, may still be on its way: spawned jobs are
-	// told of when they are placed, and their nodes get the order within milliseconds, or when they are back.
+	// comingFor is how long a job that others send messages to, and that was never here, may still
+	// be on its way: spawned jobs are told of when they are placed, and their nodes get the order
+	// within milliseconds, or when they are back.
 	comingFor = 10 * time.Second
-	// maxComing bounds the jobs that are waited for, and maxGone those that are remembered as over: connected jobs are few.
+	// maxComing bounds the jobs that are waited for, and maxGone those that are remembered as over:
+	// connected jobs are few.
 	maxComing = 256
 	maxGone   = 1024
 )

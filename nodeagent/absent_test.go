@@ -48,7 +48,8 @@ func TestAbsentIsBounded(t *testing.T) {
 	}
 }
 
-// A message to a spawned job may overtake the order that brings the job; one to a job that is over comes back.
+// A message to a spawned job may overtake the order that brings the job; one to a job that is over
+// comes back.
 func TestRelayOvertakesTheJob(t *testing.T) {
 	a := Agent{jobs: newTable()}
 	request := &scorev1.RelayRequest{JobId: 7}

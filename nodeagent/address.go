@@ -19,8 +19,8 @@ const (
 	addressMost = 256
 )
 
-// formerAddress is where an agent before this one listened, if this one may listen there: "" if there was
-// none, or the file is not whole.
+// formerAddress is where an agent before this one listened, if this one may listen there: "" if
+// there was none, or the file is not whole.
 func (a *Agent) formerAddress() string {
 	file, err := os.Open(filepath.Join(a.options.RunDir, addressName))
 	if err != nil {

@@ -127,8 +127,8 @@ func TestARunningJobOutlivesItsAgent(t *testing.T) {
 	})
 }
 
-// An order that a steward has kept for a server of an older version has no key of the job's; the keys of such a job come from the
-// cluster's, for its next agent, too.
+// An order that a steward has kept for a server of an older version has no key of the job's; the
+// keys of such a job come from the cluster's, for its next agent, too.
 func TestOrdersWithAndWithoutAKeyAreAdopted(t *testing.T) {
 	for name, key := range map[string][]byte{"of an older version": nil, "of this version": []byte("the key of the job")} {
 		t.Run(name, func(t *testing.T) {

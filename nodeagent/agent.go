@@ -122,11 +122,11 @@ func New(options Options) (*Agent, error) {
 	return a, nil
 }
 
-// Run serves the node until ctx ends; then it ends every job here, and returns
-// nil once no process, control group or socket of them is left; or it lets them
-// go on, if the cause is ErrLeave. It returns an
-// error, one sentence, when the node cannot be served: the address is taken,
-// the leader refuses the node, the cluster key is wrong. It wraps ErrRemoved when the node was removed from the cluster.
+// Run serves the node until ctx ends; then it ends every job here, and returns nil once no process,
+// control group or socket of them is left; or it lets them go on, if the cause is ErrLeave. It
+// returns an error, one sentence, when the node cannot be served: the address is taken, the leader
+// refuses the node, the cluster key is wrong. It wraps ErrRemoved when the node was removed from
+// the cluster.
 func (a *Agent) Run(ctx context.Context) error {
 	unlock, err := takeRunDir(a.options.RunDir)
 	if err != nil {
@@ -260,7 +260,8 @@ func (a *Agent) hello() *scorev1.Hello {
 	return hello
 }
 
-// troubles are what is amiss on the node at present, a sentence each; the agent's log has said so, too.
+// troubles are what is amiss on the node at present, a sentence each; the agent's log has said so,
+// too.
 func (a *Agent) troubles() (sentences []string) {
 	if sentence := a.pool.Trouble(); sentence != "" {
 		sentences = append(sentences, sentence)

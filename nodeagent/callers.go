@@ -13,7 +13,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// What other agents may ask of this one: of jobs that are on both nodes. Who calls is in the certificate.
+// What other agents may ask of this one: of jobs that are on both nodes. Who calls is in the
+// certificate.
 
 // callsFor refuses an agent that is not the one of a node of the job.
 func (j *job) callsFor(ctx context.Context, nodeIndex uint32) error {
@@ -63,7 +64,8 @@ func (f *fetchers) dropBut(keeps func(job uint64) bool) {
 	}
 }
 
-// check refuses an agent that may not fetch the job's files, or not yet: the leader may still tell of it.
+// check refuses an agent that may not fetch the job's files, or not yet: the leader may still tell
+// of it.
 func (f *fetchers) check(ctx context.Context, job uint64) error {
 	caller, _ := access.CallerOf(ctx)
 	f.mu.Lock()

@@ -23,11 +23,13 @@ import (
 const (
 	// renewTimeout bounds asking one server.
 	renewTimeout = 30 * time.Second
-	// revokedTimeout bounds asking one server whether the certificate was revoked: some round trips.
+	// revokedTimeout bounds asking one server whether the certificate was revoked: some round
+	// trips.
 	revokedTimeout = 3 * time.Second
 )
 
-// ErrRemoved is wrapped by the error of Run when a server has said that this node is none of the cluster's any more.
+// ErrRemoved is wrapped by the error of Run when a server has said that this node is none of the
+// cluster's any more.
 var ErrRemoved = uplink.ErrRemoved
 
 // encrypted lets only servers and agents in that show a certificate.
@@ -74,8 +76,9 @@ func (a *Agent) askCertificate(ctx context.Context, server string, request []byt
 	return response.Msg.GetCertificate(), nil
 }
 
-// revokedBy asks a server whether the certificate was revoked; nil where there are none. A server that does not show a certificate of the
-// cluster's, is away, or is of a version that does not tell, says nothing.
+// revokedBy asks a server whether the certificate was revoked; nil where there are none. A server
+// that does not show a certificate of the cluster's, is away, or is of a version that does not
+// tell, says nothing.
 func (a *Agent) revokedBy() func(ctx context.Context, server string) bool {
 	own := a.options.Credentials
 	if own == nil {

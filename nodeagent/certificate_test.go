@@ -33,7 +33,8 @@ func (s teller) listen(t *testing.T) string {
 	})
 }
 
-// What ends an agent is the yes of a server that shows a certificate of its cluster, and nothing else.
+// What ends an agent is the yes of a server that shows a certificate of its cluster, and nothing
+// else.
 func TestRevokedBy(t *testing.T) {
 	cluster, foreign := pkitest.New(t, "lab"), pkitest.New(t, "lab")
 	own, server := cluster.Daemon(t, pki.Agent, "n1"), cluster.Daemon(t, pki.Server, "s1")

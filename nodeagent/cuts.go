@@ -16,27 +16,27 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// How often is looked whether the ranks of a job sleep. A look is a few loads for each channel, and one
-// read of what the job's processes have used: some 10 us.
+// How often is looked whether the ranks of a job sleep. A look is a few loads for each channel, and
+// one read of what the job's processes have used: some 10 us.
 const (
 	// lookEvery is for gangs that take their turns.
 	lookEvery = 100 * time.Millisecond
-	// lookAsleep is for gangs that have given their turn away: one that wakes runs beside another gang until
-	// this is noticed, and the plan has changed.
+	// lookAsleep is for gangs that have given their turn away: one that wakes runs beside another
+	// gang until this is noticed, and the plan has changed.
 	lookAsleep = 20 * time.Millisecond
-	// lookForJobs is for nodes on which no program has opened a channel: they are looked at no more than
-	// the switching thread is asked for its report.
+	// lookForJobs is for nodes on which no program has opened a channel: they are looked at no more
+	// than the switching thread is asked for its report.
 	lookForJobs = time.Second
-	// lookTwice is the pause before a rank that seems to be awake is looked at again: one that sleeps wakes
-	// once a second for a moment to look around.
+	// lookTwice is the pause before a rank that seems to be awake is looked at again: one that
+	// sleeps wakes once a second for a moment to look around.
 	lookTwice = time.Millisecond
-	// cutsAsked bounds questions of the leader that wait: one for each job that may be idle. One that finds
-	// no room is asked again.
+	// cutsAsked bounds questions of the leader that wait: one for each job that may be idle. One
+	// that finds no room is asked again.
 	cutsAsked = 64
 )
 
-// cuts watches which jobs sleep, and tells the leader. One goroutine runs it; the methods that others call
-// say so.
+// cuts watches which jobs sleep, and tells the leader. One goroutine runs it; the methods that
+// others call say so.
 type cuts struct {
 	agent  *Agent
 	asked  chan *scorev1.AskCut
@@ -123,8 +123,8 @@ func (c *cuts) lookAll() (next time.Duration) {
 	return next
 }
 
-// look looks at a job, and tells the leader if it has fallen asleep or woken; nil: it has no ranks with
-// channels.
+// look looks at a job, and tells the leader if it has fallen asleep or woken; nil: it has no ranks
+// with channels.
 func (c *cuts) look(j *job) *sleeper {
 	s := c.jobs[j]
 	if s == nil {
@@ -141,7 +141,8 @@ func (c *cuts) look(j *job) *sleeper {
 	return s
 }
 
-// sample is false if there is nothing new: a gang that was not on since the last look has done nothing.
+// sample is false if there is nothing new: a gang that was not on since the last look has done
+// nothing.
 func (s *sleeper) sample(j *job) (sample quiet.Sample, ok bool) {
 	if j.isOver() {
 		return sample, false

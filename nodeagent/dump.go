@@ -28,7 +28,8 @@ const (
 
 type dumpStream = connect.ServerStream[scorev1.DumpPart]
 
-// Dump implements scorev1connect.PeerServiceHandler. One dump at a time bounds the memory that it takes.
+// Dump implements scorev1connect.PeerServiceHandler. One dump at a time bounds the memory that it
+// takes.
 func (a peerService) Dump(ctx context.Context, r *connect.Request[scorev1.DumpJobRequest], stream *dumpStream) error {
 	if !a.dumping.TryLock() {
 		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("node %s is taking another dump; try again", a.options.Name))

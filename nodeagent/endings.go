@@ -11,23 +11,24 @@ import (
 )
 
 const (
-	// endingsPatience is how long a new job waits for processes to end that this node should no longer run, counted from when
-	// they were ended: longer than the agent and a steward take to end them by force, also on a busy machine. What has not
-	// ended then, as a process that waits for a dead file system, may never end.
+	// endingsPatience is how long a new job waits for processes to end that this node should no
+	// longer run, counted from when they were ended: longer than the agent and a steward take to
+	// end them by force, also on a busy machine. What has not ended then, as a process that waits
+	// for a dead file system, may never end.
 	endingsPatience = 10 * time.Second
-	// ownEndingPatience is how long a job waits for what is left of itself, from before it was put back into the
-	// queue: less than the leader gives it to become ready.
+	// ownEndingPatience is how long a job waits for what is left of itself, from before it was put
+	// back into the queue: less than the leader gives it to become ready.
 	ownEndingPatience = 20 * time.Second
-	// endingsMost is how many jobs whose processes do not end new jobs go on beside. They may still have memory and processors;
-	// a node with more of them is ill.
+	// endingsMost is how many jobs whose processes do not end new jobs go on beside. They may still
+	// have memory and processors; a node with more of them is ill.
 	endingsMost = 16
 )
 
 var errEndings = errors.New("processes of a job that the cluster has given up do not end here; look at the agent's log")
 
-// endings are the jobs that are being ended here after the leader has forgotten
-// them, or that no agent could take over. Until they are over, or have had their time, nothing new is
-// accepted, and nobody is told that nothing is left of them.
+// endings are the jobs that are being ended here after the leader has forgotten them, or that no
+// agent could take over. Until they are over, or have had their time, nothing new is accepted, and
+// nobody is told that nothing is left of them.
 type endings struct {
 	mu   sync.Mutex
 	jobs map[<-chan struct{}]ending // by what is closed when they are over
@@ -76,7 +77,8 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// await returns when a new job may begin: all jobs that are being ended now are over, or have had their time.
+// await returns when a new job may begin: all jobs that are being ended now are over, or have had
+// their time.
 func (e *endings) await(ctx context.Context, id uint64) error {
 	begin, late := time.Now(), 0
 	for over, of := range e.all() {

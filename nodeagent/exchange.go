@@ -86,8 +86,8 @@ func (x *exchange) carryOut(effects []fence.Effect) {
 	}
 }
 
-// over takes a result. A steward that has it does not ask for it again: this agent may be lost only when the others have
-// what it sent for the exchange as well. The caller holds mu.
+// over takes a result. A steward that has it does not ask for it again: this agent may be lost only
+// when the others have what it sent for the exchange as well. The caller holds mu.
 func (x *exchange) over(m fence.Message) {
 	sent := x.sent[m.Op]
 	delete(x.sent, m.Op)

@@ -121,7 +121,8 @@ func foreignAddressIsNotCalled(t *testing.T, program string, byAgents bool) {
 	done(t, s, 1)
 }
 
-// An agent speaks for its own node alone: what it says for others, or of jobs that are not on its node, is refused.
+// An agent speaks for its own node alone: what it says for others, or of jobs that are not on its
+// node, is refused.
 func TestAnAgentSpeaksForItsNode(t *testing.T) {
 	p := startPair(t, func(*nodeagent.Options) {})
 	p.prepare(t, 1, 1, compile(t, hello))

@@ -160,8 +160,8 @@ func (j *job) on() bool {
 	return j.handle != nil && j.handle.On()
 }
 
-// held does something with what the job has here, unless it is forgotten: its container may be closed
-// by then. do must not wait, nor call the job.
+// held does something with what the job has here, unless it is forgotten: its container may be
+// closed by then. do must not wait, nor call the job.
 func (j *job) held(do func(*dataplane.Job, *stewards.Steward, *switcher.Handle)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -116,8 +116,8 @@ func (n *node) segmentOrder(t *testing.T, job uint64) (order *scorev1.Prepare, s
 	return n.order(job, "/bin/sh", "-c", ": >"+segment+" && exec sleep 1000"), segment
 }
 
-// Shared memory that MPI libraries of killed ranks leave under their own names is removed before the
-// end is told, also if the steward was killed by force, or agent and steward.
+// Shared memory that MPI libraries of killed ranks leave under their own names is removed before
+// the end is told, also if the steward was killed by force, or agent and steward.
 func TestSegmentsOfKilledRanksAreRemoved(t *testing.T) {
 	leader := startLeader(t)
 	n := startMortal(t, leader)

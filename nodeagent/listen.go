@@ -29,15 +29,17 @@ const (
 )
 
 const (
-	// ranksSocketName is the ranks' socket beside the run directory, in a place where only the agent makes names.
+	// ranksSocketName is the ranks' socket beside the run directory, in a place where only the
+	// agent makes names.
 	ranksSocketName = "pm"
 	// abstractPrefix begins the name of the ranks' socket where they cannot reach that place.
 	abstractPrefix = "@score-pm-"
 )
 
-// ranksSocket is where ranks find the agent: a path that no other user can take while the agent is restarted. It is beside
-// the run directory or, where users cannot pass to that, as in a development cluster of root's, among the jobs' directories.
-// Where neither will do, it is an abstract name.
+// ranksSocket is where ranks find the agent: a path that no other user can take while the agent is
+// restarted. It is beside the run directory or, where users cannot pass to that, as in a
+// development cluster of root's, among the jobs' directories. Where neither will do, it is an
+// abstract name.
 func (a *Agent) ranksSocket() string {
 	for _, dir := range a.socketDirs() {
 		path, err := filepath.Abs(filepath.Join(dir, ranksSocketName))
@@ -69,8 +71,8 @@ func openToAll(dir string) bool {
 	}
 }
 
-// listenAs listens where the agent was that has left the orphans, since the other nodes of
-// their jobs know it there, and their ranks know its socket. Without any, it is where the agent before it
+// listenAs listens where the agent was that has left the orphans, since the other nodes of their
+// jobs know it there, and their ranks know its socket. Without any, it is where the agent before it
 // noted that it was; where that address cannot be had, it listens elsewhere.
 func (a *Agent) listenAs(orphans []*stewards.Orphan) (net.Listener, error) {
 	a.socket = a.ranksSocket()
@@ -103,8 +105,8 @@ func (a *Agent) listenPatiently(address string) (net.Listener, error) {
 	}
 }
 
-// listenElse listens where it can. An abstract name of a socket that was known to ranks may be taken by
-// somebody; then no rank finds the agent there.
+// listenElse listens where it can. An abstract name of a socket that was known to ranks may be
+// taken by somebody; then no rank finds the agent there.
 func (a *Agent) listenElse(former string, why error) (net.Listener, error) {
 	a.socket = a.ranksSocket()
 	if listener, err := a.listenAt(former); err == nil {
@@ -134,8 +136,8 @@ func (a *Agent) listenConfigured() (net.Listener, error) {
 	return listener, nil
 }
 
-// listenAside listens at another port than the options say if another user has taken that one, for which the
-// agent was away long enough. The leader and the other nodes are told where.
+// listenAside listens at another port than the options say if another user has taken that one, for
+// which the agent was away long enough. The leader and the other nodes are told where.
 func (a *Agent) listenAside(why error) (net.Listener, error) {
 	if !errors.Is(why, unix.EADDRINUSE) {
 		return nil, why
@@ -159,7 +161,8 @@ func (a *Agent) listenAside(why error) (net.Listener, error) {
 	return listener, nil
 }
 
-// strangerAt finds the user, other than root and the agent's own, of a socket that keeps the agent from an address.
+// strangerAt finds the user, other than root and the agent's own, of a socket that keeps the agent
+// from an address.
 func (a *Agent) strangerAt(address string) (uid uint32, ok bool) {
 	at, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
@@ -173,8 +176,8 @@ func (a *Agent) strangerAt(address string) (uid uint32, ok bool) {
 	return 0, false
 }
 
-// listenAnywhere listens at a free port by TCP, and opens the data plane at the UDP port of the same
-// number: who knows the agent's address knows its directory's.
+// listenAnywhere listens at a free port by TCP, and opens the data plane at the UDP port of the
+// same number: who knows the agent's address knows its directory's.
 func (a *Agent) listenAnywhere(host string) (listener net.Listener, err error) {
 	for range listenTries {
 		listener, err = a.listenAt(net.JoinHostPort(host, "0"))

@@ -51,8 +51,8 @@ func takePort(t *testing.T, address string) (free func()) {
 	return func() { listener.Close() }
 }
 
-// Ranks find their agent at a path in a directory in which no user can make, replace or remove a name, also while no agent runs. The
-// next agent is there again.
+// Ranks find their agent at a path in a directory in which no user can make, replace or remove a
+// name, also while no agent runs. The next agent is there again.
 func TestNobodyTakesTheSocketOfTheRanks(t *testing.T) {
 	leader := startLeader(t)
 	n := startMortal(t, leader, signalsOnly)

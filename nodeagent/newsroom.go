@@ -108,7 +108,8 @@ func (r *newsroom) send(to int, item news.Item) {
 	}
 }
 
-// deliver tells the ranks here, by events if they have asked for them, and by the end of their fences.
+// deliver tells the ranks here, by events if they have asked for them, and by the end of their
+// fences.
 func (r *newsroom) deliver(item news.Item) {
 	j := r.job
 	j.agent.metrics.Add(metrics.News, 1)

@@ -57,20 +57,21 @@ type Options struct {
 	Servers []string
 	// Dial makes connections with the servers. Default: TCP.
 	Dial h2.Dialer
-	// ClusterKey is the cluster's secret. Where there are no Credentials the daemons' follow from it; with them it is of use only
-	// for jobs that a server of a former version has ordered.
+	// ClusterKey is the cluster's secret. Where there are no Credentials the daemons' follow from
+	// it; with them it is of use only for jobs that a server of a former version has ordered.
 	ClusterKey string
-	// Credentials are the agent's certificate; with it Listen may be any address. Default: daemons know
-	// each other by ClusterKey, on loopback only.
+	// Credentials are the agent's certificate; with it Listen may be any address. Default: daemons
+	// know each other by ClusterKey, on loopback only.
 	Credentials *pki.Credentials
-	// CertificateDir is where they came from, and renewed ones are written to; needed with Credentials.
+	// CertificateDir is where they came from, and renewed ones are written to; needed with
+	// Credentials.
 	CertificateDir string
 	// Listen is where servers and other agents reach this one, host:port; port 0 takes a free one.
 	Listen string
 
-	// UserSocket is the Unix socket at which users of the host are served, whose calls go to the servers; everybody may
-	// connect, and the kernel tells who it is. Of several agents of a host with the same one serves. Empty, or without
-	// Credentials: none.
+	// UserSocket is the Unix socket at which users of the host are served, whose calls go to the
+	// servers; everybody may connect, and the kernel tells who it is. Of several agents of a host
+	// with the same one serves. Empty, or without Credentials: none.
 	UserSocket string
 
 	// CPUs are the node's CPUs as the kernel numbers them. Default: all that
@@ -83,7 +84,8 @@ type Options struct {
 	Channels int
 	// SharesCPUs says that another node of this machine has the same CPUs.
 	SharesCPUs bool
-	// KeepToCPUs keeps the stewards on the node's CPUs, beside their ranks: where several nodes divide a machine.
+	// KeepToCPUs keeps the stewards on the node's CPUs, beside their ranks: where several nodes
+	// divide a machine.
 	KeepToCPUs bool
 
 	// StewardExe is the program that runs as steward when its first argument
@@ -95,14 +97,14 @@ type Options struct {
 	// once, for an agent that is not a daemon.
 	Grace time.Duration
 
-	// StageDir keeps the files that are sent along with jobs; it is this agent's alone, and what is in it outlives the agent. Default: beside
-	// RunDir.
+	// StageDir keeps the files that are sent along with jobs; it is this agent's alone, and what is
+	// in it outlives the agent. Default: beside RunDir.
 	StageDir string
 	// StageLimit is how much they may take, in bytes. Default: DefaultStageLimit.
 	StageLimit int64
 
-	// JobsDir is where each job has a directory of its own; the place is this agent's alone. What users write there is bounded by
-	// their quotas of the file system only. Default: beside RunDir.
+	// JobsDir is where each job has a directory of its own; the place is this agent's alone. What
+	// users write there is bounded by their quotas of the file system only. Default: beside RunDir.
 	JobsDir string
 
 	// NoCgroups stops jobs by signals to their process groups even where
@@ -115,8 +117,8 @@ type Options struct {
 	// MetricsAddress serves Prometheus metrics at /metrics, host:port on
 	// loopback. Default: not served.
 	MetricsAddress string
-	// Serving is called once, when servers and other agents are answered and the jobs that were found
-	// are taken over. It must not wait. Default: not called.
+	// Serving is called once, when servers and other agents are answered and the jobs that were
+	// found are taken over. It must not wait. Default: not called.
 	Serving func()
 	// Logger gets one line per event. Default: none.
 	Logger *zap.Logger

@@ -35,7 +35,8 @@ func (l *taker) Collect(_ context.Context, r *connect.Request[scorev1.CollectReq
 	return connect.NewResponse(&scorev1.CollectResponse{}), nil
 }
 
-// dying hands over connections on which an agent dies: while it has read nothing, some, or is about to answer.
+// dying hands over connections on which an agent dies: while it has read nothing, some, or is about
+// to answer.
 type dying struct {
 	net.Listener
 	deaths atomic.Int32
@@ -56,7 +57,8 @@ func (d *dying) Accept() (net.Conn, error) {
 	}
 }
 
-// A step is sent again until a peer has answered, in whatever way the one before died over it; an answer is final.
+// A step is sent again until a peer has answered, in whatever way the one before died over it; an
+// answer is final.
 func TestCollectIsSentUntilItIsAnswered(t *testing.T) {
 	own := pkitest.FromKey(t, "key", "lab", pki.Agent, "n1")
 	plain, err := net.Listen("tcp", "127.0.0.1:0")

@@ -145,7 +145,8 @@ func (j *job) claimSteward() (*stewards.Steward, error) {
 	return steward, nil
 }
 
-// prepareOrder is what the job's steward is told; programs is the directory of those that were sent along, if any.
+// prepareOrder is what the job's steward is told; programs is the directory of those that were sent
+// along, if any.
 func (j *job) prepareOrder(steward *stewards.Steward, programs string) *stewardpb.PrepareJob {
 	group, memory := steward.Groups()
 	return &stewardpb.PrepareJob{

@@ -22,8 +22,8 @@ const (
 	maxRelays = 4096
 )
 
-// errNoPart is wrapped by the refusal of a message to a job that has no part here, and will have none. An
-// agent that starts anew takes over its jobs before it answers anybody.
+// errNoPart is wrapped by the refusal of a message to a job that has no part here, and will have
+// none. An agent that starts anew takes over its jobs before it answers anybody.
 var errNoPart = errors.New("the job has no part on this node")
 
 // hearRelay carries a message of the job's steward to that of another node, or of
@@ -102,7 +102,8 @@ func (a *Agent) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 	})
 }
 
-// receiver is who takes the job's messages; nil before it has a steward, and orphaned when nobody will again.
+// receiver is who takes the job's messages; nil before it has a steward, and orphaned when nobody
+// will again.
 func (j *job) receiver() (steward *stewards.Steward, orphaned bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -21,8 +21,8 @@ func (a *Agent) scraped() http.Handler {
 	return mux
 }
 
-// serveMetrics serves the metrics where the options say. A port that somebody has taken is waited for: jobs do not
-// need it. When it fails for another reason, the agent stops.
+// serveMetrics serves the metrics where the options say. A port that somebody has taken is waited
+// for: jobs do not need it. When it fails for another reason, the agent stops.
 func (a *Agent) serveMetrics(ctx context.Context, server *http.Server, cancel context.CancelCauseFunc) {
 	if a.options.MetricsAddress == "" {
 		return

@@ -87,7 +87,8 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	return reason
 }
 
-// giveBack closes what the jobs needed; leaves: they go on, and what an agent that comes after this one looks for stays.
+// giveBack closes what the jobs needed; leaves: they go on, and what an agent that comes after this
+// one looks for stays.
 func (a *Agent) giveBack(leaves bool) {
 	a.peers.close()
 	a.closePlane()
@@ -149,8 +150,8 @@ func (a *Agent) forgetJobs() {
 	}
 }
 
-// finishWork waits for what is under way. After stopPatience the stewards are ended by force, and what does not end then is left to the
-// next agent's sweep.
+// finishWork waits for what is under way. After stopPatience the stewards are ended by force, and
+// what does not end then is left to the next agent's sweep.
 func (a *Agent) finishWork(force func()) {
 	timer := time.AfterFunc(stopPatience, force)
 	defer timer.Stop()

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// serversFile holds the addresses of the cluster's servers, one in a line, beside the certificate: an agent whose
-// configured servers are all gone still finds the others.
+// serversFile holds the addresses of the cluster's servers, one in a line, beside the certificate:
+// an agent whose configured servers are all gone still finds the others.
 const serversFile = "servers"
 
 // maxServersFile bounds what is read of it.

@@ -20,17 +20,18 @@ import (
 )
 
 const (
-	// stageFanout is how many nodes fetch from one: each file leaves a node so often, at the whole speed of its
-	// network, and a thousand nodes are ten steps deep.
+	// stageFanout is how many nodes fetch from one: each file leaves a node so often, at the whole
+	// speed of its network, and a thousand nodes are ten steps deep.
 	stageFanout = 2
-	// stagePatience is how long a node tries to get a file without getting a byte of it: a node on the way
-	// may have begun anew.
+	// stagePatience is how long a node tries to get a file without getting a byte of it: a node on
+	// the way may have begun anew.
 	stagePatience = 15 * time.Second
 	// stageStall is after how long without a byte a file is looked for at another node.
 	stageStall = 5 * time.Second
 	// stagePause is the time between two rounds of tries.
 	stagePause = 100 * time.Millisecond
-	// stageAtOnce is how many of a job's files come at once: small ones would wait for each other's way.
+	// stageAtOnce is how many of a job's files come at once: small ones would wait for each other's
+	// way.
 	stageAtOnce = 4
 )
 
@@ -41,7 +42,8 @@ func userOf(identity *scorev1.Identity) *launch.User {
 	return &launch.User{UID: identity.GetUid(), GID: identity.GetGid(), Groups: identity.GetGroups()}
 }
 
-// stageUser is whose directory of the cache it is: an agent that is not root's has everybody's ranks run as its own user.
+// stageUser is whose directory of the cache it is: an agent that is not root's has everybody's
+// ranks run as its own user.
 func stageUser(identity *scorev1.Identity) *launch.User {
 	u := userOf(identity)
 	if uid := os.Geteuid(); uid != 0 {
@@ -73,8 +75,8 @@ func stagedFiles(from []*scorev1.StagedFile) ([]staging.File, error) {
 	return files, nil
 }
 
-// stageTree are the agents that fetch a job's files, the one that was given them first, and which of them this
-// is.
+// stageTree are the agents that fetch a job's files, the one that was given them first, and which
+// of them this is.
 func (a *Agent) stageTree(order *scorev1.Prepare) (addresses []string, index int) {
 	addresses = append(addresses, order.GetStageSeed())
 	for i, place := range order.GetPlaces() {
@@ -90,7 +92,8 @@ func (a *Agent) stageTree(order *scorev1.Prepare) (addresses []string, index int
 	return addresses, index
 }
 
-// above are the agents from which one may fetch: its parent in the tree, the parent's, and so on to the first.
+// above are the agents from which one may fetch: its parent in the tree, the parent's, and so on to
+// the first.
 func above(addresses []string, index int) []string {
 	var path []string
 	for index > 0 {
@@ -153,8 +156,8 @@ func (a *Agent) stageAll(ctx context.Context, job uint64, user *scorev1.Identity
 	return group.Wait()
 }
 
-// fetching gets a file from the first of the agents that gives it. When one is lost the next goes on from where that
-// ended.
+// fetching gets a file from the first of the agents that gives it. When one is lost the next goes
+// on from where that ended.
 func (a *Agent) fetching(job uint64, user *scorev1.Identity, file *scorev1.StagedFile, agents []string) staging.Fetch {
 	return func(ctx context.Context, from int64, to staging.Writer) error {
 		request := &scorev1.FetchStagedRequest{JobId: job, User: user, File: file, From: uint64(from)}
@@ -203,7 +206,8 @@ func (w *countingWriter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// stageEarly fetches the files of a job that waits, in the background. What goes wrong is told when the job is prepared.
+// stageEarly fetches the files of a job that waits, in the background. What goes wrong is told when
+// the job is prepared.
 func (a *Agent) stageEarly(order *scorev1.Stage) {
 	addresses, index := order.GetAddresses(), int(order.GetIndex())
 	if index >= len(addresses) {

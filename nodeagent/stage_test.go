@@ -126,8 +126,8 @@ func stageAgent(t *testing.T) *Agent {
 	return a
 }
 
-// A node of the tree that is lost midway, and one that nobody listens for: the file comes from those above, from
-// the byte on that is missing.
+// A node of the tree that is lost midway, and one that nobody listens for: the file comes from
+// those above, from the byte on that is missing.
 func TestStageFromThoseAbove(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789"), 10_000)
 	sum := sha256.Sum256(data)
@@ -204,7 +204,8 @@ func TestStageIsCancelled(t *testing.T) {
 	}
 }
 
-// A node fetches files of its own jobs, and of no others: a stolen agent has only its own certificate to show.
+// A node fetches files of its own jobs, and of no others: a stolen agent has only its own
+// certificate to show.
 func TestFetchStagedOfOthersJobs(t *testing.T) {
 	data := []byte("of n2's job")
 	sum := sha256.Sum256(data)
@@ -270,7 +271,8 @@ func serveStaged(t *testing.T, a *Agent) (address string) {
 	return listener.Addr().String()
 }
 
-// Files are fetched from the agents of the nodes that the leader has named, and from nobody who has taken their addresses.
+// Files are fetched from the agents of the nodes that the leader has named, and from nobody who has
+// taken their addresses.
 func TestStageFromTheNodesNamed(t *testing.T) {
 	thief := &stageNode{data: []byte("x"), most: -1} // of node n2
 	address := thief.listen(t)

@@ -13,14 +13,16 @@ import (
 )
 
 const (
-	// stageDirName is the directory with a job's files in the job's own; libraries are in one below.
+	// stageDirName is the directory with a job's files in the job's own; libraries are in one
+	// below.
 	stageDirName, stageLibraries = "stage", "lib"
 	// libraryVariable is where the dynamic loader looks first.
 	libraryVariable = "LD_LIBRARY_PATH"
 )
 
-// linkStaged gives the job's files their names in the job's directory, as the job's user, whose directory it is, and
-// says how the ranks find them; programs is the directory of those that they execute, "" if none was sent along.
+// linkStaged gives the job's files their names in the job's directory, as the job's user, whose
+// directory it is, and says how the ranks find them; programs is the directory of those that they
+// execute, "" if none was sent along.
 func (j *job) linkStaged(dir string) (programs string, err error) {
 	spec := j.order.GetSpec()
 	if len(spec.GetStaged()) == 0 {

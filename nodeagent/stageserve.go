@@ -46,7 +46,8 @@ func (a peerService) FetchStaged(ctx context.Context, r *connect.Request[scorev1
 	return nil
 }
 
-// fetchStaged gets a file from another agent, from where the request says. It ends after stageStall without a byte.
+// fetchStaged gets a file from another agent, from where the request says. It ends after stageStall
+// without a byte.
 func (p *peers) fetchStaged(ctx context.Context, address string, request *scorev1.FetchStagedRequest, to io.Writer) error {
 	if err := p.mayCall(address); err != nil {
 		return err
@@ -106,7 +107,8 @@ func (a peerService) PutStaged(ctx context.Context, stream *putStream) error {
 // putTries bounds how often a file is begun that somebody else was sending, too, and gave up.
 const putTries = 3
 
-// putOne takes one file. If somebody else sends it already, that one is waited for, and what comes here is not needed.
+// putOne takes one file. If somebody else sends it already, that one is waited for, and what comes
+// here is not needed.
 func (a *Agent) putOne(ctx context.Context, stream *putStream, order *scorev1.StageFiles, f staging.File, index int) (err error) {
 	taken := int64(0)
 	for range putTries {

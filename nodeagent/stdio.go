@@ -66,7 +66,8 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	}
 }
 
-// errStewardLost is for a reader of output that nobody has any more: what a steward kept is lost with it.
+// errStewardLost is for a reader of output that nobody has any more: what a steward kept is lost
+// with it.
 func errStewardLost() error {
 	return connect.NewError(connect.CodeDataLoss, errors.New("the process that kept the output was lost"))
 }

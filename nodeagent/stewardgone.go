@@ -47,8 +47,8 @@ func (j *job) orphan() *stewards.Steward {
 	return j.steward
 }
 
-// leftBehind lists the ranks here whose ends the leader has not been told. goesOn says that the job goes on without
-// them: its user wants that of a job that has lost ranks, and it has started.
+// leftBehind lists the ranks here whose ends the leader has not been told. goesOn says that the job
+// goes on without them: its user wants that of a job that has lost ranks, and it has started.
 func (j *job) leftBehind() (ranks []uint32, goesOn bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -73,7 +73,8 @@ func (j *job) abort(reason string) {
 	}}}, true)
 }
 
-// killOrphans ends what a steward has left behind. The ranks die with their steward; this is for what they have started.
+// killOrphans ends what a steward has left behind. The ranks die with their steward; this is for
+// what they have started.
 func (j *job) killOrphans(steward *stewards.Steward) *scorev1.Usage {
 	for told := false; j.agent.forced.Err() == nil; told = true {
 		err := steward.Container.Kill(time.Now().Add(killAttempt))
@@ -95,7 +96,8 @@ func (j *job) killOrphans(steward *stewards.Steward) *scorev1.Usage {
 	return usage
 }
 
-// tellKilled tells of ranks that died with their steward what it would have told of ranks after which the job goes on.
+// tellKilled tells of ranks that died with their steward what it would have told of ranks after
+// which the job goes on.
 func (j *job) tellKilled(ranks []uint32) {
 	for _, rank := range ranks {
 		j.hearExited(&scorev1.RankExited{Rank: rank, Signal: int32(unix.SIGKILL), Survived: true, AtNanos: realtime.Now()})

@@ -14,8 +14,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// share lets two spinning jobs take turns for a while, and until each has run in some of its slices, and
-// returns when each ran and when its row was to come on first.
+// share lets two spinning jobs take turns for a while, and until each has run in some of its
+// slices, and returns when each ran and when its row was to come on first.
 func share(
 	t testing.TB, n *node, s *leadertest.Session, slice, length time.Duration, turns int, cpus [2]uint32,
 ) (spans [2][]span, origin int64) {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// unkillable makes a process one that no signal ends, as one that waits for a dead file system: it is frozen by a group of
-// cgroup v1, whose processes die only when they are thawed.
+// unkillable makes a process one that no signal ends, as one that waits for a dead file system: it
+// is frozen by a group of cgroup v1, whose processes die only when they are thawed.
 func unkillable(t *testing.T, pid int) (thaw func()) {
 	t.Helper()
 	dir := filepath.Join("/sys/fs/cgroup/freezer", fmt.Sprintf("score-test-%d", os.Getpid()))
@@ -49,7 +49,8 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// A process of a job that the leader has forgotten and that nothing ends stops no new job of the node, and is told of.
+// A process of a job that the leader has forgotten and that nothing ends stops no new job of the
+// node, and is told of.
 func TestNewJobsBeginBesideAProcessThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	leader := startLeader(t)

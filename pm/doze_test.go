@@ -18,7 +18,8 @@ func init() {
 // pause of about the time that this takes the other, so that messages meet it in every
 // step of it.
 func doze(ch *pm.Channel) error {
-	// Whose wake-up is lost sleeps for a second. A busy machine may keep somebody waiting for so long, but not thrice.
+	// Whose wake-up is lost sleeps for a second. A busy machine may keep somebody waiting for so
+	// long, but not thrice.
 	const rounds, late, excused = 5000, 900 * time.Millisecond, 2
 	const longest = 40 * time.Microsecond
 	other := 1 - ch.Rank()

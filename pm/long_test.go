@@ -124,8 +124,8 @@ func checkedVictim(ch *pm.Channel) error {
 	}
 }
 
-// TestKillEitherEndOnEveryPath kills a rank at random points of the traffic, again and again: the other one
-// learns it and ends by itself, and what it was sent before was right.
+// TestKillEitherEndOnEveryPath kills a rank at random points of the traffic, again and again: the
+// other one learns it and ends by itself, and what it was sent before was right.
 func TestKillEitherEndOnEveryPath(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

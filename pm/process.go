@@ -58,7 +58,8 @@ func join(client *handover.Client, settings Settings) *Process {
 const MaxChannel = handover.Channels - 1
 
 // Open opens a channel of the rank, 1 to MaxChannel. Every rank of the job opens the channels that
-// it wants to receive on. The error is ErrChannel, ErrOpen, ErrNoChannel, ErrNode, ErrMemory, ErrEnvironment, or the system's.
+// it wants to receive on. The error is ErrChannel, ErrOpen, ErrNoChannel, ErrNode, ErrMemory,
+// ErrEnvironment, or the system's.
 func (p *Process) Open(channel int) (*Channel, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,9 +2,10 @@ package pm
 
 import "score/channels/abi"
 
-// GetSendBuffer returns a buffer for a message of size bytes to the rank, which
-// Send then sends. On the same node it is as a rule the receiver's memory itself, to
-// another node it is where the message stays until it is acknowledged. A channel has one such buffer at a time: another call gives up the last one.
+// GetSendBuffer returns a buffer for a message of size bytes to the rank, which Send then sends. On
+// the same node it is as a rule the receiver's memory itself, to another node it is where the
+// message stays until it is acknowledged. A channel has one such buffer at a time: another call
+// gives up the last one.
 //
 // The error is ErrFull, ErrTooLarge, ErrRank, ErrPeerGone, ErrPeerClosed
 // or ErrClosed.

@@ -34,8 +34,8 @@ type Settings struct {
 	Faults    link.Faults   // what the way to other nodes does to datagrams; default nothing
 }
 
-// DefaultSpin is how long a waiting rank keeps its processor to itself: what falling asleep and being woken costs both
-// sides, which is two round trips between nodes.
+// DefaultSpin is how long a waiting rank keeps its processor to itself: what falling asleep and
+// being woken costs both sides, which is two round trips between nodes.
 const DefaultSpin = 50 * time.Microsecond
 
 // DefaultSettings are those of a process without environment.

@@ -24,9 +24,9 @@ type watcher struct {
 	run    sync.WaitGroup
 }
 
-// watcherProcs is how many of Go's processors the rank and its watcher need. With one, as a rank on a CPU of its
-// own has it, the watcher would begin to wait only when the runtime takes the processor from the sleeping rank,
-// up to 10 ms later, and nobody would hear what comes before.
+// watcherProcs is how many of Go's processors the rank and its watcher need. With one, as a rank on
+// a CPU of its own has it, the watcher would begin to wait only when the runtime takes the
+// processor from the sleeping rank, up to 10 ms later, and nobody would hear what comes before.
 const watcherProcs = 2
 
 // needProcs gives the program more of them if it has too few.

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWatcherHasAProcessor: a rank on one CPU has one of Go's processors, which it keeps for a while when it
-// goes to sleep; its watcher needs another.
+// TestWatcherHasAProcessor: a rank on one CPU has one of Go's processors, which it keeps for a
+// while when it goes to sleep; its watcher needs another.
 func TestWatcherHasAProcessor(t *testing.T) {
 	before := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(before)

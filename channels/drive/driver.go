@@ -143,7 +143,8 @@ func (d *Driver) Due() int64 {
 	return d.heldDue()
 }
 
-// heldDue is Due of a driver whose port holds datagrams. Of a context that is not resident nothing is due.
+// heldDue is Due of a driver whose port holds datagrams. Of a context that is not resident nothing
+// is due.
 func (d *Driver) heldDue() int64 {
 	wait, holds := d.held.Wait()
 	if !holds || d.img.Away() {

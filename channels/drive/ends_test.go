@@ -138,8 +138,8 @@ func TestFlushDoesNotAsk(t *testing.T) {
 	}
 }
 
-// TestOldQuestion: a question that was not answered long ago, by what this driver knows, says nothing
-// about the peer.
+// TestOldQuestion: a question that was not answered long ago, by what this driver knows, says
+// nothing about the peer.
 func TestOldQuestion(t *testing.T) {
 	w := newWorld(t, 2, abi.Geometry{})
 	w.fate = func(datagram) []datagram { return nil }

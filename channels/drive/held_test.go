@@ -11,7 +11,8 @@ import (
 	"score/flowctl"
 )
 
-// TestHeldIsDue: what a port holds back goes soon, though its owner has nothing else to do until an answer is late.
+// TestHeldIsDue: what a port holds back goes soon, though its owner has nothing else to do until an
+// answer is late.
 func TestHeldIsDue(t *testing.T) {
 	w := newWorld(t, 2, abi.Geometry{})
 	w.now = channels.Nanos()

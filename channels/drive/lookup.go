@@ -16,8 +16,8 @@ const (
 	lookupFirst = int64(time.Millisecond)
 	// lookupMost bounds the doubled waits.
 	lookupMost = int64(50 * time.Millisecond)
-	// lookupStale is after what time without a question the silence before it counts no more: another
-	// driver may have had the answer, or the context was away.
+	// lookupStale is after what time without a question the silence before it counts no more:
+	// another driver may have had the answer, or the context was away.
 	lookupStale = 20 * lookupMost
 )
 

@@ -90,8 +90,8 @@ func (k killAt) run(t *testing.T, to *rank) {
 	}
 }
 
-// TestAgentKilledInSwitch: the next agent finds a context that is half away, or half back, or in the
-// middle of a flush. It goes on as the image says, and what was unanswered comes.
+// TestAgentKilledInSwitch: the next agent finds a context that is half away, or half back, or in
+// the middle of a flush. It goes on as the image says, and what was unanswered comes.
 func TestAgentKilledInSwitch(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -127,7 +127,8 @@ func TestAgentKilledInSwitch(t *testing.T) {
 	}
 }
 
-// stillAway lets the peer send to a context that is away, whose timers stand still, and brings it back.
+// stillAway lets the peer send to a context that is away, whose timers stand still, and brings it
+// back.
 func stillAway(t *testing.T, w *world) {
 	t.Helper()
 	from, to := w.ranks[0], w.ranks[1]
@@ -148,8 +149,8 @@ func stillAway(t *testing.T, w *world) {
 	from.asAgent(func(d *Driver) { d.Resume(w.now); d.Follow() })
 }
 
-// replaceAgent has the agent's place taken by another, as after its death. A former agent's word is that of
-// a dead one.
+// replaceAgent has the agent's place taken by another, as after its death. A former agent's word is
+// that of a dead one.
 func (r *rank) replaceAgent(t *testing.T) {
 	t.Helper()
 	r.img.SetOwner(abi.RoleAgent, channels.Process{Pid: 1 << 30})
@@ -160,8 +161,8 @@ func (r *rank) replaceAgent(t *testing.T) {
 	r.agent = next
 }
 
-// TestAgentKilledRefusing: the agent of a context that is away was killed right after it took a peer's first
-// frame. When the context is back the peer is heard.
+// TestAgentKilledRefusing: the agent of a context that is away was killed right after it took a
+// peer's first frame. When the context is back the peer is heard.
 func TestAgentKilledRefusing(t *testing.T) {
 	w := newWorld(t, 2, abi.Geometry{})
 	from, to := w.ranks[0], w.ranks[1]

@@ -57,8 +57,8 @@ func (d *Driver) exchange(p *peer, h *link.Head, frames *link.Frames) {
 		return
 	}
 	if d.img.Away() {
-		// A peer that was never active before is refused, too. It is noted for Follow first: whoever drives
-		// may be killed before he notes what came of this datagram.
+		// A peer that was never active before is refused, too. It is noted for Follow first:
+		// whoever drives may be killed before he notes what came of this datagram.
 		d.img.SetActive(p.rank, true)
 		p.recv.Suspend(d.now)
 	}

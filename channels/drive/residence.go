@@ -27,24 +27,24 @@ func (d *Driver) Flushed() bool {
 	return true
 }
 
-// Suspend makes the context not resident: all that comes is refused, and no deadline is waited for. It
-// takes the same time whatever is in the buffers; in the same section, Follow does the rest.
+// Suspend makes the context not resident: all that comes is refused, and no deadline is waited for.
+// It takes the same time whatever is in the buffers; in the same section, Follow does the rest.
 func (d *Driver) Suspend(now int64) {
 	d.now = now
 	d.img.SetAway(true)
 	d.due = flowctl.NoDeadline
 }
 
-// Resume ends Flush and Suspend. It takes the same time whatever is in the buffers; in the same section,
-// Follow does the rest.
+// Resume ends Flush and Suspend. It takes the same time whatever is in the buffers; in the same
+// section, Follow does the rest.
 func (d *Driver) Resume(now int64) {
 	d.now = now
 	d.img.SetAway(false)
 	d.due = now
 }
 
-// Follow takes the peers to where Suspend or Resume brought the context: their timers stand still, or what
-// was refused or unsent is sent, and who was refused meanwhile is told.
+// Follow takes the peers to where Suspend or Resume brought the context: their timers stand still,
+// or what was refused or unsent is sent, and who was refused meanwhile is told.
 func (d *Driver) Follow() {
 	d.mended = false
 	if d.img.Away() {

@@ -110,7 +110,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestStill: whatever changes after an image was collected is noticed, in pages that were empty before as well.
+// TestStill: whatever changes after an image was collected is noticed, in pages that were empty
+// before as well.
 func TestStill(t *testing.T) {
 	img := newImage(t)
 	changes := map[string]func(){

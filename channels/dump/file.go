@@ -111,7 +111,8 @@ func (r *reader) number() (uint32, error) {
 	return binary.LittleEndian.Uint32(word[:]), err
 }
 
-// Read reads a dump and checks it. Errors are ErrNoDump, ErrVersion, ErrDamaged, and those of channels.
+// Read reads a dump and checks it. Errors are ErrNoDump, ErrVersion, ErrDamaged, and those of
+// channels.
 func Read(from io.Reader) (*Dump, error) {
 	r := &reader{from: from}
 	head, err := r.head()

@@ -9,7 +9,8 @@ import (
 	"score/flowctl"
 )
 
-// maxListed bounds the messages that are listed one by one, of the inbox and of each peer; all are counted.
+// maxListed bounds the messages that are listed one by one, of the inbox and of each peer; all are
+// counted.
 const maxListed = 1000
 
 // Report is a dumped context for people and programs.

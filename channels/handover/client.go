@@ -55,8 +55,8 @@ type Client struct {
 // NewClient uses the connection, which becomes the client's.
 func NewClient(conn *net.UnixConn) *Client { return &Client{conn: conn} }
 
-// Connect makes a client of the daemon at a path (Dial). A daemon that was started anew is found there
-// again: a question that the one before it did not answer is asked once more.
+// Connect makes a client of the daemon at a path (Dial). A daemon that was started anew is found
+// there again: a question that the one before it did not answer is asked once more.
 func Connect(path string) (*Client, error) {
 	conn, err := Dial(path)
 	for limit := time.Now().Add(startPatience); refused(err) && time.Now().Before(limit); {
@@ -174,9 +174,9 @@ func (c *Client) askOnce(request Request, want int) ([]*os.File, error) {
 	return files, nil
 }
 
-// awaitAnswer waits until there is something to read. The time is the kernel's: a timer of Go's runtime, also
-// one that was stopped, can have a thread wait for it until it would have rung, and the program then looks like one
-// that something other than a message will wake.
+// awaitAnswer waits until there is something to read. The time is the kernel's: a timer of Go's
+// runtime, also one that was stopped, can have a thread wait for it until it would have rung, and
+// the program then looks like one that something other than a message will wake.
 func (c *Client) awaitAnswer(limit time.Time) error {
 	raw, err := c.conn.SyscallConn()
 	if err != nil {

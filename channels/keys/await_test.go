@@ -11,7 +11,8 @@ import (
 // longWait is what no test needs: who waits for it was not woken.
 const longWait = 5 * time.Minute
 
-// Readers sleep until each value is there, however put and announcement fall between their looks; each reader maps the file for itself.
+// Readers sleep until each value is there, however put and announcement fall between their looks;
+// each reader maps the file for itself.
 func TestAwait(t *testing.T) {
 	const rounds, readers = 300, 4
 	s := create(t, readers)
@@ -40,7 +41,8 @@ func TestAwait(t *testing.T) {
 	all.Wait()
 }
 
-// A value that does not come is waited for no longer than was said; one that is there already, not at all.
+// A value that does not come is waited for no longer than was said; one that is there already, not
+// at all.
 func TestAwaitEnds(t *testing.T) {
 	s := create(t, 2)
 	v := open(t, s)
@@ -64,7 +66,8 @@ func TestAwaitEnds(t *testing.T) {
 	}
 }
 
-// BenchmarkAwait is from the put of a value, on one processor, to the return of who slept for it, on another, and back.
+// BenchmarkAwait is from the put of a value, on one processor, to the return of who slept for it,
+// on another, and back.
 func BenchmarkAwait(b *testing.B) {
 	there, back := create(b, 1), create(b, 1)
 	here, away := open(b, back), open(b, there)

@@ -94,7 +94,8 @@ func TestAgainstAMap(t *testing.T) {
 	})
 }
 
-// Readers see values whole and none of them go back, while the writer writes: nobody waits for anybody.
+// Readers see values whole and none of them go back, while the writer writes: nobody waits for
+// anybody.
 func TestReadersBesideTheWriter(t *testing.T) {
 	const ranks, rounds = 16, 400
 	s := create(t, ranks)
@@ -253,7 +254,8 @@ func TestOpenDistrusts(t *testing.T) {
 	open(t, s)
 }
 
-// FuzzFind lets whoever writes the memory write anything: a reader stays inside, and comes to an end.
+// FuzzFind lets whoever writes the memory write anything: a reader stays inside, and comes to an
+// end.
 func FuzzFind(f *testing.F) {
 	f.Add(uint32(0), []byte("key"), []byte{1, 2, 3})
 	f.Fuzz(func(t *testing.T, rank uint32, key, records []byte) {

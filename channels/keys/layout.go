@@ -6,7 +6,8 @@ import (
 	"math/bits"
 )
 
-// The file: a head, the buckets, the records. Numbers are of the machine's own order; all is at multiples of 8 bytes.
+// The file: a head, the buckets, the records. Numbers are of the machine's own order; all is at
+// multiples of 8 bytes.
 //
 //	head      magic 4 · ranks 4 · buckets 4 · zero 4 · bytes of the file 8 · zeros · counts, to one page
 //	count     how often values of some buckets were announced, 4, in a cache line of its own
@@ -18,8 +19,8 @@ const (
 	bucketBytes = 4
 	unit        = 8
 	recordBytes = 24
-	// Counts stand at firstCount, countGroups of them: bucket b's is b modulo their number. Who waits for a value is woken by those
-	// of a sixteenth of all others.
+	// Counts stand at firstCount, countGroups of them: bucket b's is b modulo their number. Who
+	// waits for a value is woken by those of a sixteenth of all others.
 	firstCount  = 1024
 	countGroups = 16
 	lineBytes   = 64
@@ -28,11 +29,12 @@ const (
 const (
 	// MaxRanks bounds the ranks of a job (pmi.MaxRanks).
 	MaxRanks = 1 << 20
-	// MaxKey and MaxValue are the longest there may be, in bytes: the longest key of PMIx, and what a rank may store.
+	// MaxKey and MaxValue are the longest there may be, in bytes: the longest key of PMIx, and what
+	// a rank may store.
 	MaxKey   = 511
 	MaxValue = 16 << 20
-	// perRank is what the file has room for, for each rank, between the least and the most of all: cards of a few KB, some of
-	// them written anew. Room that is not used is no memory.
+	// perRank is what the file has room for, for each rank, between the least and the most of all:
+	// cards of a few KB, some of them written anew. Room that is not used is no memory.
 	perRank   = 64 << 10
 	leastData = 16 << 20
 	mostData  = 1 << 30
@@ -56,7 +58,8 @@ type geometry struct {
 	bytes          uint64
 }
 
-// plan is the geometry for so many ranks: one bucket for each and as many again, since a rank has a few keys.
+// plan is the geometry for so many ranks: one bucket for each and as many again, since a rank has a
+// few keys.
 func plan(ranks int) geometry {
 	buckets := uint32(1) << bits.Len32(uint32(max(2*ranks, 512)-1))
 	data := min(max(uint64(ranks)*perRank, leastData), mostData)
@@ -89,7 +92,8 @@ func decode(head []byte, size int64) (geometry, error) {
 	return g, nil
 }
 
-// hash mixes a rank and a key, eight bytes at a time. The multipliers are odd and have about as many ones as zeros.
+// hash mixes a rank and a key, eight bytes at a time. The multipliers are odd and have about as
+// many ones as zeros.
 func hash(rank uint32, key string) uint32 {
 	const spread, finish = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93
 	h := (uint64(rank) + 1) * spread

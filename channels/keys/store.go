@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// seals: nobody can cut the file off under a reader, or map it to write. The writer has mapped it before.
+// seals: nobody can cut the file off under a reader, or map it to write. The writer has mapped it
+// before.
 const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE | unix.F_SEAL_SEAL
 
 // Store is the writer's side. One goroutine at a time uses it.
@@ -71,8 +72,8 @@ func (s *Store) Close() error {
 	return errors.Join(unix.Munmap(s.memory), s.file.Close())
 }
 
-// Put adds a value, which from then on all readers find. One that is there already is not added again. The error is
-// ErrRank, ErrTooLong or ErrFull.
+// Put adds a value, which from then on all readers find. One that is there already is not added
+// again. The error is ErrRank, ErrTooLong or ErrFull.
 func (s *Store) Put(rank int, key, value string) error {
 	if rank < 0 || rank >= int(s.ranks) {
 		return ErrRank
@@ -103,7 +104,8 @@ func (s *Store) Put(rank int, key, value string) error {
 	return nil
 }
 
-// Announce wakes those who wait for values that were put since the last call. A reader that looks finds them before.
+// Announce wakes those who wait for values that were put since the last call. A reader that looks
+// finds them before.
 func (s *Store) Announce() {
 	for ; s.changed != 0; s.changed &= s.changed - 1 {
 		announce(s.memory, uint32(bits.TrailingZeros32(s.changed)))

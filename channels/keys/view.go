@@ -15,8 +15,8 @@ type View struct {
 	memory []byte
 }
 
-// Open maps a store that somebody else writes. It takes the file over, also when it fails. The error wraps ErrDamaged
-// or is the system's.
+// Open maps a store that somebody else writes. It takes the file over, also when it fails. The
+// error wraps ErrDamaged or is the system's.
 func Open(file *os.File) (*View, error) {
 	defer file.Close()
 	got, err := unix.FcntlInt(file.Fd(), unix.F_GET_SEALS, 0)
@@ -48,8 +48,8 @@ func (v *View) Close() error { return unix.Munmap(v.memory) }
 // Ranks is the size of the job.
 func (v *View) Ranks() int { return int(v.ranks) }
 
-// Get returns the newest value of a rank's key, in place: it must not be changed, and lasts until Close. It takes no
-// lock, makes no system call and allocates nothing.
+// Get returns the newest value of a rank's key, in place: it must not be changed, and lasts until
+// Close. It takes no lock, makes no system call and allocates nothing.
 func (v *View) Get(rank int, key string) (value []byte, ok bool) {
 	if rank < 0 || rank >= int(v.ranks) {
 		return nil, false
@@ -57,8 +57,9 @@ func (v *View) Get(rank int, key string) (value []byte, ok bool) {
 	return find(v.memory, &v.geometry, uint32(rank), hash(uint32(rank), key), key)
 }
 
-// Await is Get for a value that may be yet to come: it sleeps until the value is there, at most for so long. ok is false when that time is
-// over. The writer does not know of who waits. The error is ErrRank or the system's.
+// Await is Get for a value that may be yet to come: it sleeps until the value is there, at most for
+// so long. ok is false when that time is over. The writer does not know of who waits. The error is
+// ErrRank or the system's.
 func (v *View) Await(rank int, key string, most time.Duration) (value []byte, ok bool, err error) {
 	if rank < 0 || rank >= int(v.ranks) {
 		return nil, false, ErrRank
@@ -80,8 +81,8 @@ func (v *View) Await(rank int, key string, most time.Duration) (value []byte, ok
 	}
 }
 
-// find goes through a bucket from the newest record to the oldest. A record's place is always below that of the one
-// after it, so that this ends whatever stands there.
+// find goes through a bucket from the newest record to the oldest. A record's place is always below
+// that of the one after it, so that this ends whatever stands there.
 func find(memory []byte, g *geometry, rank, h uint32, key string) (value []byte, ok bool) {
 	limit := g.bytes
 	for place := newest(memory, h&(g.buckets-1)); place != 0; {

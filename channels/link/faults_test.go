@@ -221,7 +221,8 @@ func TestParseFaults(t *testing.T) {
 	}
 }
 
-// TestHeldIsTold: a datagram that nothing follows is not kept by an owner who sleeps: he is told when to call.
+// TestHeldIsTold: a datagram that nothing follows is not kept by an owner who sleeps: he is told
+// when to call.
 func TestHeldIsTold(t *testing.T) {
 	p, w, now := bad(t, "reorder=1,seed=1")
 	if _, holds := p.Wait(); holds {

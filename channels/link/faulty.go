@@ -10,12 +10,13 @@ const (
 	heldMost = 256
 	// overtakers bounds by how many datagrams a reordered one is overtaken.
 	overtakers = 4
-	// strayTime is after what time a reordered datagram goes though nothing has overtaken it: by as much as the
-	// paths and queues of one machine room differ. A longer one would be a delay, of which Delay tells: each
-	// message of a program that waits for the answer to its last is held for all of it.
+	// strayTime is after what time a reordered datagram goes though nothing has overtaken it: by as
+	// much as the paths and queues of one machine room differ. A longer one would be a delay, of
+	// which Delay tells: each message of a program that waits for the answer to its last is held
+	// for all of it.
 	strayTime = 5 * time.Microsecond
-	// flipsMost bounds the bits of a corrupted datagram that are flipped: so many CRC-32C finds always
-	// (Hamming distance 4 at lengths like these).
+	// flipsMost bounds the bits of a corrupted datagram that are flipped: so many CRC-32C finds
+	// always (Hamming distance 4 at lengths like these).
 	flipsMost = 3
 )
 
@@ -39,8 +40,8 @@ type held struct {
 	wait int // so many others go first, unless it is due
 }
 
-// WithFaults returns the port behind a network that is as bad as f says; if f is none, the port itself.
-// What is held back goes in later calls: the port is a [Holder].
+// WithFaults returns the port behind a network that is as bad as f says; if f is none, the port
+// itself. What is held back goes in later calls: the port is a [Holder].
 func WithFaults(p Port, f Faults) Port {
 	if f.None() {
 		return p

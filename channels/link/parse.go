@@ -82,8 +82,8 @@ func Length(data []byte) int {
 	return n
 }
 
-// Parse reads a datagram. It checks all of it, frames included, before it returns; any fault is ErrFrame.
-// The frames are in data, which must not change while they are used.
+// Parse reads a datagram. It checks all of it, frames included, before it returns; any fault is
+// ErrFrame. The frames are in data, which must not change while they are used.
 func Parse(data []byte) (h Head, frames Frames, err error) {
 	if len(data) < HeadBytes || len(data) > MaxDatagram {
 		return h, frames, ErrFrame

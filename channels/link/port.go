@@ -3,7 +3,8 @@ package link
 import "time"
 
 // MaxDatagram is the longest datagram: what the loopback device of Linux (MTU 65,536) takes in one
-// piece by IPv6, whose headers (48 bytes) are the longer ones. Every port's buffers have this length.
+// piece by IPv6, whose headers (48 bytes) are the longer ones. Every port's buffers have this
+// length.
 const MaxDatagram = 65536 - 48
 
 // MinDatagram is a length that every port takes for every address: what a host must accept
@@ -17,16 +18,18 @@ type Port interface {
 	// [MinDatagram] to [MaxDatagram]. It changes when the port learns that the path is narrower;
 	// longer datagrams get there too, in fragments.
 	Size(to Address) int
-	// Buffer returns room for the next datagram, MaxDatagram bytes long. If what is queued leaves none, it is
-	// flushed first. Without a Queue in between it returns the same room again.
+	// Buffer returns room for the next datagram, MaxDatagram bytes long. If what is queued leaves
+	// none, it is flushed first. Without a Queue in between it returns the same room again.
 	Buffer() []byte
 	// Queue says that the first n bytes of the last Buffer are a datagram for the address. Nothing
 	// is queued if n is 0.
 	Queue(to Address, n int)
-	// Flush sends what is queued. What the system does not take now is as lost on the wire, and counted.
+	// Flush sends what is queued. What the system does not take now is as lost on the wire, and
+	// counted.
 	Flush()
-	// Receive calls handle for each datagram of one batch and returns their number. data is valid during
-	// the call only; handle may send, but not receive. A caller that loops stops when it returns 0.
+	// Receive calls handle for each datagram of one batch and returns their number. data is valid
+	// during the call only; handle may send, but not receive. A caller that loops stops when it
+	// returns 0.
 	Receive(handle func(from Address, data []byte)) int
 	// Stats says what the port has done so far.
 	Stats() Stats
@@ -34,10 +37,11 @@ type Port interface {
 	Close() error
 }
 
-// Holder is a port that sends some datagrams later than it is told to ([WithFaults]). They go in later calls of its
-// owner, who calls Receive when Wait is over even if nothing comes.
+// Holder is a port that sends some datagrams later than it is told to ([WithFaults]). They go in
+// later calls of its owner, who calls Receive when Wait is over even if nothing comes.
 type Holder interface {
-	// Wait returns how long until a held datagram is to go, 0 or less for one that is late. holds is false without one.
+	// Wait returns how long until a held datagram is to go, 0 or less for one that is late. holds
+	// is false without one.
 	Wait() (wait time.Duration, holds bool)
 }
 

@@ -106,7 +106,8 @@ func TestPinnedBytes(t *testing.T) {
 	}
 }
 
-// TestUnusedFields writes a header with all fields for each kind: only those of the kind are on the wire.
+// TestUnusedFields writes a header with all fields for each kind: only those of the kind are on the
+// wire.
 func TestUnusedFields(t *testing.T) {
 	full := Head{Job: 1, Data: flowctl.Data{Seq: 2, Tx: 3, Mark: flowctl.MarkAsk}, Answer: flowctl.Answer{Kind: flowctl.Full, Room: 4, Next: 5, Echo: 6},
 		Frames: 7, Status: StatusHere, Port: 8}

@@ -18,7 +18,8 @@ type Writer struct {
 }
 
 // Begin starts a datagram in buf, of at most limit bytes; limit and buf have at least HeadBytes,
-// the limit of a datagram with frames at least MinDatagram. Of h it takes what belongs to the kind, and not Frames.
+// the limit of a datagram with frames at least MinDatagram. Of h it takes what belongs to the kind,
+// and not Frames.
 func (w *Writer) Begin(buf []byte, limit int, h *Head) {
 	w.buf = buf[:min(len(buf), limit, MaxDatagram)]
 	w.at, w.frames, w.kind, w.mark = HeadBytes, 0, h.Kind, 0
@@ -62,9 +63,9 @@ func (w *Writer) Room() int {
 	return max(len(w.buf)-w.at-FrameBytes-TotalBytes, -1)
 }
 
-// Add adds a frame: data of a message of total bytes, its first ones if start; without start total does not
-// matter. False: it does not fit, and nothing was added; nor is a frame without data added, unless it is
-// a whole message.
+// Add adds a frame: data of a message of total bytes, its first ones if start; without start total
+// does not matter. False: it does not fit, and nothing was added; nor is a frame without data
+// added, unless it is a whole message.
 func (w *Writer) Add(total int, start bool, data []byte) bool {
 	size, flags := FrameBytes, byte(0)
 	switch {
@@ -93,8 +94,8 @@ func (w *Writer) Add(total int, start bool, data []byte) bool {
 // maxTotal is the longest message: a frame has 32 bits for its length.
 const maxTotal = 1<<32 - 1
 
-// Finish gives the last frame, or the ask, the mark, besides that of the Head, and returns the length of the
-// datagram: 0 if it is Data without a frame, which must not be sent.
+// Finish gives the last frame, or the ask, the mark, besides that of the Head, and returns the
+// length of the datagram: 0 if it is Data without a frame, which must not be sent.
 func (w *Writer) Finish(mark flowctl.Mark) int {
 	if w.kind == Data && w.frames == 0 {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"score/channels/abi"
 )
 
-// TestAccount: a job's messages are counted over all its contexts, a few at a time, and stay counted
-// when its contexts are gone.
+// TestAccount: a job's messages are counted over all its contexts, a few at a time, and stay
+// counted when its contexts are gone.
 func TestAccount(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)

@@ -71,8 +71,8 @@ func (j *Job) context(of name) (*Context, error) {
 	return c, nil
 }
 
-// given says whether the rank may have one more channel; under the lock. It counts per rank, so that
-// which one is refused does not depend on who comes first.
+// given says whether the rank may have one more channel; under the lock. It counts per rank, so
+// that which one is refused does not depend on who comes first.
 func (j *Job) given(of name) bool {
 	if j.channels == 0 || of.channel == 0 {
 		return true

@@ -6,14 +6,14 @@ import (
 	"score/channels/abi"
 )
 
-// Cut is what a job's contexts on this node had done at one instant. Its parts are read one after the
-// other, so that only a cut that is the same twice is one: nothing happened in between then.
+// Cut is what a job's contexts on this node had done at one instant. Its parts are read one after
+// the other, so that only a cut that is the same twice is one: nothing happened in between then.
 type Cut struct {
 	Sent, Received, Refused uint64 // sums over all contexts
 	// Pending counts contexts with messages or answers for other nodes that are still on their way.
 	Pending int
-	// Ranks are those here that have not ended, and Asleep how many of them sleep: they wait on a channel,
-	// and nothing has come on any on which they wait.
+	// Ranks are those here that have not ended, and Asleep how many of them sleep: they wait on a
+	// channel, and nothing has come on any on which they wait.
 	Ranks, Asleep int
 	// Waits are the contexts that a process has open, by rank and channel.
 	Waits []Wait
@@ -31,8 +31,8 @@ type Wait struct {
 // Sleeps says that the rank waits here, and for nothing that has come.
 func (w *Wait) Sleeps() bool { return w.How != abi.WaitNone && w.Asleep }
 
-// Cut fills c. It takes no driver lock and does not wait for the loop, so it costs a few loads for each
-// context, and may be asked at any time, also while the job is away.
+// Cut fills c. It takes no driver lock and does not wait for the loop, so it costs a few loads for
+// each context, and may be asked at any time, also while the job is away.
 func (j *Job) Cut(c *Cut) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -78,8 +78,9 @@ func (c *Cut) add(of *Context) {
 	c.Waits = append(c.Waits, w)
 }
 
-// unanswered says that something of the context is on its way. An active peer is one that a driver has
-// something to do for; while the context is away all of them are, and what counts is how it left.
+// unanswered says that something of the context is on its way. An active peer is one that a driver
+// has something to do for; while the context is away all of them are, and what counts is how it
+// left.
 func (c *Context) unanswered() bool {
 	if c.driver == nil {
 		return false

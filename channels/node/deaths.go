@@ -34,8 +34,8 @@ func (j *Job) Ended(rank uint32) {
 	}
 }
 
-// Respawned says that a rank which ended has another process. The channels of the last one stay dead: the others have
-// been told so, and what they had sent is lost. The new one may open others.
+// Respawned says that a rank which ended has another process. The channels of the last one stay
+// dead: the others have been told so, and what they had sent is lost. The new one may open others.
 func (j *Job) Respawned(rank uint32) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -176,8 +176,8 @@ func (d *directory) ended(from link.Address, h *link.Head) {
 	j.peerEnded(h.Channel, h.From, h.Status)
 }
 
-// notice is the news of a death for the directories of the job's other nodes. It is sent as often, and
-// as far apart, as a context's own.
+// notice is the news of a death for the directories of the job's other nodes. It is sent as often,
+// and as far apart, as a context's own.
 type notice struct {
 	job  *Job
 	of   name

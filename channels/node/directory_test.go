@@ -126,7 +126,8 @@ func TestSilence(t *testing.T) {
 	a.post(nil)
 	a.post(noise[:20])
 	a.post(make([]byte, 9000))
-	// One socket's datagrams are answered in their order, so the first answer is the last question's.
+	// One socket's datagrams are answered in their order, so the first answer is the last
+	// question's.
 	good.Channel = 9
 	if got := a.where(good); got.Channel != 9 {
 		t.Errorf("%+v", got)
@@ -184,7 +185,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestResident: there are only so many contexts; who asks for more hears that, and may ask again. A job leaves others some.
+// TestResident: there are only so many contexts; who asks for more hears that, and may ask again. A
+// job leaves others some.
 func TestResident(t *testing.T) {
 	c := newCluster(t, 2, Config{Resident: 4, Log: func(string, uint64, uint32, error) {}})
 	a := ask(t, c.nodes[1])
@@ -215,8 +217,8 @@ func TestResident(t *testing.T) {
 	}
 }
 
-// TestSharesOfContexts: what a job was given it gets, whatever others have made before it; what nobody has counted is
-// shared.
+// TestSharesOfContexts: what a job was given it gets, whatever others have made before it; what
+// nobody has counted is shared.
 func TestSharesOfContexts(t *testing.T) {
 	const most, given = 16, 4
 	s := shares{most: most}

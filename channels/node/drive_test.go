@@ -98,7 +98,8 @@ func TestIdle(t *testing.T) {
 	zero.img.SetAway(false)
 }
 
-// TestLateLoss: the agent drives, the process sends once and computes again, and what it sent is lost.
+// TestLateLoss: the agent drives, the process sends once and computes again, and what it sent is
+// lost.
 func TestLateLoss(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)

@@ -25,9 +25,10 @@ type Dumped struct {
 	Moving bool
 }
 
-// Dump copies the contexts of the ranks that are wanted, of one instant all of them: it copies them, looks
-// whether all are still the same, and tries again if not, for patience at most. Then those that moved are marked. What
-// is copied takes at most so many bytes, else the error is dump.ErrTooLarge; others are that of ctx and the system's.
+// Dump copies the contexts of the ranks that are wanted, of one instant all of them: it copies
+// them, looks whether all are still the same, and tries again if not, for patience at most. Then
+// those that moved are marked. What is copied takes at most so many bytes, else the error is
+// dump.ErrTooLarge; others are that of ctx and the system's.
 func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int64, patience time.Duration) ([]Dumped, error) {
 	all, files, err := j.dumpFiles(wanted)
 	defer func() {

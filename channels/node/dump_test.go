@@ -14,8 +14,8 @@ const dumpTestMost = 64 << 20
 
 func everyone(uint32) bool { return true }
 
-// TestDump: contexts that nobody uses are copied at one instant; of one rank, if only that is wanted, and no
-// more than is allowed.
+// TestDump: contexts that nobody uses are copied at one instant; of one rank, if only that is
+// wanted, and no more than is allowed.
 func TestDump(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero := c.join(t, c.jobs, 0, 1)
@@ -39,8 +39,8 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// TestDumpOfWhatMoves: a context that never stands still is copied when the patience is over, and marked; the other
-// one is not. A caller who has gone is not waited for.
+// TestDumpOfWhatMoves: a context that never stands still is copied when the patience is over, and
+// marked; the other one is not. A caller who has gone is not waited for.
 func TestDumpOfWhatMoves(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero := c.join(t, c.jobs, 0, 1)

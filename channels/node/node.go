@@ -30,7 +30,8 @@ var (
 	ErrClosed = errors.New("node: closed")
 	// ErrJob: not a job that this node can have.
 	ErrJob = errors.New("node: not a usable job")
-	// ErrResident: the node has as many contexts as it may, or the job as many as it may have of them.
+	// ErrResident: the node has as many contexts as it may, or the job as many as it may have of
+	// them.
 	ErrResident = errors.New("node: no more contexts on this node for the job")
 	// ErrNotGiven: the job was not given as many channels; see JobConfig.Channels.
 	ErrNotGiven = errors.New("node: the job was not given as many channels")
@@ -48,11 +49,11 @@ type Config struct {
 	Geometry abi.Geometry
 	// Resident bounds the contexts; 0: DefaultResident.
 	Resident int
-	// Channels is how many contexts with peers on other nodes may be resident at once, as long as the jobs that are
-	// on were given no more; 0: no bound.
+	// Channels is how many contexts with peers on other nodes may be resident at once, as long as
+	// the jobs that are on were given no more; 0: no bound.
 	Channels int
-	// Raise gives the calling thread, the one that drives and on which a switch waits, real-time priority.
-	// Nil, and where it fails: none, which will do while no other program computes.
+	// Raise gives the calling thread, the one that drives and on which a switch waits, real-time
+	// priority. Nil, and where it fails: none, which will do while no other program computes.
 	Raise func() error
 	// Faults is what the agent's ports do to datagrams that leave.
 	Faults link.Faults
@@ -104,19 +105,21 @@ type JobConfig struct {
 	Ranks []uint32
 	// Places is where the job's ranks are; nil: all of them are here.
 	Places *places.Map
-	// Channels is how many channels each rank may have, besides channel 0; 0: MaxChannels. Of the jobs that
-	// are on the network together the sum is the scheduler's care.
+	// Channels is how many channels each rank may have, besides channel 0; 0: MaxChannels. Of the
+	// jobs that are on the network together the sum is the scheduler's care.
 	Channels int
-	// Connected is told when the job gets the first context with peers on other nodes: from
-	// now on a switch concerns it. Nil: nobody is. It must neither wait nor use the job but with Order.
+	// Connected is told when the job gets the first context with peers on other nodes: from now on
+	// a switch concerns it. Nil: nobody is. It must neither wait nor use the job but with Order.
 	Connected func(*Job)
-	// Keep is given each new context, to be told again in Kept to a node that comes after this one. Nobody
-	// gets the context, or learns where it is, before it returns nil. It may wait. Nil: contexts end with the node.
+	// Keep is given each new context, to be told again in Kept to a node that comes after this one.
+	// Nobody gets the context, or learns where it is, before it returns nil. It may wait. Nil:
+	// contexts end with the node.
 	Keep func(Spare) error
-	// Kept are contexts that a node before this one has made. They come back as their processes and peers
-	// know them. The files become the job's, also if Add fails.
+	// Kept are contexts that a node before this one has made. They come back as their processes and
+	// peers know them. The files become the job's, also if Add fails.
 	Kept []Spare
-	// Done is told how a step went that Order ordered, by the goroutine that drives: it must not wait.
+	// Done is told how a step went that Order ordered, by the goroutine that drives: it must not
+	// wait.
 	Done func(Outcome)
 }
 

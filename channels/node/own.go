@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inodes are those of the images and of the sockets of the job's contexts here, by which the kernel names
-// them where it tells what a process waits for.
+// Inodes are those of the images and of the sockets of the job's contexts here, by which the kernel
+// names them where it tells what a process waits for.
 func (j *Job) Inodes() (images, sockets map[uint64]bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

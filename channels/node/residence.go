@@ -35,10 +35,10 @@ type order struct {
 	taken  uint64        // the word that the loop took last
 }
 
-// Order orders a step, which is carried out for all contexts of the job in parallel and
-// reported by JobConfig.Done; revoking and flushing are given up at the instant by, of
-// channels.Nanos. Only the newest order counts: one that had not begun is never reported. It neither
-// waits nor allocates nor takes a lock, and is for one goroutine at a time. It is false if the node was closed.
+// Order orders a step, which is carried out for all contexts of the job in parallel and reported by
+// JobConfig.Done; revoking and flushing are given up at the instant by, of channels.Nanos. Only the
+// newest order counts: one that had not begun is never reported. It neither waits nor allocates nor
+// takes a lock, and is for one goroutine at a time. It is false if the node was closed.
 func (j *Job) Order(step Step, number uint64, by int64) bool {
 	j.order.by.Store(by)
 	j.order.word.Store(number<<stepBits | uint64(step))

@@ -24,8 +24,8 @@ func (s *switcher) away() bool {
 	return false
 }
 
-// TestOpenedWhileAway: a context that is opened while its job is away is away from the start, and gets what
-// was sent when the job is back.
+// TestOpenedWhileAway: a context that is opened while its job is away is away from the start, and
+// gets what was sent when the job is back.
 func TestOpenedWhileAway(t *testing.T) {
 	c, s := pair(t)
 	if o := s[1].leave(t); o.Contexts != 0 {
@@ -138,7 +138,8 @@ func TestOrdersReplaced(t *testing.T) {
 	}
 }
 
-// TestRemovedInEachStep: a job may end in any step; who switches it hears of the step's end, and others go on.
+// TestRemovedInEachStep: a job may end in any step; who switches it hears of the step's end, and
+// others go on.
 func TestRemovedInEachStep(t *testing.T) {
 	for step := StepRevoke; step <= StepLoad; step++ {
 		t.Run(fmt.Sprint(step), func(t *testing.T) {
@@ -244,8 +245,9 @@ func TestOrderAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestHeldAgainAndAgain: the next gang waits for a lock that is not given back, but each time less long; many
-// such locks are not waited for one after the other, and when they are given all is as before.
+// TestHeldAgainAndAgain: the next gang waits for a lock that is not given back, but each time less
+// long; many such locks are not waited for one after the other, and when they are given all is as
+// before.
 func TestHeldAgainAndAgain(t *testing.T) {
 	c, s := pair(t)
 	const most = 320 * time.Millisecond

@@ -2,9 +2,10 @@ package node
 
 import "sync"
 
-// shares bound the contexts of a node, and what one job may have of them. What a job was given (JobConfig.Channels) is kept
-// for it: the leader has counted that. What nobody has counted, channel 0 of each rank, a job gets as long as it
-// has less of it than is free: so one job takes at most half, and there is always some left for others.
+// shares bound the contexts of a node, and what one job may have of them. What a job was given
+// (JobConfig.Channels) is kept for it: the leader has counted that. What nobody has counted,
+// channel 0 of each rank, a job gets as long as it has less of it than is free: so one job takes at
+// most half, and there is always some left for others.
 type shares struct {
 	mu       sync.Mutex
 	most     int
@@ -26,7 +27,8 @@ func (s *shares) promise(to *share, contexts int) {
 	s.promised += contexts
 }
 
-// take counts one more context, if there may be one more; given: as one of those that the job was given.
+// take counts one more context, if there may be one more; given: as one of those that the job was
+// given.
 func (s *shares) take(of *share, given bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -181,8 +181,9 @@ func gangMessage(from, to int, number uint64) []byte {
 	return m
 }
 
-// TestSwitchGangs: two gangs take turns on all nodes, with their messages on the way and with loss; each is
-// switched at its own moment on each node. Everything arrives, and nothing comes to who is away.
+// TestSwitchGangs: two gangs take turns on all nodes, with their messages on the way and with loss;
+// each is switched at its own moment on each node. Everything arrives, and nothing comes to who is
+// away.
 func TestSwitchGangs(t *testing.T) {
 	const nodes, turns, slice = 3, 60, 4 * time.Millisecond
 	c := newCluster(t, nodes, Config{Faults: link.Faults{Loss: 0.01, Seed: 5}})

@@ -21,8 +21,9 @@ const (
 	// flood to one leaves the others their turns.
 	roundsMost = 8
 	turnMost   = int64(200 * time.Microsecond)
-	// rest is how many times longer than it was driven, by the clock and at most turnMost, a context
-	// is then left alone, if it wants to be driven at once again: it gets a twentieth of the loop's time.
+	// rest is how many times longer than it was driven, by the clock and at most turnMost, a
+	// context is then left alone, if it wants to be driven at once again: it gets a twentieth of
+	// the loop's time.
 	rest = 19
 	// gapBusy and gapIdle are the shortest times between two turns of a context,
 	// after one in which something came, and after one in which nothing did.

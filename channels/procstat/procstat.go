@@ -31,8 +31,8 @@ type Stat struct {
 	CPU     time.Duration // of itself and of the children it has waited for
 }
 
-// Over is true when the process has ended, as far as its first thread goes: only its status is left,
-// or its other threads.
+// Over is true when the process has ended, as far as its first thread goes: only its status is
+// left, or its other threads.
 func (s Stat) Over() bool { return s.State == 'Z' || s.State == 'X' }
 
 // Ended is true when all threads of the process have: a first thread that ended before the others

@@ -12,8 +12,8 @@ type Context interface {
 	// Revoke keeps the process from taking the driver lock again, Restore lets it.
 	Revoke()
 	Restore()
-	// Take takes the lock for the agent, waiting for share and until the instant until at most. With an
-	// error the lock stays revoked. Leave gives it back.
+	// Take takes the lock for the agent, waiting for share and until the instant until at most.
+	// With an error the lock stays revoked. Leave gives it back.
 	Take(share time.Duration, until int64) error
 	Leave()
 
@@ -31,7 +31,8 @@ type Context interface {
 	Drive(now int64) (after int64)
 	Due() int64
 
-	// LookAt has the context looked at (Look) at the instant, Await also when something comes for it.
+	// LookAt has the context looked at (Look) at the instant, Await also when something comes for
+	// it.
 	LookAt(at int64)
 	Await(at int64)
 	// Back says that the context is its process's again.

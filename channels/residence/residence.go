@@ -19,9 +19,11 @@ const (
 	// retryDoublings times, 64 ms.
 	retryFirst     = int64(time.Millisecond)
 	retryDoublings = 6
-	// flushGap is the shortest time between two looks at a context that is flushed, unless something comes.
+	// flushGap is the shortest time between two looks at a context that is flushed, unless
+	// something comes.
 	flushGap = int64(50 * time.Microsecond)
-	// answersGap is when a context that has just left is driven once more, for the answers that are due.
+	// answersGap is when a context that has just left is driven once more, for the answers that are
+	// due.
 	answersGap = int64(time.Millisecond)
 )
 
@@ -37,8 +39,8 @@ const (
 	stageAway                  // it refuses all that comes
 )
 
-// Member is a context as the machine knows it. The zero value with a Context is one that the machine
-// does not have yet.
+// Member is a context as the machine knows it. The zero value with a Context is one that the
+// machine does not have yet.
 type Member struct {
 	Context Context
 	stage   stage
@@ -56,8 +58,8 @@ func (c *Member) Wanted() bool { return c.stage == stageWanted }
 // Away says that the context refuses what comes.
 func (c *Member) Away() bool { return c.stage == stageAway }
 
-// Machine is how far a job's contexts on one node are in leaving their channels. The zero value is a job
-// that is on, without contexts.
+// Machine is how far a job's contexts on one node are in leaving their channels. The zero value is
+// a job that is on, without contexts.
 type Machine struct {
 	members []*Member
 	off     bool // the job's processes are not to drive
@@ -82,9 +84,9 @@ func (m *Machine) Awaited() bool { return m.awaited }
 // By is the instant at which the order is over at the latest.
 func (m *Machine) By() int64 { return m.by }
 
-// Order begins with a step at the instant now; revoking and flushing are given up at the instant by.
-// It takes in what the steps before it would have done, and replaces the order before it. Settle follows,
-// once Over has been asked.
+// Order begins with a step at the instant now; revoking and flushing are given up at the instant
+// by. It takes in what the steps before it would have done, and replaces the order before it.
+// Settle follows, once Over has been asked.
 func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
 	if step == Revoke && by > now {
 		by = now + (by-now)>>m.strikes // the next gang does not wait again and again for who never lets go
@@ -97,7 +99,8 @@ func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
 	}
 }
 
-// Settle does what nobody waits for when contexts leave and come back: system calls, and work for each peer.
+// Settle does what nobody waits for when contexts leave and come back: system calls, and work for
+// each peer.
 func (m *Machine) Settle(now int64) {
 	for _, c := range slices.Clone(m.members) {
 		c.guarded(func() { m.settle(c, now) })
@@ -118,14 +121,15 @@ func (m *Machine) settle(c *Member, now int64) {
 	c.Context.Back(now)
 }
 
-// Release ends all switching of a job that is being removed: what its ranks sent last is still to arrive.
-// Settle follows, as with Order.
+// Release ends all switching of a job that is being removed: what its ranks sent last is still to
+// arrive. Settle follows, as with Order.
 func (m *Machine) Release(now int64) {
 	m.off, m.leaving, m.step = false, true, Load
 	m.follow(now)
 }
 
-// Add takes a context in, which was made on its channel; if the job is not on, it follows the others.
+// Add takes a context in, which was made on its channel; if the job is not on, it follows the
+// others.
 func (m *Machine) Add(now int64, c *Member) {
 	c.present, c.stage, c.tries, c.settles = true, stageHere, 0, false
 	m.members = append(m.members, c)
@@ -134,9 +138,10 @@ func (m *Machine) Add(now int64, c *Member) {
 	}
 }
 
-// Found takes in a context that a former agent left behind, with whatever that had begun. Its lock is taken, by
-// which what was left half done is mended. If the processes stand still (still) and nothing was ordered
-// yet, the agent keeps it, as near to its channel as it is; else it is resident and its process's again.
+// Found takes in a context that a former agent left behind, with whatever that had begun. Its lock
+// is taken, by which what was left half done is mended. If the processes stand still (still) and
+// nothing was ordered yet, the agent keeps it, as near to its channel as it is; else it is resident
+// and its process's again.
 func (m *Machine) Found(now int64, c *Member, still bool) {
 	c.present, c.stage, c.tries, c.settles = true, stageHere, 0, false
 	m.members = append(m.members, c)
@@ -208,8 +213,8 @@ func (m *Machine) advance(c *Member, now int64) {
 	}
 }
 
-// claim takes the driver lock and keeps it. While its holder, who lives, does not let go, the context
-// is left alone.
+// claim takes the driver lock and keeps it. While its holder, who lives, does not let go, the
+// context is left alone.
 func (m *Machine) claim(c *Member, now int64) bool {
 	if c.Kept() {
 		return true
@@ -232,8 +237,8 @@ func (m *Machine) claim(c *Member, now int64) bool {
 	return true
 }
 
-// patience is how long to wait for the next driver lock, and until when. Who has not let go when the time
-// for all is over is stopped, or does not want to, and the agent has others to serve.
+// patience is how long to wait for the next driver lock, and until when. Who has not let go when
+// the time for all is over is stopped, or does not want to, and the agent has others to serve.
 func (m *Machine) patience(c *Member) (share time.Duration, until int64) {
 	if !m.awaited || m.step != Revoke && c.stage == stageWanted {
 		return 0, m.began
@@ -280,8 +285,8 @@ func (m *Machine) bringBack(c *Member, now int64) {
 	c.Context.Back(now)
 }
 
-// Look looks at a context of a job that is off, which it asked for or to which something came. It says
-// whether the agent is to drive it as it does any whose process does not.
+// Look looks at a context of a job that is off, which it asked for or to which something came. It
+// says whether the agent is to drive it as it does any whose process does not.
 func (m *Machine) Look(now int64, c *Member) (drive bool) {
 	if !c.Kept() {
 		m.advance(c, now)

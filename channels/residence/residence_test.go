@@ -124,7 +124,8 @@ func TestLateLock(t *testing.T) {
 	}
 }
 
-// TestNeverGiven: a context whose lock was not given is left alone, and given back its right to drive.
+// TestNeverGiven: a context whose lock was not given is left alone, and given back its right to
+// drive.
 func TestNeverGiven(t *testing.T) {
 	m, list := all(1)
 	f := list[0]
@@ -146,8 +147,8 @@ func TestNeverGiven(t *testing.T) {
 	}
 }
 
-// TestDropsOut: a context that cannot be used holds nobody up, and the step is not over before the others
-// have had their turn.
+// TestDropsOut: a context that cannot be used holds nobody up, and the step is not over before the
+// others have had their turn.
 func TestDropsOut(t *testing.T) {
 	m, list := all(3)
 	list[0].broken = true

@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	// attachPatience is how long a lost daemon may take to come back, unless --patience says otherwise: a server starts
-	// and elects itself within seconds. The cluster gives up a job whose scrun is gone for 10 s
-	// from the moment on at which it could have come.
+	// attachPatience is how long a lost daemon may take to come back, unless --patience says
+	// otherwise: a server starts and elects itself within seconds. The cluster gives up a job whose
+	// scrun is gone for 10 s from the moment on at which it could have come.
 	attachPatience = 30 * time.Second
-	// forEver is how long a cluster may be without a majority: people have to start its servers, and what runs goes on.
+	// forEver is how long a cluster may be without a majority: people have to start its servers,
+	// and what runs goes on.
 	forEver = -1
 	// attachPause is the time between two tries.
 	attachPause = 100 * time.Millisecond
@@ -77,13 +78,14 @@ func (a *attachments) sendOn(stream *attachment, request *scorev1.AttachRequest)
 	return stream.Send(request)
 }
 
-// mayComeBack reports whether another attempt can succeed after an error: a daemon said that it cannot answer now, or
-// said nothing, since it or the connection to it was lost.
+// mayComeBack reports whether another attempt can succeed after an error: a daemon said that it
+// cannot answer now, or said nothing, since it or the connection to it was lost.
 func mayComeBack(err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnavailable || !connect.IsWireError(err)
 }
 
-// patienceOf is how long scrun waits for a cluster that cannot answer. Its own one does not come back.
+// patienceOf is how long scrun waits for a cluster that cannot answer. Its own one does not come
+// back.
 func patienceOf(o *options.Options, speak voice, own bool) client.Patience {
 	p := client.Patience{Gone: attachPatience, Undecided: forEver, Waiting: func(err error) {
 		speak.print(client.Sentence(err) + "; scrun waits")
@@ -97,14 +99,14 @@ func patienceOf(o *options.Options, speak voice, own bool) client.Patience {
 	return p
 }
 
-// refused tells whether the daemon has said why it breaks the attachment off: while another server begins to lead it
-// has to, more than once.
+// refused tells whether the daemon has said why it breaks the attachment off: while another server
+// begins to lead it has to, more than once.
 func refused(err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnavailable && connect.IsWireError(err)
 }
 
-// follow receives the job's events until the last, over as many streams as it takes. The first is nil if it could not be
-// opened, for the reason broken.
+// follow receives the job's events until the last, over as many streams as it takes. The first is
+// nil if it could not be opened, for the reason broken.
 func (s *session) follow(ctx context.Context, stream *attachment, broken error, mute chan<- struct{}) outcome {
 	how := outcome{broken: broken}
 	events, troubles := newUnshown(), make(chan error, 1)
@@ -149,11 +151,12 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 	return how
 }
 
-// acknowledgePatience bounds the wait for the cluster to hear that all was shown. Without it the nodes keep the
-// output for a while longer, and nothing else happens.
+// acknowledgePatience bounds the wait for the cluster to hear that all was shown. Without it the
+// nodes keep the output for a while longer, and nothing else happens.
 const acknowledgePatience = 2 * time.Second
 
-// acknowledge says that all output is shown, for which the cluster keeps it. The stream ends when that is known.
+// acknowledge says that all output is shown, for which the cluster keeps it. The stream ends when
+// that is known.
 func (s *session) acknowledge(stream *attachment) {
 	done := make(chan struct{})
 	go func() {
@@ -220,8 +223,8 @@ func (s *shown) isNew(mark *scorev1.OutputMark) bool {
 	return true
 }
 
-// add notes a piece of output, and has the cluster told now and then.
-// The end of a stream of what the job has spawned is told at once, so that its nodes need not keep that output.
+// add notes a piece of output, and has the cluster told now and then. The end of a stream of what
+// the job has spawned is told at once, so that its nodes need not keep that output.
 func (s *shown) add(output *scorev1.Output) {
 	mark := output.GetMark()
 	if mark.GetSequence() == 0 {

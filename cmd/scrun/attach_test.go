@@ -42,7 +42,8 @@ func TestWaitsNoLongerThanWanted(t *testing.T) {
 	}
 }
 
-// A connection that is lost, in whatever words the transport says so, may come back; what a daemon refuses does not.
+// A connection that is lost, in whatever words the transport says so, may come back; what a daemon
+// refuses does not.
 func TestMayComeBack(t *testing.T) {
 	for _, err := range []error{
 		io.EOF, io.ErrUnexpectedEOF,

@@ -149,7 +149,8 @@ func onlyChild(t *testing.T, parent int) int {
 	return 0
 }
 
-// A scrun whose cluster stands still ends at a bound of its own when it is told to, with nothing left.
+// A scrun whose cluster stands still ends at a bound of its own when it is told to, with nothing
+// left.
 func TestTerminatedWhileTheClusterStandsStill(t *testing.T) {
 	scrun, _ := alone(t)
 	command := scrun("sh", "-c", "echo $$; exec sleep 1000")

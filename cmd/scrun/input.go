@@ -7,12 +7,12 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// inputKept is how many bytes of input are kept at most until the ranks have them: some messages on their way, far
-// below what anybody would notice.
+// inputKept is how many bytes of input are kept at most until the ranks have them: some messages on
+// their way, far below what anybody would notice.
 const inputKept = 8 * inputChunk
 
-// sentInput is the input that was read and that the ranks may not have yet. It is sent on the attachment that stands,
-// and again on the next one, as far as it was not taken.
+// sentInput is the input that was read and that the ranks may not have yet. It is sent on the
+// attachment that stands, and again on the next one, as far as it was not taken.
 type sentInput struct {
 	streams *attachments
 	news    chan struct{} // there is something to send
@@ -31,8 +31,8 @@ func newSentInput(streams *attachments) *sentInput {
 	return &sentInput{streams: streams, news: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// add takes a piece of input. It waits while too much is not taken: that is how a job that does not read slows its
-// source down.
+// add takes a piece of input. It waits while too much is not taken: that is how a job that does not
+// read slows its source down.
 func (s *sentInput) add(ctx context.Context, input *scorev1.Stdin) error {
 	for !s.put(input) {
 		select {

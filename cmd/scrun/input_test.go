@@ -32,7 +32,8 @@ func (r *ranks) take(t *rapid.T, m *scorev1.Stdin) {
 	r.next = end
 }
 
-// Whatever breaks, and whenever it is told what was taken: each byte arrives once, in order, and the end once.
+// Whatever breaks, and whenever it is told what was taken: each byte arrives once, in order, and
+// the end once.
 func TestInputArrivesOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSentInput(newAttachments(nil))

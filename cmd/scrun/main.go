@@ -158,8 +158,8 @@ func (s *session) ownTerminal(o *options.Options) (restore func(), err error) {
 // unanswered is what is known of a job whose submission scrun did not wait for.
 const unanswered = "left before the cluster had answered: it may have taken the job or not; 'scored job list' tells, and 'scored job cancel' ends it"
 
-// submit hands the job over, once, however often servers are lost meanwhile. It waits for as long as the cluster takes,
-// which without a majority is long, or until the user has enough.
+// submit hands the job over, once, however often servers are lost meanwhile. It waits for as long
+// as the cluster takes, which without a majority is long, or until the user has enough.
 func submit(ctx context.Context, cluster *reached, spec *scorev1.JobSpec) (uint64, error) {
 	return unlessLeft(ctx, func(ctx context.Context) (uint64, error) { return cluster.Submit(ctx, spec) })
 }

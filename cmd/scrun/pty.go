@@ -26,8 +26,8 @@ const (
 // ptyHint is for a person who types to a program that may want a terminal.
 const ptyHint = "the program has no terminal of its own; 'scrun --pty' gives it one, for shells, editors and debuggers"
 
-// rawTerminal is this terminal while rank 0 has one of its own: every character goes there as it is typed, ^C and ^Z
-// too, and comes from there as it is to be shown.
+// rawTerminal is this terminal while rank 0 has one of its own: every character goes there as it is
+// typed, ^C and ^Z too, and comes from there as it is to be shown.
 type rawTerminal struct {
 	fd    int
 	saved unix.Termios
@@ -35,7 +35,8 @@ type rawTerminal struct {
 	alive *os.File // the guard's other end is closed by this process's death
 }
 
-// newRawTerminal makes a terminal raw. Restore undoes that, and a process of its own does when this one dies.
+// newRawTerminal makes a terminal raw. Restore undoes that, and a process of its own does when this
+// one dies.
 func newRawTerminal(file *os.File) (*rawTerminal, error) {
 	fd := int(file.Fd())
 	saved, err := unix.IoctlGetTermios(fd, unix.TCGETS)
@@ -89,7 +90,8 @@ func (t *rawTerminal) Restore() {
 	_ = t.guard.Wait() // it has nothing to say
 }
 
-// guardTerminal is the guard: descriptor 0 is the terminal, 3 tells its mode, and then how scrun ends.
+// guardTerminal is the guard: descriptor 0 is the terminal, 3 tells its mode, and then how scrun
+// ends.
 func guardTerminal() int {
 	signal.Ignore(unix.SIGINT, unix.SIGQUIT, unix.SIGHUP, unix.SIGTERM, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	from := os.NewFile(3, "scrun")

@@ -10,7 +10,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// tellQueueAfter is how long a job may be queued before scrun says so: what passes sooner nobody wonders about.
+// tellQueueAfter is how long a job may be queued before scrun says so: what passes sooner nobody
+// wonders about.
 const tellQueueAfter = time.Second
 
 // stoppedTimer is a timer that has not begun.
@@ -29,7 +30,8 @@ func (s *session) timeQueue(state scorev1.JobState) {
 	s.longQueued.Stop()
 }
 
-// tellQueue is why the job waits, in one line. A cluster that cannot say it now is waited for, and that is told elsewhere.
+// tellQueue is why the job waits, in one line. A cluster that cannot say it now is waited for, and
+// that is told elsewhere.
 func (s *session) tellQueue(ctx context.Context) string {
 	reply, err := s.orders.Jobs.ExplainJob(ctx, connect.NewRequest(&scorev1.ExplainJobRequest{JobId: s.jobID}))
 	if err != nil || reply.Msg.GetResource() == "" { // it was given its places meanwhile

@@ -11,7 +11,8 @@ import (
 	"score/scored/client/clienttest"
 )
 
-// A job that stays queued is told of once, with what the server knows, and no job that was given its places meanwhile.
+// A job that stays queued is told of once, with what the server knows, and no job that was given
+// its places meanwhile.
 func TestTellQueue(t *testing.T) {
 	for name, test := range map[string]struct {
 		reply *scorev1.ExplainJobResponse

@@ -9,7 +9,8 @@ import (
 	"score/scored/client/clienttest"
 )
 
-// A server that knows of a leader that does not lead yet refuses the attachment more than once: scrun stays, and sees the end.
+// A server that knows of a leader that does not lead yet refuses the attachment more than once:
+// scrun stays, and sees the end.
 func TestAttachmentIsRefusedForAWhile(t *testing.T) {
 	var asked atomic.Int64
 	socket := clienttest.Serve(t, clienttest.Daemon{Submit: accept, Attach: func(job *clienttest.Attachment) {

@@ -170,8 +170,9 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 	}
 }
 
-// receive takes the daemon's events until the last, or until the stream breaks, and tells how many came. What is to be
-// shown goes to events; nothing waits for that here, so that input goes on though output is not shown.
+// receive takes the daemon's events until the last, or until the stream breaks, and tells how many
+// came. What is to be shown goes to events; nothing waits for that here, so that input goes on
+// though output is not shown.
 func (s *session) receive(stream *attachment, how *outcome, events *unshown) (came int) {
 	for how.broken = nil; how.verdict == nil; came++ {
 		event, err := stream.Receive()
@@ -340,8 +341,8 @@ func (s *session) endMute(ctx context.Context) string {
 	return client.Sentence(err)
 }
 
-// signalJob passes a signal on. One that asks scrun itself to end does so where the cluster does not answer: nobody else
-// would end it then.
+// signalJob passes a signal on. One that asks scrun itself to end does so where the cluster does
+// not answer: nobody else would end it then.
 func (s *session) signalJob(ctx context.Context, number syscall.Signal) answer {
 	request := &scorev1.SignalJobRequest{JobId: s.jobID, Signal: int32(number)}
 	_, err := s.orders.Jobs.SignalJob(ctx, connect.NewRequest(request))

@@ -6,13 +6,14 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// unshownMost bounds the output that waits here to be shown, in bytes. Each node sends 512 KiB that were not
-// confirmed, so only that of hundreds of nodes comes so far; then no more is received until some is shown.
+// unshownMost bounds the output that waits here to be shown, in bytes. Each node sends 512 KiB that
+// were not confirmed, so only that of hundreds of nodes comes so far; then no more is received
+// until some is shown.
 const unshownMost = 64 << 20
 
-// unshown are the events that came and wait to be shown, in their order. A terminal or pipe that takes nothing holds
-// the ranks back, since output is confirmed only when it is shown; but input goes on meanwhile, and so does the
-// search for another daemon when the stream breaks.
+// unshown are the events that came and wait to be shown, in their order. A terminal or pipe that
+// takes nothing holds the ranks back, since output is confirmed only when it is shown; but input
+// goes on meanwhile, and so does the search for another daemon when the stream breaks.
 type unshown struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -67,8 +68,8 @@ func (u *unshown) release(bytes int) {
 	u.changed.Broadcast()
 }
 
-// show shows what comes until there will be no more, and returns why output could not be shown. Then it says so on
-// mute, once, and drops the rest.
+// show shows what comes until there will be no more, and returns why output could not be shown.
+// Then it says so on mute, once, and drops the rest.
 func (s *session) show(events *unshown, mute chan<- struct{}) (trouble error) {
 	for {
 		batch := events.take()

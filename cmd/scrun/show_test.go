@@ -7,7 +7,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// Events are shown in their order, all of them, whether or not anything is shown meanwhile; only a flood waits.
+// Events are shown in their order, all of them, whether or not anything is shown meanwhile; only a
+// flood waits.
 func TestUnshown(t *testing.T) {
 	const piece, extra = 1 << 20, 3
 	const pieces = unshownMost/piece + extra

@@ -97,7 +97,8 @@ func stagedLibraries(how options.Stage, program, libraryPath string) (wanted []f
 		return nil, fmt.Errorf("--stage: %w; --stage=program sends none", err)
 	}
 	for _, l := range all {
-		// One that is named by a path is looked for there only, and the C library must fit the node's loader.
+		// One that is named by a path is looked for there only, and the C library must fit the
+		// node's loader.
 		if strings.Contains(l.Name, "/") || l.Base || l.System && how != options.StageAll {
 			continue
 		}

@@ -6,8 +6,8 @@ import (
 	"score/nodeagent/realtime"
 )
 
-// hurryAfter is how long those who were killed may take to get a processor by themselves: the kernel takes well under a
-// millisecond, and a busy machine a few slices of its scheduler.
+// hurryAfter is how long those who were killed may take to get a processor by themselves: the
+// kernel takes well under a millisecond, and a busy machine a few slices of its scheduler.
 const hurryAfter = 20 * time.Millisecond
 
 // hurryFor is how long they then come before all others, and hurryRest how long they do not before
@@ -17,10 +17,11 @@ const (
 	hurryRest = 80 * time.Millisecond
 )
 
-// hurry lets the threads of the group, all of which have been killed, die before any ordinary program goes on: of several
-// processes on one processor, two that keep waking each other can leave the others nothing for a minute (seen with Linux
-// 6.18, where each session has its own share), not even to die. They cannot use it for more: who has been killed does not
-// come back from the kernel. Without the right to do so nothing is lost but time.
+// hurry lets the threads of the group, all of which have been killed, die before any ordinary
+// program goes on: of several processes on one processor, two that keep waking each other can leave
+// the others nothing for a minute (seen with Linux 6.18, where each session has its own share), not
+// even to die. They cannot use it for more: who has been killed does not come back from the kernel.
+// Without the right to do so nothing is lost but time.
 func (g *Group) hurry() {
 	for _, tid := range g.threads() {
 		_ = realtime.SetThreadFIFO(tid, realtime.DyingPriority) // it may be dead

@@ -266,8 +266,8 @@ func (r *Root) endCharged(n int) error {
 	return nil
 }
 
-// Remove takes the node's group away. All slots must be gone. The kernel may be busy with the last of them for a while, which is
-// waited for until the deadline.
+// Remove takes the node's group away. All slots must be gone. The kernel may be busy with the last
+// of them for a while, which is waited for until the deadline.
 func (r *Root) Remove(deadline time.Time) error {
 	failed := []error{removeEmpty(r.dir, deadline)}
 	for _, dir := range r.v1Dirs() {

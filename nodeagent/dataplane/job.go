@@ -69,7 +69,8 @@ func (j *Job) Launched(pids []int32) {
 	}
 }
 
-// Respawned says which process a rank is from now on. Channels on which its last one died stay dead.
+// Respawned says which process a rank is from now on. Channels on which its last one died stay
+// dead.
 func (j *Job) Respawned(rank uint32, pid int32) {
 	at, err := lineage.SinceBoot()
 	i, here := slices.BinarySearch(j.ranks, rank)
@@ -86,8 +87,8 @@ func (j *Job) Respawned(rank uint32, pid int32) {
 	j.changed = make(chan struct{})
 }
 
-// isNew tells of a child of the steward that began after the ranks did: one that takes a failed one's place, of which is yet
-// to be heard, or none of them. When that changes, changed is closed.
+// isNew tells of a child of the steward that began after the ranks did: one that takes a failed
+// one's place, of which is yet to be heard, or none of them. When that changes, changed is closed.
 func (j *Job) isNew(p lineage.Process) (is bool, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

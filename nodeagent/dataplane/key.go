@@ -12,7 +12,8 @@ import (
 // keyLabel keeps the keys of jobs apart from all else that is derived from the cluster's key.
 const keyLabel = "score data plane: key of a job, 1"
 
-// secretOf is what the job's key is derived from: what the order has, or the cluster's key in an order that a former version has left.
+// secretOf is what the job's key is derived from: what the order has, or the cluster's key in an
+// order that a former version has left.
 func secretOf(order *scorev1.Prepare, clusterKey string) (string, error) {
 	if key := order.GetKey(); len(key) > 0 {
 		return string(key), nil

@@ -28,8 +28,8 @@ type Options struct {
 	// Address is the directory's. Other nodes know it as the agent's TCP address: the
 	// directory has the UDP port of the same number.
 	Address netip.AddrPort
-	// Socket is the ranks' socket: a path, in a directory in which nobody else can make names, or an abstract name that
-	// begins with @. What a dead agent has left at the path is replaced.
+	// Socket is the ranks' socket: a path, in a directory in which nobody else can make names, or
+	// an abstract name that begins with @. What a dead agent has left at the path is replaced.
 	Socket string
 	// Cluster and ClusterKey are what the keys of jobs are made of.
 	Cluster, ClusterKey string
@@ -64,8 +64,8 @@ type Plane struct {
 	leaving map[*Job]bool
 }
 
-// Open binds the directory and listens for ranks, which are answered from Serve on. The error wraps unix.EADDRINUSE if
-// somebody has the directory's port.
+// Open binds the directory and listens for ranks, which are answered from Serve on. The error wraps
+// unix.EADDRINUSE if somebody has the directory's port.
 func Open(o Options) (*Plane, error) {
 	faults, err := link.FaultsFromEnvironment()
 	if err != nil {
@@ -86,8 +86,8 @@ func Open(o Options) (*Plane, error) {
 	return p, nil
 }
 
-// listen listens for ranks of all users. A path is replaced in one step, so that a rank finds one or the other socket there; it
-// outlives the listener, for ranks that wait for the next agent.
+// listen listens for ranks of all users. A path is replaced in one step, so that a rank finds one
+// or the other socket there; it outlives the listener, for ranks that wait for the next agent.
 func listen(socket string) (*net.UnixListener, error) {
 	if strings.HasPrefix(socket, "@") {
 		return handover.Listen(socket)
@@ -112,7 +112,8 @@ func listen(socket string) (*net.UnixListener, error) {
 	return listener, nil
 }
 
-// Serve begins to answer ranks. Those that dial before wait: the jobs of a former agent are added first.
+// Serve begins to answer ranks. Those that dial before wait: the jobs of a former agent are added
+// first.
 func (p *Plane) Serve() { p.tasks.Go(p.accept) }
 
 // Socket is what ranks dial (handover.Dial).

@@ -173,7 +173,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// A process that takes a dead rank's place waits until it is heard of, and gets other channels than those that died.
+// A process that takes a dead rank's place waits until it is heard of, and gets other channels than
+// those that died.
 func TestRespawned(t *testing.T) {
 	p := open(t)
 	order := orderOf(1, os.Getuid(), 0)

@@ -8,11 +8,13 @@ import (
 // Algorithm is how data goes between nodes.
 type Algorithm uint8
 
-// The algorithms, in the order of the API's ExchangeMode. With n nodes, D bytes from all together, a per message and b per byte:
+// The algorithms, in the order of the API's ExchangeMode. With n nodes, D bytes from all together,
+// a per message and b per byte:
 const (
 	// Auto takes the one that is the fastest for the data there is.
 	Auto Algorithm = iota
-	// TreeAlgorithm: 2*log8(n) hops, and the root sends all data eight times: 2*log8(n)*(a + 8*D*b).
+	// TreeAlgorithm: 2*log8(n) hops, and the root sends all data eight times: 2*log8(n)*(a +
+	// 8*D*b).
 	TreeAlgorithm
 	// RingAlgorithm: each node passes on what it got from its neighbour: (n-1)*a + D*b.
 	RingAlgorithm

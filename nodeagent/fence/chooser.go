@@ -2,13 +2,14 @@ package fence
 
 import "fmt"
 
-// Chooser exchanges small pieces by the tree, and tells there how large the others are; then each node knows all sizes,
-// and all take the same algorithm for the data.
+// Chooser exchanges small pieces by the tree, and tells there how large the others are; then each
+// node knows all sizes, and all take the same algorithm for the data.
 //
 //	outside --own piece--> telling --all sizes--> gathering --all pieces--> outside
 //	                          \--all pieces were small----------------------/
 //
-// So an exchange without data is always one of the tree, and no node has to know before how much there is.
+// So an exchange without data is always one of the tree, and no node has to know before how much
+// there is.
 type Chooser struct {
 	announcer
 	// forced is the algorithm for data, Auto: by size.
@@ -23,8 +24,8 @@ type Chooser struct {
 
 var _ Collective = (*Chooser)(nil)
 
-// TreeBytes is up to how many bytes together the tree is not slower than the others, whose nodes must be told of
-// their sizes first (docs/BENCHMARKS.md, group pmi).
+// TreeBytes is up to how many bytes together the tree is not slower than the others, whose nodes
+// must be told of their sizes first (docs/BENCHMARKS.md, group pmi).
 const TreeBytes = 64 << 10
 
 // New returns the exchange of a job of so many nodes as node self sees it. The
@@ -57,8 +58,8 @@ func New(nodes, self int, by Algorithm) (*Chooser, error) {
 	return c, nil
 }
 
-// choose is the algorithm for data. A ring sends as many bytes as Bruck's algorithm in more messages, and is never
-// faster where all nodes are equally far from each other.
+// choose is the algorithm for data. A ring sends as many bytes as Bruck's algorithm in more
+// messages, and is never faster where all nodes are equally far from each other.
 func (c *Chooser) choose() Algorithm {
 	if c.forced != Auto {
 		return c.forced

@@ -56,7 +56,8 @@ func same(n, size int) []int {
 	return sizes
 }
 
-// An exchange without data is the tree's, whatever was chosen; with data it is what was chosen, or what the sizes ask for.
+// An exchange without data is the tree's, whatever was chosen; with data it is what was chosen, or
+// what the sizes ask for.
 func TestChoice(t *testing.T) {
 	const n = 9
 	large := same(n, 0)

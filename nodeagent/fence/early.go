@@ -2,8 +2,9 @@ package fence
 
 import "slices"
 
-// early are messages that came before their turn: of each round those of the two latest exchanges. A sender may be in
-// the next exchange already, and a node that does not know where it is cannot tell which one it needs.
+// early are messages that came before their turn: of each round those of the two latest exchanges.
+// A sender may be in the next exchange already, and a node that does not know where it is cannot
+// tell which one it needs.
 type early struct {
 	rounds map[int][2]held
 	// size is what they take.

@@ -2,9 +2,10 @@ package fence
 
 import "fmt"
 
-// Front exchanges small pieces by itself, with few hops, and says of which exchanges a piece was not small: those are
-// for a carrier of much data, under numbers of their own. Its messages must arrive once each, in any order, and
-// who carries them must not forget a Front: it has nothing to repeat.
+// Front exchanges small pieces by itself, with few hops, and says of which exchanges a piece was
+// not small: those are for a carrier of much data, under numbers of their own. Its messages must
+// arrive once each, in any order, and who carries them must not forget a Front: it has nothing to
+// repeat.
 //
 //	outside --own piece--> telling --all sizes: one is large--> Large, outside
 //	                          \--all pieces were small--> Done, outside
@@ -13,19 +14,21 @@ import "fmt"
 type Front struct {
 	announcer
 	way Collective
-	// own are this node's pieces of exchanges that are under way, large the numbers of the last ones that were.
+	// own are this node's pieces of exchanges that are under way, large the numbers of the last
+	// ones that were.
 	own     [kinds][]byte
 	large   [kinds]uint64
 	failed  error
 	effects []Effect
 }
 
-// FewNodes is up to how many nodes Bruck's algorithm carries the small pieces, the tree beyond: a tree has two
-// hops, up and down, which Bruck's algorithm does not exceed up to here.
+// FewNodes is up to how many nodes Bruck's algorithm carries the small pieces, the tree beyond: a
+// tree has two hops, up and down, which Bruck's algorithm does not exceed up to here.
 const FewNodes = 4
 
-// NewFront returns the front of a job of so many nodes as node self sees it. What the user wants to go by a certain
-// algorithm is left to who has all of them. The error wraps ErrShape or ErrAlgorithm.
+// NewFront returns the front of a job of so many nodes as node self sees it. What the user wants to
+// go by a certain algorithm is left to who has all of them. The error wraps ErrShape or
+// ErrAlgorithm.
 func NewFront(nodes, self int, by Algorithm) (*Front, error) {
 	if by >= algorithms {
 		return nil, fmt.Errorf("%w: %v", ErrAlgorithm, by)

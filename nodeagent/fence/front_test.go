@@ -54,8 +54,8 @@ func (w *fronts) deliver(i int) {
 	w.handle(e.to, w.nodes[e.to].Receive(e.from, e.message))
 }
 
-// In whatever order messages come, all nodes get all small pieces of an exchange, or all are told that it is a large one, under
-// the same number.
+// In whatever order messages come, all nodes get all small pieces of an exchange, or all are told
+// that it is a large one, under the same number.
 func TestFront(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 20).Draw(rt, "nodes")

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// Rounds is an exchange in rounds, by a ring or by Bruck's algorithm. Its exchanges need not have consecutive numbers,
-// but rising ones.
+// Rounds is an exchange in rounds, by a ring or by Bruck's algorithm. Its exchanges need not have
+// consecutive numbers, but rising ones.
 //
 //	outside --own piece, round 0 sent--> inside --round r came: round r+1 sent--> inside
 //	inside --the last round came--> outside
 //
-// Messages come in any order. One of a later round, or of an exchange that this node is not in yet, is kept.
+// Messages come in any order. One of a later round, or of an exchange that this node is not in yet,
+// is kept.
 type Rounds struct {
 	nodes, self int
 	via         Algorithm
@@ -26,7 +27,8 @@ type run struct {
 	// seq is the exchange that the node is in (inside), or the last one it was in; 0: none.
 	seq    uint64
 	inside bool
-	// pieces are those that came, by node; round is the first that has not come. size is what they take.
+	// pieces are those that came, by node; round is the first that has not come. size is what they
+	// take.
 	pieces [][]byte
 	round  int
 	size   int

@@ -48,8 +48,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// A node that dies in the midst of it ends the exchange for all that have not got everything, with the reason, whenever
-// they hear of it; who has all has all.
+// A node that dies in the midst of it ends the exchange for all that have not got everything, with
+// the reason, whenever they hear of it; who has all has all.
 func TestDeathInTheMiddle(t *testing.T) {
 	for name, by := range makers {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,8 @@ type Rank struct {
 	Limits []Limit
 	// Umask is the file mode mask, or nil.
 	Umask *uint32
-	// Terminal says that Stdin is a terminal, which becomes the controlling one of the rank's session.
+	// Terminal says that Stdin is a terminal, which becomes the controlling one of the rank's
+	// session.
 	Terminal bool
 }
 

@@ -14,7 +14,8 @@ import (
 	"score/ctxswitch"
 )
 
-// Metrics are those of one agent, and of its process: memory, descriptors, goroutines. Its methods may be called at the same time.
+// Metrics are those of one agent, and of its process: memory, descriptors, goroutines. Its methods
+// may be called at the same time.
 type Metrics struct {
 	registry *prometheus.Registry
 	gauges   func() Gauges
@@ -29,7 +30,8 @@ type Metrics struct {
 // stepQuantiles are those told of every step.
 var stepQuantiles = []float64{0.5, 0.9, 0.99, 1}
 
-// liveHeap adds what was in use at the end of the last collection, without garbage: what grows there is a leak.
+// liveHeap adds what was in use at the end of the last collection, without garbage: what grows
+// there is a leak.
 var liveHeap = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
 	Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`),
 })

@@ -47,7 +47,8 @@ func hold(paths []string) int {
 // segmentUser is a user of the machine's whom nobody else is.
 const segmentUser = 61_817
 
-// What MPI libraries have left goes, unless a process has it open or mapped, or it is not the user's.
+// What MPI libraries have left goes, unless a process has it open or mapped, or it is not the
+// user's.
 func TestRemoveSegments(t *testing.T) {
 	user := &launch.User{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 	if user.UID == 0 {

@@ -18,7 +18,8 @@ func (e *Engine) JobAttr(key []byte) (value string, ok bool) {
 	return e.FailureAttr(key)
 }
 
-// FailureAttr returns the attributes of the job that tell of failed ranks, DeadKey and IncarnationsKey.
+// FailureAttr returns the attributes of the job that tell of failed ranks, DeadKey and
+// IncarnationsKey.
 func (e *Engine) FailureAttr(key []byte) (value string, ok bool) {
 	switch string(key) {
 	case DeadKey:

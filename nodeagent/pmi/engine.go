@@ -23,7 +23,8 @@ const (
 // rankState is what the engine keeps of a rank of its own node.
 type rankState struct {
 	phase Phase
-	// gone is set when the connection has ended; nothing comes any more, unless the rank is begun anew.
+	// gone is set when the connection has ended; nothing comes any more, unless the rank is begun
+	// anew.
 	gone bool
 	// survives: its failure does not end the job. lost: it has failed, and will not be begun anew.
 	survives, lost bool
@@ -66,7 +67,8 @@ type Engine struct {
 	jobs    map[uint64]*otherJob
 	// protocol is the one that ranks speak, from the first that did.
 	protocol Protocol
-	// departed counts ranks here that can enter no fence any more, lost those that the fences go on without.
+	// departed counts ranks here that can enter no fence any more, lost those that the fences go on
+	// without.
 	departed, lost int
 	// failures are the ranks of all nodes that have failed while the job went on.
 	failures failures

@@ -58,8 +58,9 @@ var keptNames = map[string]bool{
 // libpmixSettings begins a user's settings of libpmix, which other launchers pass on, too.
 const libpmixSettings = "PMIX_MCA_"
 
-// servedNames are those among these settings that depend on the server, this one or another launcher's: how its
-// clients keep what they are told, connect, prove who they are, and write values.
+// servedNames are those among these settings that depend on the server, this one or another
+// launcher's: how its clients keep what they are told, connect, prove who they are, and write
+// values.
 var servedNames = map[string]bool{
 	"PMIX_MCA_gds": true, "PMIX_MCA_ptl": true, "PMIX_MCA_psec": true, "PMIX_MCA_bfrops": true,
 }

@@ -3,11 +3,11 @@ package pmi
 // EventKind says what an Event is.
 type EventKind uint8
 
-// The first five, EventCard and EventGroup answer requests that were held; front ends encode them. The
-// others go to the server around the engine.
+// The first five, EventCard and EventGroup answer requests that were held; front ends encode them.
+// The others go to the server around the engine.
 const (
-	// EventReleased: Rank leaves the fence it entered with Tag; with the Outcome Missing there was none, for the
-	// reason Value.
+	// EventReleased: Rank leaves the fence it entered with Tag; with the Outcome Missing there was
+	// none, for the reason Value.
 	EventReleased EventKind = iota + 1
 	// EventRing: Rank's ring request Tag is answered by Ring.
 	EventRing

@@ -166,8 +166,9 @@ func TestGroupsMeet(t *testing.T) {
 	})
 }
 
-// TestGroupsAtOnce is what ranks do that spawn over MPI_COMM_SELF at the same time: each is connected with its own
-// children, meets them and leaves them, in an order of its own. Each collective ends when its own processes have come.
+// TestGroupsAtOnce is what ranks do that spawn over MPI_COMM_SELF at the same time: each is
+// connected with its own children, meets them and leaves them, in an order of its own. Each
+// collective ends when its own processes have come.
 func TestGroupsAtOnce(t *testing.T) {
 	const parents, children = 4, 5
 	kinds := []GroupKind{GroupConnect, GroupFence, GroupDisconnect}
@@ -266,7 +267,8 @@ func TestNotices(t *testing.T) {
 			t.Errorf("%+v: told %v, want %v", test.n, got, test.want)
 		}
 	}
-	// Ranks that register later are told of what has come before, once, unless it was not to be kept.
+	// Ranks that register later are told of what has come before, once, unless it was not to be
+	// kept.
 	heard(Notice{Source: 0, Code: -20}, ReachJob)
 	heard(Notice{Source: 0, Code: -20, Fleeting: true}, ReachJob)
 	heard(Notice{Source: 0, Code: -21, Infos: strings.Repeat("x", MaxKeptBytes+1)}, ReachNode)

@@ -70,7 +70,8 @@ func (e *Engine) Spawn(rank int, tag Tag, request *SpawnRequest) error {
 	return nil
 }
 
-// checkTexts refuses what no process can be given, and what the cluster's log cannot keep. Texts need not be UTF-8.
+// checkTexts refuses what no process can be given, and what the cluster's log cannot keep. Texts
+// need not be UTF-8.
 func (r *SpawnRequest) checkTexts() error {
 	bytes, bad := 0, false
 	add := func(texts ...string) {

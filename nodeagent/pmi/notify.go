@@ -21,7 +21,8 @@ type Notice struct {
 }
 
 const (
-	// maxKept is how many events a node keeps for ranks that register for them later: programs start at different times.
+	// maxKept is how many events a node keeps for ranks that register for them later: programs
+	// start at different times.
 	maxKept = 128
 	// MaxKeptBytes bounds the Infos of all of them; one that is longer is not kept.
 	MaxKeptBytes = 1 << 20
@@ -74,8 +75,8 @@ const (
 	ReachJob
 )
 
-// Register notes that a rank wants to hear of events with the codes, those that have come before it asked as well; no code stands
-// for all that come from now on. The error wraps ErrFull.
+// Register notes that a rank wants to hear of events with the codes, those that have come before it
+// asked as well; no code stands for all that come from now on. The error wraps ErrFull.
 func (e *Engine) Register(rank int, codes []int32) error {
 	s := e.state(rank)
 	if len(codes) == 0 {
@@ -135,7 +136,8 @@ func (e *Engine) deliver(n *Notice) {
 	}
 }
 
-// deliverTo tells a rank of an event if it wants to hear of it and has not. Its source is told by ReachRank alone.
+// deliverTo tells a rank of an event if it wants to hear of it and has not. Its source is told by
+// ReachRank alone.
 func (e *Engine) deliverTo(rank int, one *keptNotice) {
 	slot, ok := e.Slot(rank)
 	if !ok {

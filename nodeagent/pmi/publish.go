@@ -9,8 +9,9 @@ type Publisher interface {
 	Announce()
 }
 
-// PublishTo has what ranks of this node may see published, all that there is at once. Later values that the publisher does
-// not take are the error of the call that made them visible. The error wraps ErrFull.
+// PublishTo has what ranks of this node may see published, all that there is at once. Later values
+// that the publisher does not take are the error of the call that made them visible. The error
+// wraps ErrFull.
 func (e *Engine) PublishTo(p Publisher) error {
 	e.store.publisher, e.store.isHere = p, func(rank int32) bool { return e.isLocal(int(rank)) }
 	for at, entry := range e.store.sets {

@@ -45,7 +45,8 @@ type relayed struct {
 	note    Notice
 }
 
-// fleetingBit marks an event that is not kept. Stewards that do not know it read the range without it.
+// fleetingBit marks an event that is not kept. Stewards that do not know it read the range without
+// it.
 const fleetingBit = 1 << 8
 
 // relayVersion is the version of this form.

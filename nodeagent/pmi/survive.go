@@ -8,14 +8,18 @@ import (
 	"strconv"
 )
 
-// The attributes by which programs of PMI-2 take part in what becomes of failed ranks. The protocol has the idea, that a
-// process may take a failed one's place, and no words for it; the first is hydra's.
+// The attributes by which programs of PMI-2 take part in what becomes of failed ranks. The protocol
+// has the idea, that a process may take a failed one's place, and no words for it; the first is
+// hydra's.
 const (
-	// DeadKey lists the ranks that have failed and were not begun anew, "1,5" (job attribute; a key of PMI-1).
+	// DeadKey lists the ranks that have failed and were not begun anew, "1,5" (job attribute; a key
+	// of PMI-1).
 	DeadKey = "PMI_dead_processes"
-	// IncarnationsKey lists the ranks that were begun anew, and how often, "1:2,5:1" (job attribute).
+	// IncarnationsKey lists the ranks that were begun anew, and how often, "1:2,5:1" (job
+	// attribute).
 	IncarnationsKey = "PMI_incarnations"
-	// RespawnKey is set by a rank that wants to be begun anew so often when it fails (node attribute).
+	// RespawnKey is set by a rank that wants to be begun anew so often when it fails (node
+	// attribute).
 	RespawnKey = "PMI_respawn"
 )
 
@@ -30,10 +34,12 @@ type failures struct {
 	given map[int32]uint64
 }
 
-// AllFences stands for a node of which it is not known to how many fences it gave its part: who exchanges them finds out.
+// AllFences stands for a node of which it is not known to how many fences it gave its part: who
+// exchanges them finds out.
 const AllFences = math.MaxUint64
 
-// AskRespawn notes that a rank wants to be begun anew so often when it fails; 0 takes that back. The error wraps ErrMalformed.
+// AskRespawn notes that a rank wants to be begun anew so often when it fails; 0 takes that back.
+// The error wraps ErrMalformed.
 func (e *Engine) AskRespawn(rank, times int) error {
 	if times < 0 || times > MaxRespawns {
 		return fmt.Errorf("%w: %s is %d; it is a number from 0 to %d", ErrMalformed, RespawnKey, times, MaxRespawns)
@@ -65,8 +71,9 @@ func (e *Engine) FencesGiven() uint64 {
 	return e.fence.seq - 1
 }
 
-// Lost notes that a rank has failed for good while the job goes on; it is told of ranks of all nodes, with FencesGiven of the rank's node
-// then. Fences no longer wait for it. The error wraps ErrFull.
+// Lost notes that a rank has failed for good while the job goes on; it is told of ranks of all
+// nodes, with FencesGiven of the rank's node then. Fences no longer wait for it. The error wraps
+// ErrFull.
 func (e *Engine) Lost(rank int, given uint64) error {
 	if rank < 0 || rank >= e.Size() || e.failures.lost[rank] {
 		return nil
@@ -91,8 +98,8 @@ func (e *Engine) Lost(rank int, given uint64) error {
 	return e.maybeAllHere()
 }
 
-// lostElsewhere ends the fences once no rank of a node is left, but for those to which the node has given its part before: they
-// may be on their way.
+// lostElsewhere ends the fences once no rank of a node is left, but for those to which the node has
+// given its part before: they may be on their way.
 func (e *Engine) lostElsewhere(node int32, given uint64) {
 	if e.failures.given == nil {
 		e.failures.given = make(map[int32]uint64)
@@ -118,7 +125,8 @@ func (e *Engine) maybeEnd() {
 // IsLost tells whether Lost was called for a rank.
 func (e *Engine) IsLost(rank int) bool { return e.failures.lost[rank] }
 
-// isEmpty tells whether all ranks of a node are lost: nobody there can have the node take part in fences.
+// isEmpty tells whether all ranks of a node are lost: nobody there can have the node take part in
+// fences.
 func (e *Engine) isEmpty(node int32) bool {
 	for rank, on := range e.info.RankNode {
 		if on == node && !e.failures.lost[rank] {
@@ -128,8 +136,8 @@ func (e *Engine) isEmpty(node int32) bool {
 	return true
 }
 
-// Reborn notes that a rank of any node was begun anew, for the incarnation-th time. What its last process has committed
-// stays until the new one commits; what it had only put is gone.
+// Reborn notes that a rank of any node was begun anew, for the incarnation-th time. What its last
+// process has committed stays until the new one commits; what it had only put is gone.
 func (e *Engine) Reborn(rank, incarnation int) {
 	if rank < 0 || rank >= e.Size() || incarnation <= e.failures.anew[rank] || e.failures.lost[rank] {
 		return
@@ -210,8 +218,8 @@ func (e *Engine) lostOutside() int {
 	return n
 }
 
-// FencesEnd tells that fences of all ranks are impossible from now on, since another node is lost: who is in one, or comes
-// to one, is told so.
+// FencesEnd tells that fences of all ranks are impossible from now on, since another node is lost:
+// who is in one, or comes to one, is told so.
 func (e *Engine) FencesEnd(reason string) {
 	f := &e.fence
 	if f.broken != "" {
@@ -251,7 +259,8 @@ func (f *failures) begunAnew() (string, bool) {
 	return attribute(text)
 }
 
-// attribute is a list without its last comma; one that is longer than a value can be is cut between two elements.
+// attribute is a list without its last comma; one that is longer than a value can be is cut between
+// two elements.
 func attribute(text []byte) (string, bool) {
 	if len(text) == 0 {
 		return "", false

@@ -34,7 +34,8 @@ func expectReleased(t *testing.T, e *Engine, want ...int) {
 	}
 }
 
-// A fence waits for a rank that has gone until it is known what becomes of it, and goes on without one that is lost.
+// A fence waits for a rank that has gone until it is known what becomes of it, and goes on without
+// one that is lost.
 func TestFenceWithoutTheLost(t *testing.T) {
 	e := survivors(t, 0, 0, 0)
 	must(t, e.FenceIn(0, 0))
@@ -55,7 +56,8 @@ func TestFenceWithoutTheLost(t *testing.T) {
 	expectReleased(t, e, 0, 2)
 }
 
-// What a rank had put without a fence is gone with it; what a fence took along stays until its next process puts more.
+// What a rank had put without a fence is gone with it; what a fence took along stays until its next
+// process puts more.
 func TestReborn(t *testing.T) {
 	e := survivors(t, 0, 0)
 	put := func(rank int, key, value string) { must(t, e.Put(rank, []byte(key), []byte(value))) }
@@ -124,7 +126,8 @@ func TestAnswersOfTheDead(t *testing.T) {
 	}
 }
 
-// A fence of which other nodes wait already for the end goes on without the dead process, and its next one is no part of it.
+// A fence of which other nodes wait already for the end goes on without the dead process, and its
+// next one is no part of it.
 func TestRebornWhileOthersExchange(t *testing.T) {
 	e := survivors(t, 0, 0, 1)
 	must(t, e.Put(1, []byte("card"), []byte("x")))
@@ -174,8 +177,8 @@ func TestFencesEnd(t *testing.T) {
 	must(t, e.Finalize(0))
 }
 
-// A fence to which a node has given its part before its last rank died may be complete yet: some ranks have left it. It is
-// the last one.
+// A fence to which a node has given its part before its last rank died may be complete yet: some
+// ranks have left it. It is the last one.
 func TestTheLastFence(t *testing.T) {
 	nodes := []int32{0, 0, 1}
 	e := survivors(t, nodes...)

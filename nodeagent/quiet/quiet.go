@@ -6,15 +6,16 @@ package quiet
 import "time"
 
 const (
-	// After is how long, of the time that the gang is on, all ranks must have slept: some switches of
-	// the longest usual slice, and far above the pauses of a program that exchanges messages.
+	// After is how long, of the time that the gang is on, all ranks must have slept: some switches
+	// of the longest usual slice, and far above the pauses of a program that exchanges messages.
 	After = 200 * time.Millisecond
-	// Window is over how long the CPU time is counted in which ranks look around and sleep again, which they do
-	// once a second: in a shorter one the looks of ranks that began to wait together would come together.
+	// Window is over how long the CPU time is counted in which ranks look around and sleep again,
+	// which they do once a second: in a shorter one the looks of ranks that began to wait together
+	// would come together.
 	Window = time.Second
-	// LookTime is what such looks may take of a window for each rank, and for the rest of the job: a look takes
-	// 0.1 ms in C, and 2 ms in Go, whose runtime wakes a thread of its own with it. Who computes beside a
-	// thread that waits has used it up within some ten milliseconds.
+	// LookTime is what such looks may take of a window for each rank, and for the rest of the job:
+	// a look takes 0.1 ms in C, and 2 ms in Go, whose runtime wakes a thread of its own with it.
+	// Who computes beside a thread that waits has used it up within some ten milliseconds.
 	LookTime = 5 * time.Millisecond
 )
 

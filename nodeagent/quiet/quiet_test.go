@@ -53,7 +53,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestOnlyTimeThatItIsOn: a gang that is stopped while its ranks happen to sleep is not asleep for that.
+// TestOnlyTimeThatItIsOn: a gang that is stopped while its ranks happen to sleep is not asleep for
+// that.
 func TestOnlyTimeThatItIsOn(t *testing.T) {
 	var w Watch
 	for ms := range 1000 {
@@ -70,7 +71,8 @@ func TestOnlyTimeThatItIsOn(t *testing.T) {
 	}
 }
 
-// TestLooksTogether: ranks that began to wait at the same instant look around at the same instant, too.
+// TestLooksTogether: ranks that began to wait at the same instant look around at the same instant,
+// too.
 func TestLooksTogether(t *testing.T) {
 	const look = 2500 * time.Microsecond // of a program in Go on a slow machine
 	var w Watch

@@ -59,7 +59,8 @@ func (g *Guard) Close() {
 	<-g.done
 }
 
-// SetFIFO is SetFIFO for the calling thread, which must be locked, and which is watched from now on.
+// SetFIFO is SetFIFO for the calling thread, which must be locked, and which is watched from now
+// on.
 func (g *Guard) SetFIFO(name string, priority int) error {
 	if err := SetFIFO(priority); err != nil {
 		return err

@@ -40,8 +40,8 @@ type spinner struct {
 	used time.Duration // with the real-time policy
 }
 
-// Real-time loops that go wrong on all processors cost a slice or two, and not the host: they become
-// ordinary threads, which is told, and have their priority again when they are calm.
+// Real-time loops that go wrong on all processors cost a slice or two, and not the host: they
+// become ordinary threads, which is told, and have their priority again when they are calm.
 func TestAThreadThatSpinsIsLowered(t *testing.T) {
 	var mu sync.Mutex
 	var told []string

@@ -7,14 +7,16 @@ import (
 	"time"
 )
 
-// monitorSlack is how much later than asked Go's monitor thread may wake. After each moment of idleness it asks for 50 sleeps of
-// 20 us, each of which takes a rank's processor away for some 20 us more. A tenth of the 10 ms after which it has goroutines
-// preempted and the network polled changes nothing that a daemon does.
+// monitorSlack is how much later than asked Go's monitor thread may wake. After each moment of
+// idleness it asks for 50 sleeps of 20 us, each of which takes a rank's processor away for some 20
+// us more. A tenth of the 10 ms after which it has goroutines preempted and the network polled
+// changes nothing that a daemon does.
 const monitorSlack = time.Millisecond
 
-// CalmMonitor lets the thread with which Go's runtime watches this process (sysmon) wake less often, so that a daemon with little to
-// do takes little from the ranks beside it. Threads that the monitor makes inherit the slack; real-time ones have none. It is a help
-// and nothing more, and needs CAP_SYS_NICE.
+// CalmMonitor lets the thread with which Go's runtime watches this process (sysmon) wake less
+// often, so that a daemon with little to do takes little from the ranks beside it. Threads that the
+// monitor makes inherit the slack; real-time ones have none. It is a help and nothing more, and
+// needs CAP_SYS_NICE.
 func CalmMonitor() error {
 	tids, err := threads()
 	if err != nil {
@@ -31,8 +33,9 @@ func CalmMonitor() error {
 	return nil
 }
 
-// eldest is the thread that was made first after the main one, which is the monitor: runtime.main makes it before all else. The kernel
-// counts thread numbers upwards, and begins anew below the first.
+// eldest is the thread that was made first after the main one, which is the monitor: runtime.main
+// makes it before all else. The kernel counts thread numbers upwards, and begins anew below the
+// first.
 func eldest(tids []int, first int) (tid int, ok bool) {
 	age := func(tid int) uint32 { return uint32(tid - first) }
 	for _, t := range tids {

@@ -34,7 +34,8 @@ func TestEldest(t *testing.T) {
 	}
 }
 
-// The thread that gets the slack is the one that wakes every few milliseconds while a goroutine computes.
+// The thread that gets the slack is the one that wakes every few milliseconds while a goroutine
+// computes.
 func TestCalmMonitor(t *testing.T) {
 	if err := CalmMonitor(); errors.Is(err, os.ErrPermission) {
 		t.Skip("this needs CAP_SYS_NICE")

@@ -17,8 +17,8 @@ const SwitchPriority = 40
 // switching thread.
 const DrivePriority = SwitchPriority - 1
 
-// DyingPriority is for what has been killed and waits for a processor to end on: above every ordinary program, below all
-// that works.
+// DyingPriority is for what has been killed and waits for a processor to end on: above every
+// ordinary program, below all that works.
 const DyingPriority = 1
 
 const (
@@ -43,7 +43,8 @@ var (
 // it (SCHED_RESET_ON_FORK), nor do threads that Go starts.
 func SetFIFO(priority int) error { return SetThreadFIFO(0, priority) }
 
-// SetThreadFIFO is SetFIFO for the thread of that number, which may be of any process; 0 is the calling one.
+// SetThreadFIFO is SetFIFO for the thread of that number, which may be of any process; 0 is the
+// calling one.
 func SetThreadFIFO(tid, priority int) error {
 	if priority < minFIFO || priority > maxFIFO {
 		return fmt.Errorf("%w: a real-time priority is %d to %d, not %d", ErrPriority, minFIFO, maxFIFO, priority)
@@ -65,7 +66,8 @@ func SetThreadFIFO(tid, priority int) error {
 	return nil
 }
 
-// SetThreadNormal takes the real-time policy from the thread of that number, which may be of any process.
+// SetThreadNormal takes the real-time policy from the thread of that number, which may be of any
+// process.
 func SetThreadNormal(tid int) error {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
 	if err := unix.SchedSetAttr(tid, &attr, 0); err != nil {

@@ -16,12 +16,13 @@ var ErrUnknown = errors.New("the other end of the connection is not known")
 type Owner struct {
 	UID   uint32
 	Inode uint64
-	// Group is the number of the v2 control group in which the socket was made (cgroup.Group.ID); 0: the kernel
-	// does not tell.
+	// Group is the number of the v2 control group in which the socket was made (cgroup.Group.ID);
+	// 0: the kernel does not tell.
 	Group uint64
 }
 
-// Layout of sock_diag(7) messages: struct inet_diag_req_v2 and inet_diag_msg, behind which attributes follow.
+// Layout of sock_diag(7) messages: struct inet_diag_req_v2 and inet_diag_msg, behind which
+// attributes follow.
 const (
 	headerLen     = 16
 	requestLen    = 56
@@ -59,7 +60,8 @@ func NewAsker() (*Asker, error) {
 // Close closes the Asker.
 func (a *Asker) Close() { _ = unix.Close(a.fd) }
 
-// Of returns the owner of the socket whose own address is from, of a TCP connection with to. The error wraps ErrUnknown.
+// Of returns the owner of the socket whose own address is from, of a TCP connection with to. The
+// error wraps ErrUnknown.
 func (a *Asker) Of(from, to *unix.SockaddrInet4) (Owner, error) {
 	a.number++
 	a.ask(from, to)

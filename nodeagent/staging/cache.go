@@ -120,8 +120,8 @@ func (c *Cache) path(k key) string {
 	return filepath.Join(c.userDir(k.uid), hex.EncodeToString(k.sum[:]))
 }
 
-// makeUserDir makes a user's directory, which root gives to the user. Another file of the user, or an agent that died,
-// may have made it and not given it yet.
+// makeUserDir makes a user's directory, which root gives to the user. Another file of the user, or
+// an agent that died, may have made it and not given it yet.
 func (c *Cache) makeUserDir(u *launch.User) error {
 	if err := c.openDir(); err != nil {
 		return err
@@ -136,7 +136,8 @@ func (c *Cache) makeUserDir(u *launch.User) error {
 	return os.Lchown(dir, int(u.UID), int(u.GID))
 }
 
-// Hold keeps files from being removed until the job is released. It may be called again for a job, with more.
+// Hold keeps files from being removed until the job is released. It may be called again for a job,
+// with more.
 func (c *Cache) Hold(job uint64, u *launch.User, files []File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,7 +180,8 @@ func (c *Cache) ReleaseBut(keeps func(job uint64) bool) {
 	}
 }
 
-// Get gives the path of a file, for the user's programs. What is not here is fetched, once for all who wait.
+// Get gives the path of a file, for the user's programs. What is not here is fetched, once for all
+// who wait.
 func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (string, error) {
 	k := key{u.UID, f.Sum}
 	for range maxTries {
@@ -200,7 +202,8 @@ func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (s
 	return "", fmt.Errorf("%w: it is changed again and again", ErrDamaged)
 }
 
-// maxTries bounds how often a file is fetched for one Get: one that is changed again is somebody's doing.
+// maxTries bounds how often a file is fetched for one Get: one that is changed again is somebody's
+// doing.
 const maxTries = 3
 
 // Has tells whether a file is here, whole and right.
@@ -290,8 +293,8 @@ func (c *Cache) drop(e *entry) {
 // remove removes the file of a key; what its user has put in its place stays the user's.
 func (c *Cache) remove(k key) { _ = removeAs(k.uid, c.path(k)) }
 
-// removeAs removes a file with its user's permissions, so that no link in the user's directory leads elsewhere. The
-// directory is the user's own, so that groups do not matter.
+// removeAs removes a file with its user's permissions, so that no link in the user's directory
+// leads elsewhere. The directory is the user's own, so that groups do not matter.
 func removeAs(uid uint32, path string) error {
 	return launch.AsUser(&launch.User{UID: uid, GID: uid}, func() error { return os.Remove(path) })
 }

@@ -141,8 +141,8 @@ func filesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// An agent that was killed leaves half files, which the next one does not take for whole, and whole ones, which it
-// looks at.
+// An agent that was killed leaves half files, which the next one does not take for whole, and whole
+// ones, which it looks at.
 func TestAfterAKill(t *testing.T) {
 	dir := cacheDir(t)
 	data, file := content(10_000, 1)
@@ -378,8 +378,8 @@ func TestOfUsers(t *testing.T) {
 	}
 }
 
-// A user's directory that was made and not yet given to the user is no obstacle: another file of the user is about to
-// do that, or an agent died in between.
+// A user's directory that was made and not yet given to the user is no obstacle: another file of
+// the user is about to do that, or an agent died in between.
 func TestDirectoryThatIsNotGivenYet(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: only root gives directories to users")

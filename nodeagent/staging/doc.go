@@ -1,15 +1,16 @@
-// Package staging keeps on a node the files that users send along with their jobs, so that the ranks need no
-// file system that the nodes share, and no rank reads the original.
+// Package staging keeps on a node the files that users send along with their jobs, so that the
+// ranks need no file system that the nodes share, and no rank reads the original.
 //
-// Files are kept by user and by the digest of what is in them, below a directory of each user's own, mode 0700:
-// nobody can read or replace what another has sent, and what is sent twice is kept once. All files are made,
-// opened and removed with the user's own permissions. A file has its name only once it is whole and its digest
-// is right; what a killed agent leaves half is removed by the next one, and what it left whole is looked at once more
-// before it is used. When the limit is reached files go that no job holds: of the user who has most the least recently
-// used. What the jobs of one user hold may take half of the limit.
+// Files are kept by user and by the digest of what is in them, below a directory of each user's
+// own, mode 0700: nobody can read or replace what another has sent, and what is sent twice is kept
+// once. All files are made, opened and removed with the user's own permissions. A file has its name
+// only once it is whole and its digest is right; what a killed agent leaves half is removed by the
+// next one, and what it left whole is looked at once more before it is used. When the limit is
+// reached files go that no job holds: of the user who has most the least recently used. What the
+// jobs of one user hold may take half of the limit.
 //
-// A file that is still coming can be read by others up to where it is, so files go through a tree of nodes as a
-// stream.
+// A file that is still coming can be read by others up to where it is, so files go through a tree
+// of nodes as a stream.
 //
 //	cache, err := staging.Open(dir, 4<<30)
 //	cache.Hold(job, user, files)

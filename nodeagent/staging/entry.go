@@ -28,7 +28,8 @@ type entry struct {
 	verified identity // of the file whose digest was right; zero: not looked at yet
 }
 
-// identity tells a file from another one, and from itself with another content: only the kernel sets ctime.
+// identity tells a file from another one, and from itself with another content: only the kernel
+// sets ctime.
 type identity struct {
 	dev, ino     uint64
 	size         int64
@@ -90,7 +91,8 @@ func (e *entry) wait(ctx context.Context) error {
 	return e.err
 }
 
-// until tells how much there is, once that is more than n; less only with an error, or if it is all.
+// until tells how much there is, once that is more than n; less only with an error, or if it is
+// all.
 func (e *entry) until(ctx context.Context, n int64) (int64, error) {
 	for {
 		e.mu.Lock()

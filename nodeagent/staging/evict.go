@@ -9,16 +9,19 @@ import (
 )
 
 const (
-	// userShare is the part of the limit, 1/userShare, that files of one user may take which cannot be removed: a job
-	// holds them, or they are on their way. So no user alone keeps the files of others out.
+	// userShare is the part of the limit, 1/userShare, that files of one user may take which cannot
+	// be removed: a job holds them, or they are on their way. So no user alone keeps the files of
+	// others out.
 	userShare = 2
-	// grantBytes is for how much room is made at once: files are looked through some times for each of some size.
+	// grantBytes is for how much room is made at once: files are looked through some times for each
+	// of some size.
 	grantBytes = 1 << 20
 	// maxFilesOfUser bounds the files of one user, however small: those of many jobs.
 	maxFilesOfUser = 4096
 )
 
-// quota is what files of one user may take that cannot be removed. An agent that is not root's has one user.
+// quota is what files of one user may take that cannot be removed. An agent that is not root's has
+// one user.
 func (c *Cache) quota() int64 {
 	if os.Geteuid() != 0 {
 		return c.limit
@@ -53,8 +56,8 @@ func (c *Cache) admit(uid uint32, size int64) error {
 	return nil
 }
 
-// grant makes room for at least so many more bytes of a file that is on its way, and returns for how
-// many. What did not come takes no room.
+// grant makes room for at least so many more bytes of a file that is on its way, and returns for
+// how many. What did not come takes no room.
 func (c *Cache) grant(e *entry, least int64) (int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,8 +76,8 @@ func (c *Cache) grant(e *entry, least int64) (int64, error) {
 // errUnwanted is a file that nobody waits for any more.
 var errUnwanted = errors.New("nobody waits for the file any more")
 
-// makeRoom removes files so that so many bytes of a user fit: of the user who has most the one that was used longest ago, until
-// it is enough. The caller holds mu.
+// makeRoom removes files so that so many bytes of a user fit: of the user who has most the one that
+// was used longest ago, until it is enough. The caller holds mu.
 func (c *Cache) makeRoom(uid uint32, n int64) error {
 	held := c.heldKeys()
 	var mine int64

@@ -88,7 +88,8 @@ func TestAnIdleUploadIsGivenUp(t *testing.T) {
 	})
 }
 
-// What one user's jobs hold leaves room for others, and what nobody holds goes first from who has most.
+// What one user's jobs hold leaves room for others, and what nobody holds goes first from who has
+// most.
 func TestUsersShareTheRoom(t *testing.T) {
 	ann, bob := twoUsers(t)
 	const limit, size = 8 << 20, 1 << 20
@@ -152,7 +153,8 @@ func TestFilesOfAUserAreCounted(t *testing.T) {
 	}
 }
 
-// A user makes a file of any length in the directory that is the user's own. It drives out nobody's files at restart.
+// A user makes a file of any length in the directory that is the user's own. It drives out nobody's
+// files at restart.
 func TestALengthIsNotBelievedAtRestart(t *testing.T) {
 	ann, bob := twoUsers(t)
 	dir := cacheDir(t)

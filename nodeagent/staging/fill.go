@@ -21,8 +21,8 @@ const (
 	partInfix = ".part-"
 	// fileMode is that of all files: who may read a program may execute it.
 	fileMode = 0o500
-	// idleWait is how long no byte of a file may come before it is given up: longer than nodes look for another one that has
-	// it. Whoever has stopped sending keeps what came from others.
+	// idleWait is how long no byte of a file may come before it is given up: longer than nodes look
+	// for another one that has it. Whoever has stopped sending keeps what came from others.
 	idleWait = 30 * time.Second
 )
 

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// comePatience is how long a node that asks waits for a file to be on its way here: the orders of one job
-	// reach its nodes within milliseconds, but on a busy machine.
+	// comePatience is how long a node that asks waits for a file to be on its way here: the orders
+	// of one job reach its nodes within milliseconds, but on a busy machine.
 	comePatience = 3 * time.Second
 	// readChunk is how much is passed on at a time: a few of them fill the way through a tree.
 	readChunk = 256 << 10
 )
 
-// Send passes a file from an offset on to another node, as it comes. The error wraps ErrAbsent if it is not here
-// and not on its way.
+// Send passes a file from an offset on to another node, as it comes. The error wraps ErrAbsent if
+// it is not here and not on its way.
 func (c *Cache) Send(ctx context.Context, u *launch.User, f File, from int64, send func([]byte) error) error {
 	k := key{u.UID, f.Sum}
 	e := c.await(ctx, k, comePatience)
@@ -55,7 +55,8 @@ func (c *Cache) Send(ctx context.Context, u *launch.User, f File, from int64, se
 // reader opens a file, whole or not.
 func (c *Cache) reader(u *launch.User, e *entry) (*os.File, error) {
 	if !e.isOver() {
-		// Until the filler has made it there is nothing to read, and when it is whole it has its name.
+		// Until the filler has made it there is nothing to read, and when it is whole it has its
+		// name.
 		if _, err := e.until(c.ctx, 0); err != nil {
 			return nil, err
 		}

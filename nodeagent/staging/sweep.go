@@ -18,8 +18,8 @@ type left struct {
 	modified int64
 }
 
-// sweep takes up the files that an agent before this one has left, oldest first, and removes what is half. Nobody
-// else has the cache yet. What users have put beside them is left alone.
+// sweep takes up the files that an agent before this one has left, oldest first, and removes what
+// is half. Nobody else has the cache yet. What users have put beside them is left alone.
 func (c *Cache) sweep() {
 	users, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -41,8 +41,8 @@ func (c *Cache) sweep() {
 	_ = c.makeRoom(0, 0) // the limit may be smaller than it was
 }
 
-// maxSwept bounds the names of a user's directory, which is the user's own, that are looked at: the files, and
-// what is half of as many.
+// maxSwept bounds the names of a user's directory, which is the user's own, that are looked at: the
+// files, and what is half of as many.
 const maxSwept = 2 * maxFilesOfUser
 
 // sweepUser takes up the files of one user.
@@ -74,8 +74,8 @@ func (c *Cache) sweepUser(uid uint32) (found []left) {
 	return found
 }
 
-// takeUp makes an entry of a whole file. Its length is what its user has made it, and counts only as far as the file takes room on
-// the disk.
+// takeUp makes an entry of a whole file. Its length is what its user has made it, and counts only
+// as far as the file takes room on the disk.
 func takeUp(k key, info fs.FileInfo) left {
 	e := newEntry(k, info.Size())
 	e.have, e.bytes = e.size, e.size

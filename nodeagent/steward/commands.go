@@ -89,8 +89,8 @@ func (j *job) resolve() error {
 	return nil
 }
 
-// searchPath lists the directories where a program without a slash in its name is looked for. What a program
-// spawns is looked for in its working directory last, as mpirun does.
+// searchPath lists the directories where a program without a slash in its name is looked for. What
+// a program spawns is looked for in its working directory last, as mpirun does.
 func (j *job) searchPath(c *command) string {
 	path := valueOf(environ.Override(j.spec.GetEnv(), c.env), "PATH")
 	if path == "" {

@@ -23,7 +23,8 @@ func clientOf(t *testing.T, l *loop) (*conn, int) {
 	return c, fds[1]
 }
 
-// TestSendToSlowClient sends more than a socket holds: all of it comes, in order, as the client reads.
+// TestSendToSlowClient sends more than a socket holds: all of it comes, in order, as the client
+// reads.
 func TestSendToSlowClient(t *testing.T) {
 	l := testLoop(t)
 	c, client := clientOf(t, l)

@@ -16,7 +16,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// fences are the collectives of one job, as far as its stewards make them themselves: those without much data. Others are the agents'.
+// fences are the collectives of one job, as far as its stewards make them themselves: those without
+// much data. Others are the agents'.
 type fences struct {
 	front *fence.Front // nil: all are the agents'
 	// seq is the engine's number of the fence under way; 0: there is none.
@@ -120,8 +121,8 @@ func (s *steward) takeCollective(from post.Peer, data []byte) {
 	s.obeyFront(f.front.Receive(int(from.Node), m))
 }
 
-// lostCollective ends the fences if a step cannot arrive. One of an exchange that is over here has arrived if its node's part of the job is over;
-// but where nobody answers, ranks may wait for it.
+// lostCollective ends the fences if a step cannot arrive. One of an exchange that is over here has
+// arrived if its node's part of the job is over; but where nobody answers, ranks may wait for it.
 func (s *steward) lostCollective(l post.Letter, reason error) {
 	f, places := &s.letters.fences, s.job.order.GetJob().GetPlaces()
 	m, err := readCollective(l.Data)
@@ -138,8 +139,8 @@ func (s *steward) lostCollective(l post.Letter, reason error) {
 	s.endFence(fmt.Sprintf("node %s: %s", s.job.node, text))
 }
 
-// endFence ends the job if its ranks are in a fence, or when they come to the next. If the job goes on without what it
-// loses, they are told that there is none.
+// endFence ends the job if its ranks are in a fence, or when they come to the next. If the job goes
+// on without what it loses, they are told that there is none.
 func (s *steward) endFence(reason string) {
 	f := &s.letters.fences
 	f.ended = reason
@@ -153,7 +154,8 @@ func (s *steward) endFence(reason string) {
 	}
 }
 
-// answerCollective takes from the agent what all nodes gave to a fence with much data, or why there can be no more fences.
+// answerCollective takes from the agent what all nodes gave to a fence with much data, or why there
+// can be no more fences.
 func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 	if m.GetSequence() == 0 && m.GetError() != "" && s.letters != nil {
 		s.endFence(m.GetError())

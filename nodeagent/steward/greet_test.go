@@ -31,8 +31,8 @@ func listenAt(t *testing.T, port uint16) *net.UDPConn {
 	return c
 }
 
-// The steward of a program that can speak PMIx alone greets its neighbour, no agent has said where that is, and answers it. Where another
-// program has its port it does so from a different one.
+// The steward of a program that can speak PMIx alone greets its neighbour, no agent has said where
+// that is, and answers it. Where another program has its port it does so from a different one.
 func TestStewardsGreet(t *testing.T) {
 	for name, taken := range map[string]bool{"its port is free": false, "its port is taken": true} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,8 @@ type input struct {
 
 	terminal bool // the sinks are terminals, at which a character ends the input
 
-	// accepted is the offset in the input behind the last chunk. What is sent again by another reader is left out.
+	// accepted is the offset in the input behind the last chunk. What is sent again by another
+	// reader is left out.
 	accepted uint64
 	based    bool // accepted counts from what came first: an earlier attempt of the job has had what was before it
 }
@@ -165,7 +166,8 @@ func (in *input) resize(size *scorev1.Terminal) {
 	}
 }
 
-// tellInput tells the reader what the ranks have of the input: at first, and whenever that has grown.
+// tellInput tells the reader what the ranks have of the input: at first, and whenever that has
+// grown.
 func (r *relay) tellInput() error {
 	offset, known := r.input.taken()
 	if !known || r.last || r.toldInput && offset == r.lastInput {

@@ -17,8 +17,9 @@ const (
 	newThreads = 4
 )
 
-// keepCPUs has a steward read and store much output on the CPUs of the job that writes it, so that this takes nothing
-// from others: with all its threads, since Go gives each piece of work to any of them.
+// keepCPUs has a steward read and store much output on the CPUs of the job that writes it, so that
+// this takes nothing from others: with all its threads, since Go gives each piece of work to any of
+// them.
 type keepCPUs struct {
 	cpus  []int // the job's; none: the kernel chooses
 	read  int   // bytes, until it keeps to them
@@ -51,8 +52,8 @@ func (k *keepCPUs) leave() {
 	*k = keepCPUs{}
 }
 
-// allThreadsOn lets the threads of this process run on the CPUs of the set. Those to come inherit that. Where a thread must
-// not, it stays where it is.
+// allThreadsOn lets the threads of this process run on the CPUs of the set. Those to come inherit
+// that. Where a thread must not, it stays where it is.
 func allThreadsOn(set *unix.CPUSet) {
 	for range newThreads {
 		threads, err := os.ReadDir(threadsDir)

@@ -30,7 +30,8 @@ func threadsOn(t *testing.T, pid, cpu int) (count, all int) {
 	return count, len(threads)
 }
 
-// Much output is read and stored on the CPUs of the job that writes it; the next job's steward is free of them.
+// Much output is read and stored on the CPUs of the job that writes it; the next job's steward is
+// free of them.
 func TestMuchOutputIsReadOnTheJobsCPUs(t *testing.T) {
 	if set := allowed(t); set.Count() < 2 || !set.IsSet(0) {
 		t.Skip("there is no CPU beside the job's")

@@ -11,8 +11,8 @@ import (
 	"score/nodeagent/steward/life"
 )
 
-// joinKeys lets local rank k into the node's store of keys, which is made for the first that asks: programs that ask for
-// none cost nothing.
+// joinKeys lets local rank k into the node's store of keys, which is made for the first that asks:
+// programs that ask for none cost nothing.
 func (s *steward) joinKeys(k int, welcome []byte) {
 	err := s.job.openKeys()
 	if err == nil {
@@ -43,8 +43,8 @@ func (j *job) closeKeys() {
 	}
 }
 
-// handOver writes to a rank's connection, and with that the store's descriptor. Nothing else is unread on it: the client
-// waits.
+// handOver writes to a rank's connection, and with that the store's descriptor. Nothing else is
+// unread on it: the client waits.
 func handOver(fd int, welcome []byte, store *keys.Store) error {
 	if fd < 0 {
 		return nil // it has hung up meanwhile

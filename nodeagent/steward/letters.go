@@ -18,11 +18,12 @@ const (
 )
 
 const (
-	// collectivePatience is how long a step of a fence is sent before its receiver is taken for lost: its agent may be
-	// starting anew, and the leader gives it 10 s for that before it ends the job.
+	// collectivePatience is how long a step of a fence is sent before its receiver is taken for
+	// lost: its agent may be starting anew, and the leader gives it 10 s for that before it ends
+	// the job.
 	collectivePatience = 15 * time.Second
-	// directRepeat is when a letter that went by a datagram is sent again, by the agents: more than post waits with an acknowledgement, and than a
-	// busy machine takes.
+	// directRepeat is when a letter that went by a datagram is sent again, by the agents: more than
+	// post waits with an acknowledgement, and than a busy machine takes.
 	directRepeat = 250 * time.Millisecond
 )
 
@@ -32,8 +33,9 @@ var (
 	errSilent = fmt.Errorf("its steward has not answered for %v", collectivePatience)
 )
 
-// letters are what a job's steward says to others: of other nodes and, for jobs that are connected, of other jobs. Those of the same job it sends
-// itself where they arrive, the others go by the agents.
+// letters are what a job's steward says to others: of other nodes and, for jobs that are connected,
+// of other jobs. Those of the same job it sends itself where they arrive, the others go by the
+// agents.
 type letters struct {
 	office *post.Office
 	fences fences
@@ -76,8 +78,9 @@ func (s *steward) carry(l post.Letter) {
 	}
 }
 
-// carryByAgents hands a letter to the agent. Without one it is kept, and handed to the next. A copy goes by a datagram all the same, where the
-// port is known: it may arrive, by then, and shows the way.
+// carryByAgents hands a letter to the agent. Without one it is kept, and handed to the next. A copy
+// goes by a datagram all the same, where the port is known: it may arrive, by then, and shows the
+// way.
 func (s *steward) carryByAgents(l post.Letter) {
 	envelope := &scorev1.Envelope{
 		Stream: l.Stream, Number: l.Number, Least: l.Least, HeardStream: l.HeardStream, Heard: l.Heard,
@@ -152,8 +155,8 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 	}
 }
 
-// lost tells who has sent a letter that it will not arrive, once that is through with what it does: it may have been
-// sent right now.
+// lost tells who has sent a letter that it will not arrive, once that is through with what it does:
+// it may have been sent right now.
 func (s *steward) lost(l post.Letter, reason error) {
 	s.soon(func() {
 		switch {
@@ -195,7 +198,8 @@ func (l *letters) deadline() (none time.Time) {
 	return l.office.Deadline()
 }
 
-// acknowledge says at once what has come. The ranks here have ended, and stewards of other nodes wait with the end of their part.
+// acknowledge says at once what has come. The ranks here have ended, and stewards of other nodes
+// wait with the end of their part.
 func (s *steward) acknowledge() {
 	if s.letters == nil {
 		return
@@ -205,8 +209,8 @@ func (s *steward) acknowledge() {
 	}
 }
 
-// swept ends the node's part, no sooner than what was sent for the job's fences has arrived: ranks of other nodes may be in one
-// that is over here. A job that was killed has none any more.
+// swept ends the node's part, no sooner than what was sent for the job's fences has arrived: ranks
+// of other nodes may be in one that is over here. A job that was killed has none any more.
 func (s *steward) swept() {
 	s.awaitsLetters = s.letters != nil && !s.life.Killed() && s.letters.office.Awaits(letterCollective)
 	if !s.awaitsLetters {
@@ -214,7 +218,8 @@ func (s *steward) swept() {
 	}
 }
 
-// soon has f run once what is under way is done: by the same call of the loop, but for none of its callers.
+// soon has f run once what is under way is done: by the same call of the loop, but for none of its
+// callers.
 func (s *steward) soon(f func()) {
 	of := s.job
 	s.after = append(s.after, func() {

@@ -17,7 +17,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// exchanging is a rank that fences so often, and gets another's key of each fence, with padding in its value; that is packed, so it must look random to be large.
+// exchanging is a rank that fences so often, and gets another's key of each fence, with padding in
+// its value; that is packed, so it must look random to be large.
 func exchanging(fences int, padding string) string {
 	return "pad=" + padding + "\n" + fmt.Sprintf(`for ((i = 0; i < %d; i++)); do
 say "cmd=put kvsname=score_7 key=k$i.$PMI_RANK value=v$i.$PMI_RANK$pad"
@@ -27,7 +28,8 @@ say "cmd=get kvsname=score_7 key=k$i.$((1 - PMI_RANK))"
 done; say "cmd=finalize"`, fences)
 }
 
-// The stewards exchange by themselves: by their agents until they know that datagrams arrive, then without.
+// The stewards exchange by themselves: by their agents until they know that datagrams arrive, then
+// without.
 func TestFencesByLetter(t *testing.T) {
 	needBash(t)
 	const fences = 100
@@ -58,7 +60,8 @@ func TestFencesByLetter(t *testing.T) {
 	}
 }
 
-// Data that is not small goes by the agents' exchange, which has numbers of its own; the fences between do not.
+// Data that is not small goes by the agents' exchange, which has numbers of its own; the fences
+// between do not.
 func TestLargeFencesAreTheAgents(t *testing.T) {
 	needBash(t)
 	ring := withSpec(func(s *scorev1.JobSpec) { s.Exchange = scorev1.ExchangeMode_EXCHANGE_MODE_RING })
@@ -98,7 +101,8 @@ func TestAnotherAgentCarriesLettersAgain(t *testing.T) {
 	p.end()
 }
 
-// A node's part is not over before what it gave to fences has arrived: ranks elsewhere would wait for it for ever.
+// A node's part is not over before what it gave to fences has arrived: ranks elsewhere would wait
+// for it for ever.
 func TestTheEndWaitsForLetters(t *testing.T) {
 	needBash(t)
 	p := startMail(t, `say "cmd=barrier_in"; say "cmd=finalize"`)
@@ -139,7 +143,8 @@ func TestLetterToNobody(t *testing.T) {
 	a.exits()
 }
 
-// The agent knows that no fence can end any more: one that is under way ends the job, else the next.
+// The agent knows that no fence can end any more: one that is under way ends the job, else the
+// next.
 func TestNoFenceCanEnd(t *testing.T) {
 	needBash(t)
 	for name, before := range map[string]bool{"under way": false, "the next": true} {
@@ -163,7 +168,8 @@ func TestNoFenceCanEnd(t *testing.T) {
 	}
 }
 
-// Whatever comes to the port from elsewhere is dropped, and so is what is no step of a fence of this job.
+// Whatever comes to the port from elsewhere is dropped, and so is what is no step of a fence of
+// this job.
 func TestHostileLetters(t *testing.T) {
 	needBash(t)
 	p := startMail(t, exchanging(50, ""), withKey)

@@ -36,11 +36,10 @@ const (
 	kindRoad
 )
 
-// loop is an epoll set with one goroutine in front of it: the descriptors of
-// thousands of ranks that rarely speak cost one kernel object each and no stack.
-// The set is itself a descriptor in Go's poller, so that no thread is held, and
-// no scheduler keeps an eye on it, while nothing happens for longer than a moment. Only post may be called
-// by others.
+// loop is an epoll set with one goroutine in front of it: the descriptors of thousands of ranks
+// that rarely speak cost one kernel object each and no stack. The set is itself a descriptor in
+// Go's poller, so that no thread is held, and no scheduler keeps an eye on it, while nothing
+// happens for longer than a moment. Only post may be called by others.
 type loop struct {
 	epoll    int
 	file     *os.File // of epoll
@@ -150,13 +149,14 @@ func (l *loop) lookFor(fd, millis int) bool {
 	return n > 0 || err != nil
 }
 
-// lingerMillis is how long a loop in which one event follows the other waits for the next in the kernel itself, in
-// milliseconds, the least that epoll knows: with Go's poller in between one more thread has to wake, which is half of an empty
-// fence's time here on a busy machine. It is not done after a longer rest, since it keeps Go's scheduler looking.
+// lingerMillis is how long a loop in which one event follows the other waits for the next in the
+// kernel itself, in milliseconds, the least that epoll knows: with Go's poller in between one more
+// thread has to wake, which is half of an empty fence's time here on a busy machine. It is not done
+// after a longer rest, since it keeps Go's scheduler looking.
 const lingerMillis = 1
 
-// glance looks at what has happened. Where another event is to be expected it waits a moment for it, since to look first would be
-// one more system call, mostly for nothing.
+// glance looks at what has happened. Where another event is to be expected it waits a moment for
+// it, since to look first would be one more system call, mostly for nothing.
 func (l *loop) glance(deadline time.Time) bool {
 	if l.rested || !deadline.IsZero() && time.Until(deadline) < lingerMillis*time.Millisecond {
 		return l.poll(uintptr(l.epoll))

@@ -92,7 +92,8 @@ func TestWhatIsPostedByAPostedCallRunsToo(t *testing.T) {
 	}
 }
 
-// A loop at work waits in the kernel, one that has rested in Go's poller: either hears what comes and what is due.
+// A loop at work waits in the kernel, one that has rested in Go's poller: either hears what comes
+// and what is due.
 func TestALoopHearsWhereverItWaits(t *testing.T) {
 	for _, rested := range []bool{false, true} {
 		l := testLoop(t)

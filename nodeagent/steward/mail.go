@@ -62,7 +62,8 @@ func (s *steward) replay() {
 	}
 }
 
-// replayExits tells the ends of ranks again, in the order of the ranks: their instants say which was first.
+// replayExits tells the ends of ranks again, in the order of the ranks: their instants say which
+// was first.
 func (s *steward) replayExits() {
 	if s.job == nil {
 		return

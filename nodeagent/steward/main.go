@@ -55,7 +55,8 @@ func Main(args []string) int {
 	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(memoryLimit)
 	runtime.GOMAXPROCS(processors)
-	// An error's text is lost if nobody reads it; it must not end the steward before it has cleaned up.
+	// An error's text is lost if nobody reads it; it must not end the steward before it has cleaned
+	// up.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	unix.Umask(0) // files are opened with the user's own mask
 	realtime.Prefault()

@@ -14,23 +14,26 @@ const (
 	// collection comes every 8 MB: after tens of short jobs, not after each.
 	gcPercent   = 200
 	memoryLimit = 24 << 20
-	// rankMemory is what a rank of the job takes here wherever it is, in bytes: its node, its place in tables.
+	// rankMemory is what a rank of the job takes here wherever it is, in bytes: its node, its place
+	// in tables.
 	rankMemory = 64
-	// keptGrowth is what a byte that comes from other nodes can take here: cards are squeezed to a seventh, and
-	// what is kept of them has keys, lengths and places in tables.
+	// keptGrowth is what a byte that comes from other nodes can take here: cards are squeezed to a
+	// seventh, and what is kept of them has keys, lengths and places in tables.
 	keptGrowth = 32
 )
 
-// MaxJobMemory is what a job can make its steward keep, in bytes, however hostile its ranks: the keys and values of
-// all ranks, events for who registers later, the data of one fence as it comes and as it is put together, tables of the most ranks
-// there can be, messages to other nodes that are not acknowledged, and what an agent has not read.
+// MaxJobMemory is what a job can make its steward keep, in bytes, however hostile its ranks: the
+// keys and values of all ranks, events for who registers later, the data of one fence as it comes
+// and as it is put together, tables of the most ranks there can be, messages to other nodes that
+// are not acknowledged, and what an agent has not read.
 const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + pmi.MaxKeptBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + post.MaxBytes + maxUnread
 
-// keptStep is how many bytes more are worth telling the collector of: to set its limit stops the process for a moment.
+// keptStep is how many bytes more are worth telling the collector of: to set its limit stops the
+// process for a moment.
 const keptStep = 32 << 10
 
-// keeps says that the job has brought so many bytes more. The collector need not work hard for what is needed: with a
-// limit below what lives it would run without end.
+// keeps says that the job has brought so many bytes more. The collector need not work hard for what
+// is needed: with a limit below what lives it would run without end.
 func (s *steward) keeps(bytes int) {
 	s.kept += bytes
 	if s.keptTold == 0 || s.kept-s.keptTold >= keptStep {
@@ -45,7 +48,8 @@ func (s *steward) keepsNothing() {
 	debug.SetMemoryLimit(memoryLimit)
 }
 
-// softLimit is what the process may use before the collector hurries, for a job of so many ranks from whose other nodes so many bytes have come.
+// softLimit is what the process may use before the collector hurries, for a job of so many ranks
+// from whose other nodes so many bytes have come.
 func softLimit(ranks, kept int) int64 {
 	return min(memoryLimit+int64(ranks)*rankMemory+int64(kept)*keptGrowth, MaxJobMemory)
 }

@@ -9,8 +9,8 @@ const (
 	// paceBurst is how much may be read at once after a silence, counted as messageCost says:
 	// what ordinary programs write now and then does not wait.
 	paceBurst = 1 << 20
-	// paceTurn is for how long nothing is read when all was that might be: to carry much now and then
-	// costs less than little often, since all on the way have to wake.
+	// paceTurn is for how long nothing is read when all was that might be: to carry much now and
+	// then costs less than little often, since all on the way have to wake.
 	paceTurn = 60 * time.Millisecond
 	// paceLasts is for how long a pace holds that is not told again: its server may be gone.
 	paceLasts = 3 * time.Second

@@ -7,8 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A pace holds: over any time no more is read than the rate gives, what may be read at once and one message more. A reader
-// that waits as it is told reads nearly all that it may, and each wait has an end.
+// A pace holds: over any time no more is read than the rate gives, what may be read at once and one
+// message more. A reader that waits as it is told reads nearly all that it may, and each wait has
+// an end.
 func TestPace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.Uint64Range(64<<10, 1<<30).Draw(t, "rate")

@@ -90,7 +90,8 @@ func TestAbort(t *testing.T) {
 	a.exits()
 }
 
-// Names that ranks publish, and the answers, are bytes; so are arguments, variables and directories.
+// Names that ranks publish, and the answers, are bytes; so are arguments, variables and
+// directories.
 func TestTextsThatAreNotUTF8(t *testing.T) {
 	needBash(t)
 	a := start(t)

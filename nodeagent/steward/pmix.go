@@ -75,7 +75,8 @@ func listenLoopback() (fd int, at unix.SockaddrInet4, err error) {
 	return fd, at, nil
 }
 
-// ownerOf asks the kernel whose the other end of a connection is. The error wraps sockowner.ErrUnknown.
+// ownerOf asks the kernel whose the other end of a connection is. The error wraps
+// sockowner.ErrUnknown.
 func (e *pmixEndpoint) ownerOf(from unix.Sockaddr) (owner sockowner.Owner, err error) {
 	at, ok := from.(*unix.SockaddrInet4)
 	if !ok {

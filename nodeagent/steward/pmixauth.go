@@ -18,13 +18,15 @@ func (s *steward) admitPMIx(id pmix.ConnID, rank int) {
 	}
 }
 
-// welcomed does what need not be done before an admitted client is answered, but before it hears more.
+// welcomed does what need not be done before an admitted client is answered, but before it hears
+// more.
 func (s *steward) welcomed() {
 	s.makeSession()
 	s.loop.expect()
 }
 
-// ownsSocket tells whether a process of the job has a socket: one that was made in the job's control group, or one that such a process holds.
+// ownsSocket tells whether a process of the job has a socket: one that was made in the job's
+// control group, or one that such a process holds.
 func (s *steward) ownsSocket(owner sockowner.Owner, rank int) bool {
 	if owner.Group != 0 && owner.Group == s.groupID() {
 		return true

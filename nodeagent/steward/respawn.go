@@ -21,7 +21,8 @@ type anew struct {
 	resident    uint64
 }
 
-// allowRespawns lets a rank be begun anew, as it has asked. Its output is not complete with the ranks that there are.
+// allowRespawns lets a rank be begun anew, as it has asked. Its output is not complete with the
+// ranks that there are.
 func (s *steward) allowRespawns(k, times int) {
 	s.life.AllowRespawns(k, times)
 	if times > 0 {
@@ -29,8 +30,8 @@ func (s *steward) allowRespawns(k, times int) {
 	}
 }
 
-// respawn forks a rank of which nothing is left once more, on the same CPUs and into the same control group: a gang
-// that is stopped has it when it goes on.
+// respawn forks a rank of which nothing is left once more, on the same CPUs and into the same
+// control group: a gang that is stopped has it when it goes on.
 func (s *steward) respawn(k, incarnation int) {
 	r := &s.job.ranks[k]
 	s.note(fmt.Sprintf("rank %d on node %s %s; it is begun anew (%d)", r.rank, s.job.node, howEnded(r), incarnation))

@@ -50,7 +50,8 @@ func newRoad(j *job) *road {
 	return &road{Road: r, places: places, own: own, socket: -1, to: make(map[uint32]unix.Sockaddr)}
 }
 
-// hostOf is the host of a node's agent, if it is known by number: to ask for a name could take long.
+// hostOf is the host of a node's agent, if it is known by number: to ask for a name could take
+// long.
 func hostOf(place *scorev1.NodePlace) (netip.Addr, bool) {
 	at, err := netip.ParseAddrPort(place.GetAddress())
 	host := at.Addr().Unmap()
@@ -196,7 +197,8 @@ func (s *steward) foundRoad(node, port uint32, hears uint64) {
 	}
 }
 
-// greet shows the way to those whose pieces of fences come here, so that the first fence needs no agent. It is for jobs that will have one.
+// greet shows the way to those whose pieces of fences come here, so that the first fence needs no
+// agent. It is for jobs that will have one.
 func (s *steward) greet() {
 	if s.letters == nil || s.letters.fences.front == nil || !s.openRoad() {
 		return

@@ -32,8 +32,9 @@ func (j *job) directory(rank uint32) string {
 	return j.commands[j.app(rank)].dir
 }
 
-// spawnApp translates the hints that hydra honours too (wdir, path, host); others are hints, and not taken. A
-// relative path of a program, or of its directory, starts at dir, the directory of the rank that spawns it.
+// spawnApp translates the hints that hydra honours too (wdir, path, host); others are hints, and
+// not taken. A relative path of a program, or of its directory, starts at dir, the directory of the
+// rank that spawns it.
 func (j *job) spawnApp(app *pmi.SpawnApp, dir string) *scorev1.SpawnApp {
 	program := app.Command
 	if strings.Contains(program, "/") {

@@ -47,7 +47,8 @@ type steward struct {
 	kept        int          // bytes that came from the job's other nodes
 	keptTold    int          // of kept, what the collector's limit has been set for
 	stopForking atomic.Bool
-	// awaitsLetters: the ranks' processes have gone, and what they gave to fences has not arrived everywhere.
+	// awaitsLetters: the ranks' processes have gone, and what they gave to fences has not arrived
+	// everywhere.
 	awaitsLetters bool
 	pending       uint64 // signals that came before the ranks, by number
 

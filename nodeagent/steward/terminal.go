@@ -10,12 +10,13 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// endOfInput is what a person types at a terminal to end the input (VEOF, ^D): the first ends a line that has begun, the
-// second is one without a character.
+// endOfInput is what a person types at a terminal to end the input (VEOF, ^D): the first ends a
+// line that has begun, the second is one without a character.
 const endOfInput = "\x04\x04"
 
 const (
-	// terminalMode lets the user write to the terminal, and programs of group tty, like wall(1); see grantpt(3).
+	// terminalMode lets the user write to the terminal, and programs of group tty, like wall(1);
+	// see grantpt(3).
 	terminalMode = 0o620
 	// sameGroup leaves a file's group as it is, which is tty's.
 	sameGroup = -1
@@ -27,8 +28,8 @@ var errTerminal = errors.New("no pseudoterminal can be made")
 // hasTerminal reports whether a rank's standard streams are a terminal.
 func (j *job) hasTerminal(rank uint32) bool { return rank == 0 && j.spec.GetTerminal() != nil }
 
-// openTerminal gives a rank a pseudoterminal. What the rank writes to it is its standard output; its error output has
-// ended.
+// openTerminal gives a rank a pseudoterminal. What the rank writes to it is its standard output;
+// its error output has ended.
 func (b *batch) openTerminal(j *job, c *childFDs) error {
 	master, slave, err := newTerminal(j.spec.GetTerminal(), j.user)
 	if err != nil {
@@ -50,7 +51,8 @@ func (b *batch) openTerminal(j *job, c *childFDs) error {
 	return notBlocking(silent)
 }
 
-// newTerminal makes a pseudoterminal of a size for a user; nil: the caller's own. The master does not block.
+// newTerminal makes a pseudoterminal of a size for a user; nil: the caller's own. The master does
+// not block.
 func newTerminal(size *scorev1.Terminal, user *launch.User) (master, slave int, err error) {
 	master, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -77,7 +79,8 @@ func newTerminal(size *scorev1.Terminal, user *launch.User) (master, slave int, 
 	return master, slave, nil
 }
 
-// openPeer opens the slave of a pseudoterminal. It does not go by its path, where another file system may lie.
+// openPeer opens the slave of a pseudoterminal. It does not go by its path, where another file
+// system may lie.
 func openPeer(master int) (slave int, err error) {
 	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
 	if errno != 0 {

@@ -64,7 +64,8 @@ type Options struct {
 	Warm int
 	// Grace is how long a steward goes on without the agent.
 	Grace time.Duration
-	// CPUs are those that the stewards keep to, as the kernel numbers them; none: all that this process may use.
+	// CPUs are those that the stewards keep to, as the kernel numbers them; none: all that this
+	// process may use.
 	CPUs []int
 	// Stderr takes the stewards' own complaints; nil: dropped.
 	Stderr *os.File

@@ -267,7 +267,8 @@ func TestAStewardThatWasJustKilledIsNotGivenOut(t *testing.T) {
 	}
 }
 
-// A group that a dead agent has left and that stays busy is put aside, told of, and removed when that is possible.
+// A group that a dead agent has left and that stays busy is put aside, told of, and removed when
+// that is possible.
 func TestABusyGroupIsSweptLater(t *testing.T) {
 	first := testPool(t, 0)
 	group, err := first.options.Root.Create(0)
@@ -300,7 +301,8 @@ func TestABusyGroupIsSweptLater(t *testing.T) {
 	}
 }
 
-// occupy keeps a memory group busy with a thread of this process, which no sweep kills, until leave is called.
+// occupy keeps a memory group busy with a thread of this process, which no sweep kills, until leave
+// is called.
 func occupy(t *testing.T, dir string) (leave func()) {
 	t.Helper()
 	entered, left, over := make(chan error), make(chan struct{}), make(chan struct{})
@@ -314,8 +316,8 @@ func occupy(t *testing.T, dir string) (leave func()) {
 	return func() { close(left); <-over }
 }
 
-// onOwnThread runs f on a thread that ends with it, and closes over then. That is not the first one of a process,
-// which Go parks instead.
+// onOwnThread runs f on a thread that ends with it, and closes over then. That is not the first one
+// of a process, which Go parks instead.
 func onOwnThread(f func(), over chan<- struct{}) {
 	runtime.LockOSThread()
 	if unix.Gettid() != unix.Getpid() {

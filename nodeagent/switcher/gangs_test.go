@@ -109,8 +109,9 @@ func (a adapter) Order(step ctxswitch.Step, number uint64, by int64) bool {
 	return a.job.Order(steps[step], number, by)
 }
 
-// TestGangsTakeTurnsWithTheirNetwork: two gangs on two nodes, switched every 5 ms at moments that differ from
-// node to node, while messages are on the way and some are lost. Everything arrives, once and in order.
+// TestGangsTakeTurnsWithTheirNetwork: two gangs on two nodes, switched every 5 ms at moments that
+// differ from node to node, while messages are on the way and some are lost. Everything arrives,
+// once and in order.
 func TestGangsTakeTurnsWithTheirNetwork(t *testing.T) {
 	const slice, skew, turns = 5 * time.Millisecond, 300 * time.Microsecond, 100
 	var switchers []*Switcher

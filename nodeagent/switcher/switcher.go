@@ -127,7 +127,8 @@ func (s *Switcher) Launched(id ctxswitch.JobID) {
 	s.post(&letter{event: ctxswitch.JobLaunched(id)})
 }
 
-// Respawned tells that a process of a job was born after the others, which no signal to stop has reached.
+// Respawned tells that a process of a job was born after the others, which no signal to stop has
+// reached.
 func (s *Switcher) Respawned(id ctxswitch.JobID) {
 	s.post(&letter{event: ctxswitch.JobRespawned(id)})
 }

@@ -24,7 +24,8 @@ var (
 	errLater    = errors.New("the leader fell silent, and another server leads")
 )
 
-// certificateTrouble is the sentence for what is wrong with a certificate, "" if it is something else.
+// certificateTrouble is the sentence for what is wrong with a certificate, "" if it is something
+// else.
 func certificateTrouble(err error) string {
 	switch {
 	case err == nil:

@@ -34,19 +34,22 @@ type Clock interface {
 type Options struct {
 	// Servers are base URLs, tried in turn.
 	Servers []string
-	// Learnt, if not nil, is told the addresses of all servers, host:port, whenever they are others.
+	// Learnt, if not nil, is told the addresses of all servers, host:port, whenever they are
+	// others.
 	Learnt func(addresses []string)
 	Client *http.Client
 	// ClientOptions are added to the connection's, such as credentials.
 	ClientOptions []connect.ClientOption
-	// Revoked, if not nil, asks a server, by its base URL, whether the node's certificate was revoked; only what a server of the cluster says for
-	// certain is true. It is asked when a server has turned the node away: in the handshake no reason is told.
+	// Revoked, if not nil, asks a server, by its base URL, whether the node's certificate was
+	// revoked; only what a server of the cluster says for certain is true. It is asked when a
+	// server has turned the node away: in the handshake no reason is told.
 	Revoked func(ctx context.Context, server string) bool
 	// Hello introduces the node anew for every stream.
 	Hello   func() *scorev1.Hello
 	Handler Handler
 	Clock   Clock
-	// Troubles, if not nil, tells what is amiss on the node now, a sentence each: pings carry it to the leader.
+	// Troubles, if not nil, tells what is amiss on the node now, a sentence each: pings carry it to
+	// the leader.
 	Troubles func() []string
 	// Now is the monotonic clock in nanoseconds.
 	Now    func() int64

@@ -9,7 +9,8 @@ import (
 	"score/scored/api/pki"
 )
 
-// ErrRemoved is the error of Run when a server has said that the node's certificate was revoked, which nothing undoes.
+// ErrRemoved is the error of Run when a server has said that the node's certificate was revoked,
+// which nothing undoes.
 var ErrRemoved = errors.New("this node was removed from the cluster, or its certificate was revoked")
 
 // revoked asks the server that has turned the node away for the reason.
@@ -20,8 +21,9 @@ func (l *Link) revoked(ctx context.Context, server string) bool {
 // waits are the ends of attempts that have nothing to do with who the node is.
 var waits = []error{errSilent, errLate, errLater, errOther, errOld, errUnasked}
 
-// turnedAway says that a server was reached and did not take the node, which may be for its certificate. How such a handshake ends for a client
-// is not one error: the server closes the connection while the client, for whom the handshake was over, writes.
+// turnedAway says that a server was reached and did not take the node, which may be for its
+// certificate. How such a handshake ends for a client is not one error: the server closes the
+// connection while the client, for whom the handshake was over, writes.
 func turnedAway(welcome bool, err error) bool {
 	switch {
 	case err == nil:

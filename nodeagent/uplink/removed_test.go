@@ -45,7 +45,8 @@ func door(t *testing.T, server *pki.Credentials) string {
 	return pkitest.Listen(t, config, func(conn *tls.Conn) { _ = conn.HandshakeContext(t.Context()) })
 }
 
-// A node that is turned away asks who did it why, each time: it goes on while the answer is no, and ends when it is yes.
+// A node that is turned away asks who did it why, each time: it goes on while the answer is no, and
+// ends when it is yes.
 func TestRemoved(t *testing.T) {
 	cluster := pkitest.New(t, "lab")
 	url := door(t, cluster.Daemon(t, pki.Server, "s1"))

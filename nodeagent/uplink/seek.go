@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// uneasyAfter is for how long a server may be silent before the others are asked whether there is another leader: a
-	// ping that was not answered within half a second. It costs nothing to ask too early, since the stream goes on.
+	// uneasyAfter is for how long a server may be silent before the others are asked whether there
+	// is another leader: a ping that was not answered within half a second. It costs nothing to ask
+	// too early, since the stream goes on.
 	uneasyAfter = 2 * pingEvery
 	// seekTimeout bounds one question. A server waits 3 s for an election; the rest is the way.
 	seekTimeout = 4 * time.Second
@@ -22,8 +23,9 @@ const (
 	seekPause = 200 * time.Millisecond
 )
 
-// seeker asks the other servers for a later leader while one is silent, so that an agent need not find out by itself that
-// a leader is cut off or stopped. What they say is a hint: whom the agent obeys, the term in the Welcome decides.
+// seeker asks the other servers for a later leader while one is silent, so that an agent need not
+// find out by itself that a leader is cut off or stopped. What they say is a hint: whom the agent
+// obeys, the term in the Welcome decides.
 type seeker struct {
 	link     *Link
 	from     string      // the URL of the server that is silent, or not
@@ -48,7 +50,8 @@ func (s *seeker) run(ctx context.Context) {
 	}
 }
 
-// ask asks all others at once, and gives the address that the first has who knows one; "": none does.
+// ask asks all others at once, and gives the address that the first has who knows one; "": none
+// does.
 func (s *seeker) ask(ctx context.Context) (address string) {
 	ctx, cancel := context.WithTimeout(ctx, seekTimeout)
 	defer cancel()
@@ -73,7 +76,8 @@ func (s *seeker) ask(ctx context.Context) (address string) {
 }
 
 func (s *seeker) askOne(ctx context.Context, url string) (address string) {
-	// Before the welcome the leader that the node had will do, too, if it is another server than this one.
+	// Before the welcome the leader that the node had will do, too, if it is another server than
+	// this one.
 	after := s.link.term.Load()
 	if after > 0 && !s.welcomed.Load() {
 		after--

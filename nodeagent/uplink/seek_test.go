@@ -47,7 +47,8 @@ func wait(ctx context.Context, elected time.Duration) error {
 	return nil
 }
 
-// A node whose leader is silent asks the others after a second, and goes to the leader that the first of them names.
+// A node whose leader is silent asks the others after a second, and goes to the leader that the
+// first of them names.
 func TestSeek(t *testing.T) {
 	none := func(context.Context, uint64) (uint64, string, error) { return 0, "", errors.New("not there") }
 	tests := []struct {

@@ -74,7 +74,8 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	return true, err
 }
 
-// welcomeIn is the welcome in a server's answer to Hello; the error says why there is none that counts.
+// welcomeIn is the welcome in a server's answer to Hello; the error says why there is none that
+// counts.
 func (l *Link) welcomeIn(first *scorev1.ServerMessage) (*scorev1.Welcome, error) {
 	switch m := first.Message.(type) {
 	case *scorev1.ServerMessage_Refused:

@@ -19,7 +19,8 @@ type Link struct {
 	queue   queue
 	term    atomic.Uint64 // the highest of a leader; Run alone changes it
 	told    string        // about certificates, last; Run's
-	// heard is when the present server last said something that shows it to be alive, or was first asked, by Options.Now.
+	// heard is when the present server last said something that shows it to be alive, or was first
+	// asked, by Options.Now.
 	heard atomic.Int64
 }
 
@@ -41,8 +42,8 @@ func (l *Link) Send(message *scorev1.AgentMessage) {
 	l.queue.push(message)
 }
 
-// Run keeps the stream until ctx ends, which is no error. It returns an error
-// that wraps ErrRefused when the leader will not have the node, and ErrRemoved when a server says that it was removed.
+// Run keeps the stream until ctx ends, which is no error. It returns an error that wraps ErrRefused
+// when the leader will not have the node, and ErrRemoved when a server says that it was removed.
 func (l *Link) Run(ctx context.Context) error {
 	var pause backoff
 	for {
@@ -64,7 +65,8 @@ func (l *Link) Run(ctx context.Context) error {
 			pause = backoff{}
 		}
 		if errors.Is(err, errSilent) || errors.Is(err, errLate) || errors.Is(err, errLater) {
-			// What was sent by such a connection may be on its way for as long again when the server is back.
+			// What was sent by such a connection may be on its way for as long again when the
+			// server is back.
 			l.options.Client.CloseIdleConnections()
 		}
 		if errors.Is(err, errLater) || errors.Is(err, errOther) && !sent {
@@ -78,7 +80,8 @@ func (l *Link) Run(ctx context.Context) error {
 	}
 }
 
-// tell logs why there is no stream: what is wrong with certificates once, since only a person can mend it.
+// tell logs why there is no stream: what is wrong with certificates once, since only a person can
+// mend it.
 func (l *Link) tell(server string, err error, wait time.Duration) {
 	fields := []zap.Field{zap.String("server", server), zap.Error(err), zap.Duration("retry_in", wait)}
 	trouble := certificateTrouble(err)

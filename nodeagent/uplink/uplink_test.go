@@ -256,7 +256,8 @@ func TestServersSendOn(t *testing.T) {
 	await(t, "welcome of the other", n.welcomes)
 }
 
-// Servers that send a node to each other are asked now and then, not all the time; a leader that was succeeded is not obeyed.
+// Servers that send a node to each other are asked now and then, not all the time; a leader that
+// was succeeded is not obeyed.
 func TestOldLeaderIsNotObeyed(t *testing.T) {
 	old := leadertest.Start(t, leadertest.Options{})
 	next := leadertest.Start(t, leadertest.Options{})

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// takeAgain is how often a socket is tried that cannot be had: another agent of this host has it, which may end.
+	// takeAgain is how often a socket is tried that cannot be had: another agent of this host has
+	// it, which may end.
 	takeAgain = time.Second
 )
 
@@ -59,7 +60,8 @@ func New(options Options) *Door {
 	return &Door{options: options, calls: calls, passer: newPasser(options.Servers, calls, options.Logger)}
 }
 
-// Run serves until ctx ends. A socket that cannot be had is told once, and tried again: the node is of use without.
+// Run serves until ctx ends. A socket that cannot be had is told once, and tried again: the node is
+// of use without.
 func (d *Door) Run(ctx context.Context) {
 	defer d.calls.CloseIdleConnections()
 	for ctx.Err() == nil {
@@ -111,7 +113,8 @@ func (d *Door) serve(ctx context.Context, held *holding) error {
 	return err
 }
 
-// handler has calls of whom the kernel knows passed on, within what one user may keep the agent busy with.
+// handler has calls of whom the kernel knows passed on, within what one user may keep the agent
+// busy with.
 func (d *Door) handler() http.Handler {
 	whose := func(r *http.Request) (any, error) { return userOf(r.Context()) }
 	return socket.NewLimits(d.passer, socket.OfUser(whose))

@@ -133,7 +133,8 @@ func jobs(t *testing.T, path string) (scorev1connect.JobServiceClient, *http.Cli
 	return scorev1connect.NewJobServiceClient(client, "http://agent"), client
 }
 
-// TestWhoCalls: a server hears the number of the user whom the kernel tells, and nothing that the caller says of itself.
+// TestWhoCalls: a server hears the number of the user whom the kernel tells, and nothing that the
+// caller says of itself.
 func TestWhoCalls(t *testing.T) {
 	c, path := pkitest.New(t, "c1"), filepath.Join(t.TempDir(), "s")
 	s := startServer(t, c, pki.Server, "s1")
@@ -157,7 +158,8 @@ func TestWhoCalls(t *testing.T) {
 	}
 }
 
-// TestWhoseLimits: with a submission a server hears the resource limits of the process that calls, as the kernel tells.
+// TestWhoseLimits: with a submission a server hears the resource limits of the process that calls,
+// as the kernel tells.
 func TestWhoseLimits(t *testing.T) {
 	c, path := pkitest.New(t, "c1"), filepath.Join(t.TempDir(), "s")
 	s := startServer(t, c, pki.Server, "s1")
@@ -181,7 +183,8 @@ func TestWhoseLimits(t *testing.T) {
 	}
 }
 
-// TestStream: both directions of a stream go on as they come, and one whose server is lost ends with an error that says so.
+// TestStream: both directions of a stream go on as they come, and one whose server is lost ends
+// with an error that says so.
 func TestStream(t *testing.T) {
 	c, path := pkitest.New(t, "c1"), filepath.Join(t.TempDir(), "s")
 	s := startServer(t, c, pki.Server, "s1")
@@ -219,7 +222,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestOnlyServers: nothing goes to one that shows another certificate than a server's of this cluster.
+// TestOnlyServers: nothing goes to one that shows another certificate than a server's of this
+// cluster.
 func TestOnlyServers(t *testing.T) {
 	c, path := pkitest.New(t, "c1"), filepath.Join(t.TempDir(), "s")
 	agent, foreign := startServer(t, c, pki.Agent, "n2"), startServer(t, pkitest.New(t, "c1"), pki.Server, "s1")
@@ -276,8 +280,8 @@ func TestSilentClients(t *testing.T) {
 	}
 }
 
-// TestOneOfSeveralAgents: of the agents of a host one has the socket, another takes it when that ends, also one that was
-// killed, and nothing is left in the end.
+// TestOneOfSeveralAgents: of the agents of a host one has the socket, another takes it when that
+// ends, also one that was killed, and nothing is left in the end.
 func TestOneOfSeveralAgents(t *testing.T) {
 	c, dir := pkitest.New(t, "c1"), t.TempDir()
 	path := filepath.Join(dir, "s")

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// reachPatience is how long a call waits here for a server that can be reached: as long as a server waits for one that
-	// leads, an election and a half.
+	// reachPatience is how long a call waits here for a server that can be reached: as long as a
+	// server waits for one that leads, an election and a half.
 	reachPatience = 3 * time.Second
-	// passPause is the time between the first two tries, when nothing says that another server leads; it doubles up to
-	// passPauseMost.
+	// passPause is the time between the first two tries, when nothing says that another server
+	// leads; it doubles up to passPauseMost.
 	passPause     = 50 * time.Millisecond
 	passPauseMost = 500 * time.Millisecond
 	// shunFor is how long a server is avoided: two elections.
@@ -114,7 +114,8 @@ func (c *call) pass() error {
 	}
 }
 
-// order is that in which servers are tried: the one that leads, the others, and last the one to avoid.
+// order is that in which servers are tried: the one that leads, the others, and last the one to
+// avoid.
 func (h *passer) order() []string {
 	shun := h.shunned()
 	leader := h.servers.Leader()
@@ -153,8 +154,8 @@ func (h *passer) shunned() string {
 	return h.shun
 }
 
-// by has one server answer. It is false when that did not come to it; then the body tells whether something may have been
-// done all the same.
+// by has one server answer. It is false when that did not come to it; then the body tells whether
+// something may have been done all the same.
 func (c *call) by(server string) (bool, error) {
 	ctx, cancel := context.WithCancel(c.r.Context())
 	defer cancel()
@@ -178,8 +179,8 @@ func (c *call) by(server string) (bool, error) {
 	return true, nil
 }
 
-// kept are the headers of a call that say how it is written, and by what program. Others are the caller's own, and go nowhere: a server would
-// take some of them for the agent's word.
+// kept are the headers of a call that say how it is written, and by what program. Others are the
+// caller's own, and go nowhere: a server would take some of them for the agent's word.
 var kept = append(api.ProgramHeaders(),
 	"Accept", "Accept-Encoding", "Content-Encoding", "Content-Type", "User-Agent",
 	"Connect-Protocol-Version", "Connect-Timeout-Ms", "Connect-Accept-Encoding", "Connect-Content-Encoding",
@@ -209,8 +210,9 @@ func (c *call) request(ctx context.Context, server string) (*http.Request, error
 	return out, nil
 }
 
-// noServer is what users are told when no server can be reached; doubtful: one that was lost may have done what they asked
-// for. They may repeat it in either case, or it would not have been repeated here.
+// noServer is what users are told when no server can be reached; doubtful: one that was lost may
+// have done what they asked for. They may repeat it in either case, or it would not have been
+// repeated here.
 func noServer(servers []string, doubtful bool) error {
 	hosts := make([]string, len(servers))
 	for i, server := range servers {

@@ -81,7 +81,8 @@ const (
 	drain  = scorev1connect.ClusterServiceDrainNodeProcedure
 )
 
-// TestOrder: the server that leads is asked first; one that is not reached, or was lost, comes last for a while.
+// TestOrder: the server that leads is asked first; one that is not reached, or was lost, comes last
+// for a while.
 func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster("https://s1", "https://s2", "https://s3")
@@ -115,7 +116,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestLost: a call of which it is not known whether it was carried out goes to another server only if it does no harm twice.
+// TestLost: a call of which it is not known whether it was carried out goes to another server only
+// if it does no harm twice.
 func TestLost(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, kind string
@@ -145,8 +147,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestNobody: a call waits for a server for as long as an election takes, and no longer; then one sentence says what is wrong,
-// and whether something may have been done.
+// TestNobody: a call waits for a server for as long as an election takes, and no longer; then one
+// sentence says what is wrong, and whether something may have been done.
 func TestNobody(t *testing.T) {
 	for name, test := range map[string]struct {
 		err       error
@@ -173,8 +175,9 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// TestLeaderIsLost: what a leader has does not wait for it when another one leads: streams end at once, with an error that
-// their reader can read, calls that may be made again go on at once, and others end after a grace.
+// TestLeaderIsLost: what a leader has does not wait for it when another one leads: streams end at
+// once, with an error that their reader can read, calls that may be made again go on at once, and
+// others end after a grace.
 func TestLeaderIsLost(t *testing.T) {
 	for path, want := range map[string]time.Duration{attach: 0, list: 0, signal: carry.AnswerGrace} {
 		synctest.Test(t, func(t *testing.T) {
@@ -215,7 +218,8 @@ type silent struct{ ctx context.Context }
 func (s silent) Read([]byte) (int, error) { <-s.ctx.Done(); return 0, s.ctx.Err() }
 func (s silent) Close() error             { return nil }
 
-// TestUndecided: the answer of a server without a majority is told, and another one is asked the next time.
+// TestUndecided: the answer of a server without a majority is told, and another one is asked the
+// next time.
 func TestUndecided(t *testing.T) {
 	var asked []string
 	h := newPasser(newCluster("https://s1", "https://s2"), transport(func(r *http.Request) (*http.Response, error) {

@@ -15,7 +15,8 @@ import (
 // errOtherAgent says that another agent of this host has the socket.
 var errOtherAgent = errors.New("another agent of this host has the socket")
 
-// holding is a socket that this process has. The lock beside it keeps agents that start together from taking each other's.
+// holding is a socket that this process has. The lock beside it keeps agents that start together
+// from taking each other's.
 type holding struct {
 	listener net.Listener
 	lock     *os.File

@@ -59,7 +59,8 @@ func (p *process) judge(c call) string {
 	}
 }
 
-// futex is nothing that wakes unless it ends by time, and then if it is one of those that only look.
+// futex is nothing that wakes unless it ends by time, and then if it is one of those that only
+// look.
 func (p *process) futex(c call) string {
 	switch c.args[1] & futexCommand {
 	case futexWait, futexWaitBits, futexLockPI, futexLockPI2:
@@ -85,8 +86,8 @@ func (p *process) looks(c call) bool {
 	}
 }
 
-// restarted is a call that a stop of the gang has interrupted and the kernel goes on with: a futex with a
-// time, a poll or a sleep. Its arguments are still those of the first call.
+// restarted is a call that a stop of the gang has interrupted and the kernel goes on with: a futex
+// with a time, a poll or a sleep. Its arguments are still those of the first call.
 func (p *process) restarted(c call) string {
 	if p.looks(c) || uint32(c.args[2]) == pollInfinite && p.watches(c) {
 		return ""

@@ -15,7 +15,8 @@ var native = binary.NativeEndian
 // mapping is a part of a process's memory that belongs to a context.
 type mapping struct{ from, to uint64 }
 
-// mapsMost bounds the lines of /proc/PID/maps that are read; the kernel's own bound is the same by default.
+// mapsMost bounds the lines of /proc/PID/maps that are read; the kernel's own bound is the same by
+// default.
 const mapsMost = 65530
 
 // read reads the process's memory.

@@ -1,18 +1,18 @@
-// Package wakers finds out what outside a job could wake one of its processes when all of them sleep: a
-// timer, a file, a socket, standard input, something that only the kernel knows. It reads what each thread
-// waits for (/proc/PID/task/TID/syscall, proc_pid_syscall(5)), which the kernel tells to root and to the
-// tracer-to-be of a process.
+// Package wakers finds out what outside a job could wake one of its processes when all of them
+// sleep: a timer, a file, a socket, standard input, something that only the kernel knows. It reads
+// what each thread waits for (/proc/PID/task/TID/syscall, proc_pid_syscall(5)), which the kernel
+// tells to root and to the tracer-to-be of a process.
 //
-// A thread that waits for another thread (futex without a time), or for the end of a process, cannot be
-// woken from outside. What the run time of Go and package pm do for themselves is known:
+// A thread that waits for another thread (futex without a time), or for the end of a process,
+// cannot be woken from outside. What the run time of Go and package pm do for themselves is known:
 //
 //	Go's monitor      futex, private, 60 s    timers that come sooner shorten it
 //	Go's poller       epoll                   only while a goroutine waits for a file or a timer
 //	pm's sleep        futex in a context, 1 s
 //	pm's watcher      poll of a context's socket and an eventfd
 //
-// Whatever else a thread does counts as something that may wake it, also what cannot be read. Signals do
-// not count: they can come to any process.
+// Whatever else a thread does counts as something that may wake it, also what cannot be read.
+// Signals do not count: they can come to any process.
 package wakers
 
 import (
@@ -29,15 +29,17 @@ type Own struct {
 	Sockets map[uint64]bool // of contexts
 }
 
-// threadsMost bounds what is looked at: some ten threads for each of the most ranks that a node has.
+// threadsMost bounds what is looked at: some ten threads for each of the most ranks that a node
+// has.
 const threadsMost = 16384
 
-// lookTwice is the pause before threads that something could wake are looked at again: a rank that looks around has Go's
-// monitor thread nap in turns for some 15 ms, and with many ranks there is always one that does.
+// lookTwice is the pause before threads that something could wake are looked at again: a rank that
+// looks around has Go's monitor thread nap in turns for some 15 ms, and with many ranks there is
+// always one that does.
 const lookTwice = 20 * time.Millisecond
 
-// Find says what could wake one of the processes, in a few words for people; empty: nothing can. It takes lookTwice
-// where something seems to.
+// Find says what could wake one of the processes, in a few words for people; empty: nothing can. It
+// takes lookTwice where something seems to.
 func Find(pids []int, own Own) string {
 	threads, what := threadsOf(pids)
 	if what != "" {
@@ -58,7 +60,8 @@ type thread struct {
 	id  string
 }
 
-// threadsOf lists the threads of the processes, those of one next to each other, or says why it cannot.
+// threadsOf lists the threads of the processes, those of one next to each other, or says why it
+// cannot.
 func threadsOf(pids []int) (threads []thread, failed string) {
 	for _, pid := range pids {
 		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// wait never returns: its main goroutine waits as package pm does for another thread, without a time.
+// wait never returns: its main goroutine waits as package pm does for another thread, without a
+// time.
 func wait(what []string) {
 	switch what[0] {
 	case "timer":
@@ -148,8 +149,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestRank: a rank that has asked for its contexts has no timer left of that, with which it would look for ten
-// seconds as if it waited for a time.
+// TestRank: a rank that has asked for its contexts has no timer left of that, with which it would
+// look for ten seconds as if it waited for a time.
 func TestRank(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "socket")
 	listener, err := handover.Listen(socket)

@@ -50,8 +50,8 @@ var (
 // batchBytes is how much goes in one commit.
 const batchBytes = 1 << 20
 
-// joinPatience and leavePatience bound how long Open and Close wait for the steward, which answers within microseconds if it has a
-// processor.
+// joinPatience and leavePatience bound how long Open and Close wait for the steward, which answers
+// within microseconds if it has a processor.
 const (
 	joinPatience  = 30 * time.Second
 	leavePatience = 30 * time.Second
@@ -67,8 +67,8 @@ type Job struct {
 	put  []byte        // pairs that are not committed
 }
 
-// Open joins the job, with the descriptor that the launcher has left in the environment. A process can do so once.
-// The error wraps ErrEnvironment or ErrLost.
+// Open joins the job, with the descriptor that the launcher has left in the environment. A process
+// can do so once. The error wraps ErrEnvironment or ErrLost.
 func Open() (*Job, error) {
 	text := os.Getenv(EnvSocket)
 	fd, err := strconv.Atoi(text)
@@ -158,7 +158,8 @@ func (j *Job) Rank() int { return j.rank }
 // Size is how many ranks the job has.
 func (j *Job) Size() int { return j.size }
 
-// Put sets a key of this rank. Others see it after the next Commit or Fence, at the latest. The error wraps ErrTooLong or ErrClosed.
+// Put sets a key of this rank. Others see it after the next Commit or Fence, at the latest. The
+// error wraps ErrTooLong or ErrClosed.
 func (j *Job) Put(scope Scope, key, value string) error {
 	if key == "" || len(key) > keys.MaxKey || len(value) > keys.MaxValue {
 		return fmt.Errorf("%w: a key of %d bytes, a value of %d", ErrTooLong, len(key), len(value))
@@ -177,15 +178,16 @@ func (j *Job) Put(scope Scope, key, value string) error {
 	return nil
 }
 
-// Get returns the newest value of a rank's key that this node knows, in place: it must not be changed, and must not
-// be used after Close.
+// Get returns the newest value of a rank's key that this node knows, in place: it must not be
+// changed, and must not be used after Close.
 func (j *Job) Get(rank int, key string) (value []byte, ok bool) { return j.view.Get(rank, key) }
 
 // awaitSlice is how long Await sleeps between looks at its context, which cannot wake it.
 const awaitSlice = 50 * time.Millisecond
 
-// Await is Get for a value that may be yet to come: it waits for what ranks of this node commit, and for what fences bring of those of
-// others, which another goroutine of this process may be in. The error wraps ctx's, keys.ErrRank or the system's.
+// Await is Get for a value that may be yet to come: it waits for what ranks of this node commit,
+// and for what fences bring of those of others, which another goroutine of this process may be in.
+// The error wraps ctx's, keys.ErrRank or the system's.
 func (j *Job) Await(ctx context.Context, rank int, key string) (value []byte, err error) {
 	for {
 		value, ok, err := j.view.Await(rank, key, awaitSlice)
@@ -207,16 +209,18 @@ func (j *Job) Commit(ctx context.Context) error {
 	return j.commit(ctx)
 }
 
-// Fence commits, waits until all ranks have called it, and lets this one see what all have committed. Of ranks for which the
-// job did not end when they failed it waits only for those that are begun anew. The error wraps ErrLost, ErrNoFence, ErrClosed or
-// ctx's: a rank that gives up can ask nothing any more, only read.
+// Fence commits, waits until all ranks have called it, and lets this one see what all have
+// committed. Of ranks for which the job did not end when they failed it waits only for those that
+// are begun anew. The error wraps ErrLost, ErrNoFence, ErrClosed or ctx's: a rank that gives up can
+// ask nothing any more, only read.
 func (j *Job) Fence(ctx context.Context) error { return j.meet(ctx, talk.Fence) }
 
 // Barrier commits, and waits until all ranks have called it. Errors are those of Fence.
 func (j *Job) Barrier(ctx context.Context) error { return j.meet(ctx, talk.Barrier) }
 
-// Respawn asks that this rank be begun anew so often, at most 1000 times, when it fails: when it is killed by a signal, or ends before
-// Close or with an exit code other than 0. Incarnation tells its next process. The error wraps ErrLost, ErrClosed or ctx's.
+// Respawn asks that this rank be begun anew so often, at most 1000 times, when it fails: when it is
+// killed by a signal, or ends before Close or with an exit code other than 0. Incarnation tells its
+// next process. The error wraps ErrLost, ErrClosed or ctx's.
 func (j *Job) Respawn(ctx context.Context, times int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -298,8 +302,8 @@ func exchange(conn *net.UnixConn, op talk.Op, body []byte) error {
 	return nil
 }
 
-// Close leaves the job's key sets: values that Get has given must not be used any more. It waits for a Fence that another
-// goroutine is in. A rank that ends without it has failed.
+// Close leaves the job's key sets: values that Get has given must not be used any more. It waits
+// for a Fence that another goroutine is in. A rank that ends without it has failed.
 func (j *Job) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

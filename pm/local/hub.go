@@ -33,9 +33,9 @@ const resident = abi.MaxLocal * node.MaxChannels
 // NewHub makes a hub for so many ranks on one node. What is zero in the geometry gets its default.
 func NewHub(ranks int, g abi.Geometry) (*Hub, error) { return newHub(1, ranks, g) }
 
-// NewCluster makes a hub for several nodes with so many ranks each: the first ones on the
-// first node. Messages between nodes go through UDP sockets of the loopback device, in this process's part
-// with the faults of the environment variable SCORE_LINK_FAULTS.
+// NewCluster makes a hub for several nodes with so many ranks each: the first ones on the first
+// node. Messages between nodes go through UDP sockets of the loopback device, in this process's
+// part with the faults of the environment variable SCORE_LINK_FAULTS.
 func NewCluster(nodes, ranksPerNode int, g abi.Geometry) (*Hub, error) {
 	if nodes < 1 || nodes > places.MaxNodes {
 		return nil, fmt.Errorf("local: %d nodes, want 1 to %d", nodes, places.MaxNodes)

@@ -18,11 +18,13 @@ import (
 )
 
 const (
-	// maxNewcomers bounds those who have not said yet what they want, maxNewcomersPerAddress those of one address: a
-	// cluster's hosts may be installed all at once, and a host asks for some certificates at most.
+	// maxNewcomers bounds those who have not said yet what they want, maxNewcomersPerAddress those
+	// of one address: a cluster's hosts may be installed all at once, and a host asks for some
+	// certificates at most.
 	maxNewcomers           = 256
 	maxNewcomersPerAddress = 16
-	// maxAdmissions bounds the newcomers that are served at once, each with an entry in the log of the cluster.
+	// maxAdmissions bounds the newcomers that are served at once, each with an entry in the log of
+	// the cluster.
 	maxAdmissions = 16
 )
 
@@ -33,7 +35,8 @@ type Way struct {
 	Roles     []pki.Role
 }
 
-// Listener gives the connections of daemons that have shown a certificate, and serves newcomers itself.
+// Listener gives the connections of daemons that have shown a certificate, and serves newcomers
+// itself.
 type Listener struct {
 	office    *Office
 	met       *handshake.Listener

@@ -32,7 +32,8 @@ type memory struct {
 	mu     sync.Mutex
 	tokens map[string][]byte // verifiers by id
 	given  []*state.Certificate
-	// ahead is by how much the cluster's clock is before the host's, expires when the last token does.
+	// ahead is by how much the cluster's clock is before the host's, expires when the last token
+	// does.
 	ahead   time.Duration
 	expires time.Time
 }
@@ -206,7 +207,8 @@ func blind(c *pki.Credentials) *tls.Config {
 	return config
 }
 
-// TestSilence: who connects and says nothing keeps members waiting no longer than their own handshake takes.
+// TestSilence: who connects and says nothing keeps members waiting no longer than their own
+// handshake takes.
 func TestSilence(t *testing.T) {
 	const (
 		silent = 600 // more than may wait from one address
@@ -230,7 +232,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestSilentNewcomers: of those who come to join and do not say so the oldest are closed, and others join.
+// TestSilentNewcomers: of those who come to join and do not say so the oldest are closed, and
+// others join.
 func TestSilentNewcomers(t *testing.T) {
 	o, _ := newOffice(t)
 	closed := make(chan struct{}, 2*maxNewcomersPerAddress)
@@ -269,8 +272,8 @@ func TestRenewOwn(t *testing.T) {
 	}
 }
 
-// TestServerJoins: who has a server's token gets what a server needs to sign, unless there is a server of the name; an
-// agent does not.
+// TestServerJoins: who has a server's token gets what a server needs to sign, unless there is a
+// server of the name; an agent does not.
 func TestServerJoins(t *testing.T) {
 	o, _ := newOffice(t)
 	agent, err := join.Join(t.Context(), newToken(t, o), "x1", time.Now)
@@ -304,7 +307,8 @@ func (e *elsewhere) Admit(_ context.Context, r *scorev1.JoinRequest) (*scorev1.J
 
 func (e *elsewhere) Renew(context.Context, []byte) ([]byte, error) { return nil, errNo }
 
-// TestPassedOn: a server that does not lead has newcomers answered by the one that does, in its words.
+// TestPassedOn: a server that does not lead has newcomers answered by the one that does, in its
+// words.
 func TestPassedOn(t *testing.T) {
 	o, m := newOffice(t)
 	token, other := newToken(t, o), new(elsewhere)
@@ -320,8 +324,8 @@ func TestPassedOn(t *testing.T) {
 	}
 }
 
-// TestClocks: the cluster's clock goes on as it was when the host's is set, by an hour either way. What other hosts look at is dated by the
-// host's, what the leader looks at by the cluster's.
+// TestClocks: the cluster's clock goes on as it was when the host's is set, by an hour either way.
+// What other hosts look at is dated by the host's, what the leader looks at by the cluster's.
 func TestClocks(t *testing.T) {
 	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour} {
 		o, m := newOffice(t)
@@ -348,7 +352,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestRevoked: who is refused in the handshake since its certificate was revoked is told so when it asks.
+// TestRevoked: who is refused in the handshake since its certificate was revoked is told so when it
+// asks.
 func TestRevoked(t *testing.T) {
 	o, _ := newOffice(t)
 	ours := lab(o).Daemon(t, pki.Server, "s2")

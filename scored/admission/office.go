@@ -42,8 +42,8 @@ type Options struct {
 	// Elsewhere is the office of the server that leads, nil while it is this one.
 	Elsewhere func() Colleague
 	Logger    *zap.Logger
-	// Now is this host's clock, by which certificates and tokens are dated, since other hosts' look at
-	// them. Default: time.Now.
+	// Now is this host's clock, by which certificates and tokens are dated, since other hosts' look
+	// at them. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -134,8 +134,9 @@ func (o *Office) receive(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.
 // maxSerial bounds the number of a certificate in bytes (RFC 5280, section 4.1.2.2).
 const maxSerial = 20
 
-// standing tells whether a certificate was revoked: its owner is refused in the handshake, where no reason can be told. What any server
-// knows of it holds, since nothing makes it good again; and nobody else knows its number.
+// standing tells whether a certificate was revoked: its owner is refused in the handshake, where no
+// reason can be told. What any server knows of it holds, since nothing makes it good again; and
+// nobody else knows its number.
 func (o *Office) standing(serial []byte) (*scorev1.JoinResponse, error) {
 	if len(serial) > maxSerial {
 		return nil, fmt.Errorf("a certificate's number has up to %d bytes, and this one %d", maxSerial, len(serial)) //nolint:err113 // for nobody but whoever made the number up
@@ -158,7 +159,8 @@ func (o *Office) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.Jo
 	}
 	name := pki.Name{Cluster: o.Credentials.Name().Cluster, Role: role, Name: r.GetName()}
 	if role == pki.Server && o.IsServer(name.Name) {
-		// It would be taken for the one that is there, and have none of what that one has promised to keep.
+		// It would be taken for the one that is there, and have none of what that one has promised
+		// to keep.
 		return nil, fmt.Errorf("%w: a server named %s is one of the cluster's; remove it first ('scored server remove %s'), or choose another name", ErrTaken, name.Name, name.Name)
 	}
 	signed, record, err := o.sign(name, r.GetRequest())
@@ -171,8 +173,9 @@ func (o *Office) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.Jo
 	answer := &scorev1.JoinResponse{Authority: o.Authority.Certificate().Raw, Certificate: signed.Raw}
 	if role == pki.Server {
 		answer.ClusterKey = o.ClusterKey
-		// Any server may have to sign when it leads. Whoever shows the secret of a server's token is to be one; the
-		// connection is encrypted, and the newcomer knows by the digest in the token whom it speaks with.
+		// Any server may have to sign when it leads. Whoever shows the secret of a server's token
+		// is to be one; the connection is encrypted, and the newcomer knows by the digest in the
+		// token whom it speaks with.
 		if answer.AuthorityKey, err = o.Authority.Key(); err != nil {
 			return nil, err
 		}

@@ -11,7 +11,8 @@ import (
 	"score/scored/api/texts"
 )
 
-// JSON has calls in JSON, which has no texts but UTF-8, get answers in which texts that are not have escapes.
+// JSON has calls in JSON, which has no texts but UTF-8, get answers in which texts that are not
+// have escapes.
 func JSON() connect.HandlerOption {
 	return connect.WithHandlerOptions(
 		connect.WithCodec(jsonCodec{"json"}),

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 )
 
-// CheckLoopback refuses an address, host:port, that other hosts could reach:
-// without certificates nothing is encrypted, and no daemon may listen there. The error names the address and what to use instead; the caller adds
-// its key.
+// CheckLoopback refuses an address, host:port, that other hosts could reach: without certificates
+// nothing is encrypted, and no daemon may listen there. The error names the address and what to use
+// instead; the caller adds its key.
 func CheckLoopback(address, instead string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

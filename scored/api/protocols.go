@@ -38,7 +38,8 @@ func (t *telling) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(out)
 }
 
-// CheckProtocols returns the sentence why a caller is not understood, or "". Who says nothing is taken at its word.
+// CheckProtocols returns the sentence why a caller is not understood, or "". Who says nothing is
+// taken at its word.
 func CheckProtocols(h http.Header, build string) string {
 	text := h.Get(protocolsHeader)
 	if text == "" {

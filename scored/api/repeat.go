@@ -2,8 +2,9 @@ package api
 
 import "score/scored/api/scorev1/scorev1connect"
 
-// repeatable are users' calls that may be made again when nobody knows whether they were carried out: they only look, or
-// what they do twice is what they do once, and the second answer is right, too, whatever others do meanwhile.
+// repeatable are users' calls that may be made again when nobody knows whether they were carried
+// out: they only look, or what they do twice is what they do once, and the second answer is right,
+// too, whatever others do meanwhile.
 var repeatable = map[string]bool{
 	scorev1connect.JobServiceListJobsProcedure:             true,
 	scorev1connect.JobServiceGetJobProcedure:               true,
@@ -43,8 +44,8 @@ var once = map[string]string{
 	scorev1connect.ClusterServiceStepDownProcedure:           "another server leads meanwhile, and would step down, too",
 }
 
-// Repeatable tells whether a call may be made again when nobody knows whether it was carried out. KeyedSubmit is the
-// procedure of submissions, which may be if they have a key.
+// Repeatable tells whether a call may be made again when nobody knows whether it was carried out.
+// KeyedSubmit is the procedure of submissions, which may be if they have a key.
 func Repeatable(procedure string) bool { return repeatable[procedure] }
 
 // KeyedSubmit is a procedure whose calls may be made again if their request has a key.

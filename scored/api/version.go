@@ -11,7 +11,8 @@ import (
 // version is set by the build (-ldflags -X).
 var version string
 
-// Version names the build, for people. What programs understand of each other package protocol says.
+// Version names the build, for people. What programs understand of each other package protocol
+// says.
 func Version() string {
 	if version != "" {
 		return version

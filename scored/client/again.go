@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	// againFor is how long a call that nobody could decide is made again: two elections, and short for a
-	// person at a terminal.
+	// againFor is how long a call that nobody could decide is made again: two elections, and short
+	// for a person at a terminal.
 	againFor = 6 * time.Second
 	// againPause is the time between two tries.
 	againPause = 100 * time.Millisecond
-	// tellAfter is how long a call is made again before its user is told that it waits: an election and a half.
+	// tellAfter is how long a call is made again before its user is told that it waits: an election
+	// and a half.
 	tellAfter = 3 * time.Second
 )
 
 // Patience is for how long a call waits for a cluster that cannot answer.
 type Patience struct {
-	// Gone is how long it waits while no daemon answers, and Undecided while one does, and no server can decide.
-	// Negative: for ever.
+	// Gone is how long it waits while no daemon answers, and Undecided while one does, and no
+	// server can decide. Negative: for ever.
 	Gone, Undecided time.Duration
 	// Waiting, if not nil, is told once per call why it waits.
 	Waiting func(error)
@@ -79,8 +80,9 @@ func (w *Wait) Goes(now time.Time, err error) bool {
 	return true
 }
 
-// again makes calls anew that another server has to decide, or that do no harm the second time and whose server was lost,
-// so that people do not notice when servers come and go. Other calls that may have changed something are made once.
+// again makes calls anew that another server has to decide, or that do no harm the second time and
+// whose server was lost, so that people do not notice when servers come and go. Other calls that
+// may have changed something are made once.
 func again(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		patience, chosen := ctx.Value(patienceKey{}).(Patience)
@@ -106,8 +108,8 @@ func again(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// mayRepeat tells whether making the call again does no harm and can help; patient is a user who waits for daemons that
-// are not there.
+// mayRepeat tells whether making the call again does no harm and can help; patient is a user who
+// waits for daemons that are not there.
 func mayRepeat(err error, request connect.AnyRequest, patient bool) bool {
 	failure, ok := errors.AsType[*connect.Error](err)
 	if !ok || isUnsendable(err) {
@@ -128,8 +130,8 @@ func mayRepeat(err error, request connect.AnyRequest, patient bool) bool {
 	return IsUndecided(err) || api.Repeatable(procedure)
 }
 
-// IsUndecided tells whether the servers that could be reached have done nothing, since they have no majority or are about
-// to have another leader.
+// IsUndecided tells whether the servers that could be reached have done nothing, since they have no
+// majority or are about to have another leader.
 func IsUndecided(err error) bool {
 	failure, ok := errors.AsType[*connect.Error](err)
 	return ok && failure.Meta().Get(api.Unchanged) != ""

@@ -15,7 +15,8 @@ import (
 	"score/scored/client/clienttest"
 )
 
-// A submission is made again under the same key, whatever became of the connection, and others are made under another.
+// A submission is made again under the same key, whatever became of the connection, and others are
+// made under another.
 func TestSubmitsUntilItHears(t *testing.T) {
 	var keys [][]byte
 	var waited []int64
@@ -113,7 +114,8 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	}
 }
 
-// A wait has a bound of its own where no server can decide, begins anew with every answer, and is told once.
+// A wait has a bound of its own where no server can decide, begins anew with every answer, and is
+// told once.
 func TestWait(t *testing.T) {
 	undecided, gone := clienttest.Undecided(), errors.New("gone")
 	var told []string

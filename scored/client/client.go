@@ -76,9 +76,10 @@ func (c *Client) transport(sockets []string, first net.Conn) *http.Transport {
 	return transport
 }
 
-// byServer keeps to the host's server, also while that is being started anew, what is refused by way of an agent: calls that take
-// a role, and root's submissions. Their user is to hear that the server is away, or to wait for it, and not that he may not. Where
-// no server is, the agent says where to go.
+// byServer keeps to the host's server, also while that is being started anew, what is refused by
+// way of an agent: calls that take a role, and root's submissions. Their user is to hear that the
+// server is away, or to wait for it, and not that he may not. Where no server is, the agent says
+// where to go.
 type byServer struct {
 	any, server http.RoundTripper
 	socket      string // the server's
@@ -129,7 +130,8 @@ func (d *socketDialer) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	return dialFirst(ctx, d.sockets)
 }
 
-// dialFirst connects to the first of the sockets at which somebody listens. The error is that of the very first.
+// dialFirst connects to the first of the sockets at which somebody listens. The error is that of
+// the very first.
 func dialFirst(ctx context.Context, sockets []string) (conn net.Conn, err error) {
 	for i, socket := range sockets {
 		conn, dialErr := dialSocket(ctx, socket)

@@ -180,7 +180,8 @@ func besides(t *testing.T, server, agent bool) (path string) {
 	return path
 }
 
-// TestAgentTakesTheServersPlace: where no server listens the agent beside it is asked, from the beginning and later.
+// TestAgentTakesTheServersPlace: where no server listens the agent beside it is asked, from the
+// beginning and later.
 func TestAgentTakesTheServersPlace(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	ask := func(c *client.Client, want string) {
@@ -231,7 +232,8 @@ func TestAgentThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// TestAgentInAPlaceOfOthers: who can put a socket where others look for an agent's is not believed to be one.
+// TestAgentInAPlaceOfOthers: who can put a socket where others look for an agent's is not believed
+// to be one.
 func TestAgentInAPlaceOfOthers(t *testing.T) {
 	path := besides(t, false, true)
 	if err := os.Chmod(filepath.Dir(path), 0o777); err != nil {
@@ -242,8 +244,8 @@ func TestAgentInAPlaceOfOthers(t *testing.T) {
 	}
 }
 
-// TestAdministratorsGoToTheServer: what takes a role is for the host's server, also while that is being started anew; where none is, the
-// agent answers.
+// TestAdministratorsGoToTheServer: what takes a role is for the host's server, also while that is
+// being started anew; where none is, the agent answers.
 func TestAdministratorsGoToTheServer(t *testing.T) {
 	path := besides(t, false, true)
 	if err := os.Rename(deadSocket(t), path); err != nil {

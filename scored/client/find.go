@@ -36,7 +36,8 @@ type Choice struct {
 	// Origin names where Socket was given, for errors: "--cluster".
 	Origin string
 
-	// System and Dev replace the usual places where not empty. An agent's socket is beside a server's.
+	// System and Dev replace the usual places where not empty. An agent's socket is beside a
+	// server's.
 	System string
 	Dev    string
 }
@@ -53,10 +54,10 @@ func ChoiceFrom(flag string, getenv func(string) string) Choice {
 	return Choice{}
 }
 
-// Dial connects to the chosen daemon, else to the host's, a server or where
-// there is none an agent, else to the user's own (of scored dev). It returns ErrNoCluster where there is none of them. A
-// daemon that should be there and does not answer is an error, so that nobody
-// gets a cluster other than the one he expects.
+// Dial connects to the chosen daemon, else to the host's, a server or where there is none an agent,
+// else to the user's own (of scored dev). It returns ErrNoCluster where there is none of them. A
+// daemon that should be there and does not answer is an error, so that nobody gets a cluster other
+// than the one he expects.
 func Dial(ctx context.Context, choice Choice) (*Client, error) {
 	if choice.Socket == Embedded {
 		return nil, ErrNoCluster
@@ -106,8 +107,8 @@ func silent(socket, daemon string, err error) error {
 	return fmt.Errorf("the daemon of this host does not answer at %s: %w; start it with 'scored %s', or run on this machine alone with --cluster=%s", socket, cause(err), daemon, Embedded)
 }
 
-// candidates are the sockets at which a daemon is looked for: the one that is named, then that of this host's agent beside
-// it, unless others than its owner could put one there.
+// candidates are the sockets at which a daemon is looked for: the one that is named, then that of
+// this host's agent beside it, unless others than its owner could put one there.
 func candidates(socket string) []string {
 	dir := filepath.Dir(socket)
 	agent := filepath.Join(dir, api.AgentSocketName)

@@ -44,8 +44,9 @@ func Sentence(err error) string {
 	}
 }
 
-// isUnsendable tells whether a request could not be written at all, which is so alone of names and reasons that are not
-// UTF-8, see package texts: it is no failure of a daemon, and will not end by itself.
+// isUnsendable tells whether a request could not be written at all, which is so alone of names and
+// reasons that are not UTF-8, see package texts: it is no failure of a daemon, and will not end by
+// itself.
 func isUnsendable(err error) bool {
 	return errors.Is(err, proto.Error) && connect.CodeOf(err) == connect.CodeInternal && !connect.IsWireError(err)
 }

@@ -1,14 +1,14 @@
-// Package idle decides whether a gang has nothing to do: all its ranks on all nodes sleep until a message
-// comes, and none is on its way. And if so, whether anything outside can wake it. It is a machine
-// without I/O: what nodes say and the present instant go in, what is to be asked comes out.
+// Package idle decides whether a gang has nothing to do: all its ranks on all nodes sleep until a
+// message comes, and none is on its way. And if so, whether anything outside can wake it. It is a
+// machine without I/O: what nodes say and the present instant go in, what is to be asked comes out.
 //
-// Nodes look at different instants, so that each may find its ranks asleep while a message wakes one after
-// the other. As in Mattern's four-counter method (Algorithms for distributed termination detection,
-// 1987) there are two collections, of which the second begins when the first is complete. A node whose ranks
-// sleep has an epoch, another one whenever anything has happened there, and does not call asleep
-// who has sent what is not yet received. If all epochs are the same in both, nothing happened
-// anywhere between the two, so that there was one instant at which all slept and nothing was on its way;
-// and then nothing can happen later, but from outside.
+// Nodes look at different instants, so that each may find its ranks asleep while a message wakes
+// one after the other. As in Mattern's four-counter method (Algorithms for distributed termination
+// detection, 1987) there are two collections, of which the second begins when the first is
+// complete. A node whose ranks sleep has an epoch, another one whenever anything has happened
+// there, and does not call asleep who has sent what is not yet received. If all epochs are the same
+// in both, nothing happened anywhere between the two, so that there was one instant at which all
+// slept and nothing was on its way; and then nothing can happen later, but from outside.
 package idle
 
 import (
@@ -22,13 +22,14 @@ const (
 	answerTime = 2 * time.Second
 	// FirstLook is when it is first looked what could wake an idle gang: most wake before.
 	FirstLook = 500 * time.Millisecond
-	// AgainFirst and AgainMost are how far apart the looks after that are, the last twice as far as the one before, while
-	// something may wake the gang. What it was may go: standard input ends, another program closes a pipe.
+	// AgainFirst and AgainMost are how far apart the looks after that are, the last twice as far as
+	// the one before, while something may wake the gang. What it was may go: standard input ends,
+	// another program closes a pipe.
 	AgainFirst = time.Second
 	AgainMost  = 30 * time.Second
-	// StuckLooks and StuckFor are how often in a row, and over what time, nothing that could wake a gang must be found
-	// before it is called deadlocked. A thread between two system calls, or one that was just stopped,
-	// does not show for what it waits.
+	// StuckLooks and StuckFor are how often in a row, and over what time, nothing that could wake a
+	// gang must be found before it is called deadlocked. A thread between two system calls, or one
+	// that was just stopped, does not show for what it waits.
 	StuckLooks = 3
 	StuckFor   = 2 * time.Second
 )

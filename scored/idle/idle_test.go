@@ -145,8 +145,8 @@ func TestLooksBecomeRare(t *testing.T) {
 	}
 }
 
-// TestSound: nodes whose ranks send each other messages, looked at whenever chance will, are never called
-// idle while a message is on its way or a rank has something to do; and they are in the end.
+// TestSound: nodes whose ranks send each other messages, looked at whenever chance will, are never
+// called idle while a message is on its way or a rank has something to do; and they are in the end.
 func TestSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)

@@ -114,8 +114,8 @@ func (b *brain) prepared(n *node, m *scorev1.Prepared) {
 	b.step(j, evStop{&scorev1.Verdict{Reason: cannotStart, ExitCode: code, Message: text, Rank: noRank, Node: n.name}})
 }
 
-// oneSentence is what the log and the user get of a reason that an agent gives: one line, of bounded length however long
-// the paths in it are, with escapes for what cannot be read.
+// oneSentence is what the log and the user get of a reason that an agent gives: one line, of
+// bounded length however long the paths in it are, with escapes for what cannot be read.
 func oneSentence(text string) string {
 	return quote.Sentence(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; "))
 }

@@ -24,14 +24,14 @@ func noJob(id uint64) error {
 	return fmt.Errorf("%w: there is no job %d, or it ended long ago", ErrNoJob, id)
 }
 
-// Submit commits a job and gives its id. It is refused with a sentence if the
-// cluster could never run it, or if it is beyond the user's limits. The spec must have been validated.
+// Submit commits a job and gives its id. It is refused with a sentence if the cluster could never
+// run it, or if it is beyond the user's limits. The spec must have been validated.
 func (l *Leader) Submit(ctx context.Context, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller) (uint64, error) {
 	return consult(ctx, l, func(b *brain, answer func(uint64, error)) { b.submit(spec, user, caller, answer) })
 }
 
-// Requeue ends the ranks of a job and puts it back into the queue, at the wish of the user named by. It answers when that
-// is decided, not when it is done.
+// Requeue ends the ranks of a job and puts it back into the queue, at the wish of the user named
+// by. It answers when that is decided, not when it is done.
 func (l *Leader) Requeue(ctx context.Context, id uint64, caller Caller, by, reason string) error {
 	return l.control(ctx, id, caller, func(b *brain, j *job) error { return b.requeueFor(j, by, reason) })
 }
@@ -76,8 +76,9 @@ func (l *Leader) finished(id uint64) (record *state.Job) {
 	return record
 }
 
-// Cancel ends a job. It answers when that is decided, not when it is done. Of a job that was cancelled before, by
-// whomever, the answer is the same, so that who has lost an answer may ask again.
+// Cancel ends a job. It answers when that is decided, not when it is done. Of a job that was
+// cancelled before, by whomever, the answer is the same, so that who has lost an answer may ask
+// again.
 func (l *Leader) Cancel(ctx context.Context, id uint64, caller Caller, name string) error {
 	err := l.control(ctx, id, caller, func(b *brain, j *job) error {
 		b.stop(j, verdict(cancelled, exitEnded, "the job was cancelled by %s", name))
@@ -131,7 +132,8 @@ func (b *brain) signal(j *job, signal int32) error {
 // enders are the signals by which users and systems ask a program to end.
 var enders = []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGKILL}
 
-// Job is one job, and what its nodes have told of it while it runs; its owner sees the environment too.
+// Job is one job, and what its nodes have told of it while it runs; its owner sees the environment
+// too.
 func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.GetJobResponse, error) {
 	view, err := consult(ctx, l, func(b *brain, answer func(*scorev1.GetJobResponse, error)) {
 		j := b.jobs[id]

@@ -49,8 +49,8 @@ func (l *Leader) Stats(ctx context.Context) (Stats, error) {
 	return consult(ctx, l, func(b *brain, answer func(Stats, error)) { answer(b.snapshotStats(), nil) })
 }
 
-// Connect begins an agent's stream; serial is the number of the certificate that it has shown, nil where there are none. A refusal is a
-// sentence for its log.
+// Connect begins an agent's stream; serial is the number of the certificate that it has shown, nil
+// where there are none. A refusal is a sentence for its log.
 func (l *Leader) Connect(ctx context.Context, hello *scorev1.Hello, serial []byte, link Link) (refusal string, err error) {
 	return consult(ctx, l, func(b *brain, answer func(string, error)) {
 		if b.members.isRevoked(serial) {

@@ -87,8 +87,9 @@ func TestWhoMayDoWhat(t *testing.T) {
 	})
 }
 
-// TestRefusalsWaitForTheCommit: who comes while the end of a job is on its way to the disk is told of that end, and
-// not that there is no such job; and nothing of an end that could not be committed.
+// TestRefusalsWaitForTheCommit: who comes while the end of a job is on its way to the disk is told
+// of that end, and not that there is no such job; and nothing of an end that could not be
+// committed.
 func TestRefusalsWaitForTheCommit(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		join(t, l, "n1")

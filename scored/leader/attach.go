@@ -37,8 +37,8 @@ type Source struct {
 type AttachOptions struct {
 	Owner  bool // the job ends when the last owner is gone for OwnerGrace
 	Output bool // the output is wanted; the job's nodes keep it until it is read
-	// Acknowledges says that the client tells when it has all: a job of which nothing is kept any more has lost
-	// what it has not.
+	// Acknowledges says that the client tells when it has all: a job of which nothing is kept any
+	// more has lost what it has not.
 	Acknowledges bool
 }
 

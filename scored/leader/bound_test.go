@@ -8,8 +8,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// TestBound: a job of a user who has one node alone runs there, whatever it asks for, and so does what it spawns; what was
-// asked for stays as it is.
+// TestBound: a job of a user who has one node alone runs there, whatever it asks for, and so does
+// what it spawns; what was asked for stays as it is.
 func TestBound(t *testing.T) {
 	asked := &scorev1.JobSpec{Argv: []string{"a.out"}, Tasks: 2, Nodes: 2, NodeList: []string{"n2"}}
 	before := proto.CloneOf(asked)

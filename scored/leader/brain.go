@@ -131,8 +131,8 @@ func (b *brain) numbers() numbers {
 	return numbers{term: b.term, plan: b.rotation.Version, planTime: b.planTime, ask: b.nextAsk}
 }
 
-// goOn numbers on from a brain that was given up in the same term: agents obey only plans that are newer than those
-// they have seen.
+// goOn numbers on from a brain that was given up in the same term: agents obey only plans that are
+// newer than those they have seen.
 func (b *brain) goOn(from numbers) {
 	if from.term == b.term {
 		b.rotation.Version, b.planTime, b.nextAsk = from.plan, from.planTime, from.ask

@@ -4,11 +4,13 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// maxChildEnds is how many ends of what a job has spawned are kept for nodes of it that are away when they are told: a
-// program that spawns more in the seconds for which an agent may be away learns the latest.
+// maxChildEnds is how many ends of what a job has spawned are kept for nodes of it that are away
+// when they are told: a program that spawns more in the seconds for which an agent may be away
+// learns the latest.
 const maxChildEnds = 64
 
-// childLeft has the nodes of a job's spawner tell their ranks that the job has left by itself, once that is committed.
+// childLeft has the nodes of a job's spawner tell their ranks that the job has left by itself, once
+// that is committed.
 func (b *brain) childLeft(j *job) {
 	parent := j.parent
 	parent.keepEnd(j)

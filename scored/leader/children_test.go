@@ -52,7 +52,8 @@ func (w *world) spawns(parent uint64, app *scorev1.SpawnApp) (*job, error) {
 
 var oneTask = &scorev1.SpawnApp{Program: "child", Tasks: 1}
 
-// TestChildrenCountForTheUser: a user who may have two jobs has one that spawns one; another one comes when that has ended.
+// TestChildrenCountForTheUser: a user who may have two jobs has one that spawns one; another one
+// comes when that has ended.
 func TestChildrenCountForTheUser(t *testing.T) {
 	w := spawner(t, protocol.Own().Newest, jobSpec(1), &scorev1.UserLimits{Jobs: 2}, "jobs")
 	child, err := w.spawns(1, oneTask)
@@ -94,7 +95,8 @@ func TestChildrenHaveABound(t *testing.T) {
 	root.children = root.children[maxChildren-1:]
 }
 
-// Who is attached to a program reads why a spawn was refused, once for all that are refused for that reason.
+// Who is attached to a program reads why a spawn was refused, once for all that are refused for
+// that reason.
 func TestRefusedSpawnIsTold(t *testing.T) {
 	w := spawner(t, protocol.Own().Newest, jobSpec(1), &scorev1.UserLimits{Jobs: 1}, "jobs")
 	for i := range 3 {
@@ -107,8 +109,8 @@ func TestRefusedSpawnIsTold(t *testing.T) {
 	}
 }
 
-// TestChildrenHaveMemoryOfTheirOwn: what a program and its children are promised is taken of the node, all of it, and
-// stays within what their user may have there.
+// TestChildrenHaveMemoryOfTheirOwn: what a program and its children are promised is taken of the
+// node, all of it, and stays within what their user may have there.
 func TestChildrenHaveMemoryOfTheirOwn(t *testing.T) {
 	for name, test := range map[string]struct {
 		asked, most uint64 // by the job, and of the user; 0: nothing said
@@ -146,7 +148,8 @@ func TestChildrenHaveMemoryOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestChildrenHaveNoMoreCPUs: what is spawned by a job whose user has all CPUs that he may have runs on that job's.
+// TestChildrenHaveNoMoreCPUs: what is spawned by a job whose user has all CPUs that he may have
+// runs on that job's.
 func TestChildrenHaveNoMoreCPUs(t *testing.T) {
 	w := spawner(t, protocol.Own().Newest, jobSpec(1), &scorev1.UserLimits{Cpus: 1}, "cpus")
 	child, err := w.spawns(1, oneTask)
@@ -162,8 +165,8 @@ func TestChildrenHaveNoMoreCPUs(t *testing.T) {
 	}
 }
 
-// TestChildrensEnvironment: the entry of a spawned job holds what it does not have of its parent, and the job has all;
-// in a log that others read it holds all.
+// TestChildrensEnvironment: the entry of a spawned job holds what it does not have of its parent,
+// and the job has all; in a log that others read it holds all.
 func TestChildrensEnvironment(t *testing.T) {
 	spec := jobSpec(1)
 	for i := range 1000 {

@@ -23,7 +23,8 @@ func (l *Leader) do(ctx context.Context, input func(*brain)) error {
 // tell is do for what concerns only the brain there is: without one it is of no use.
 func (l *Leader) tell(input func(*brain)) {
 	if l.deciding.Load() {
-		// It returns an error only when the leader has stopped, and with it all that was to be told.
+		// It returns an error only when the leader has stopped, and with it all that was to be
+		// told.
 		_ = l.do(context.Background(), input)
 	}
 }
@@ -51,9 +52,9 @@ func (l *Leader) Alive(ctx context.Context) error {
 	}
 }
 
-// offer hands an input to the brain and waits until the brain takes it, which
-// it does only while this server leads. After an error it never will: nothing is
-// done of which the caller was told that it was not. over is closed when the brain that took it is let go.
+// offer hands an input to the brain and waits until the brain takes it, which it does only while
+// this server leads. After an error it never will: nothing is done of which the caller was told
+// that it was not. over is closed when the brain that took it is let go.
 func (l *Leader) offer(ctx context.Context, input func(*brain)) (over <-chan struct{}, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, leaderWait, ErrNoLeader)
 	defer cancel()

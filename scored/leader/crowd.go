@@ -18,8 +18,9 @@ type Host struct {
 	CPUs int    // that there are; 0: as many as its nodes have together
 }
 
-// Crowds are those of the hosts whose CPUs other gangs use while the job is on, so that to carry its
-// output takes from them. What is carried in slices in which nobody else is on is at its own cost.
+// Crowds are those of the hosts whose CPUs other gangs use while the job is on, so that to carry
+// its output takes from them. What is carried in slices in which nobody else is on is at its own
+// cost.
 func (a *Attachment) Crowds(ctx context.Context, job uint64, hosts []Host, alias func(host string) string) ([]Host, error) {
 	return consult(ctx, a.leader, func(b *brain, answer func([]Host, error)) {
 		j := b.jobs[job]
@@ -31,8 +32,8 @@ func (a *Attachment) Crowds(ctx context.Context, job uint64, hosts []Host, alias
 	})
 }
 
-// crowds compares each host's CPUs with those that gangs of others have there, in the fullest of the rows in which
-// the job is.
+// crowds compares each host's CPUs with those that gangs of others have there, in the fullest of
+// the rows in which the job is.
 func (b *brain) crowds(j *job, hosts []Host, alias func(host string) string) (crowds []Host) {
 	taken := make(map[string]int)
 	for i := range b.rotation.Rows {

@@ -7,7 +7,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// A host is crowded for a job's output while other jobs have its CPUs in the job's own slices, and few are left.
+// A host is crowded for a job's output while other jobs have its CPUs in the job's own slices, and
+// few are left.
 func TestCrowds(t *testing.T) {
 	for _, test := range []struct {
 		name          string

@@ -8,8 +8,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// DumpSources are the nodes that have contexts of a running job, which the caller must control; of one rank
-// if that is asked for.
+// DumpSources are the nodes that have contexts of a running job, which the caller must control; of
+// one rank if that is asked for.
 func (l *Leader) DumpSources(ctx context.Context, r *scorev1.DumpJobRequest, caller Caller) ([]*Source, error) {
 	return consult(ctx, l, func(b *brain, answer func([]*Source, error)) {
 		jobs, err := l.jobsOf(b, r.GetJobId(), caller)

@@ -11,12 +11,12 @@ import (
 // What a new leader does for jobs that ended under an earlier one: their output
 // may not have been read, and only the nodes know.
 
-// keptAfterEnd is how long nodes keep the end and the output of a job that nobody has told them to forget
-// (forgetWait in nodeagent/steward/life).
+// keptAfterEnd is how long nodes keep the end and the output of a job that nobody has told them to
+// forget (forgetWait in nodeagent/steward/life).
 const keptAfterEnd = 10 * time.Minute
 
-// restoreEnded lets a finished job linger if a node may still hold output of it. The age of its end is that at the last entry
-// of the log: this leader's clock may be ahead of that by any time.
+// restoreEnded lets a finished job linger if a node may still hold output of it. The age of its end
+// is that at the last entry of the log: this leader's clock may be ahead of that by any time.
 func (b *brain) restoreEnded(record *state.Job, lastEntry int64) {
 	if record.Phase != state.Done || record.Started == 0 || lastEntry-record.Ended > keptAfterEnd.Nanoseconds() {
 		return
@@ -61,8 +61,8 @@ func (j *job) unheard() bool {
 	return slices.ContainsFunc(j.parts, func(p *part) bool { return p.unheard })
 }
 
-// heardOfEnded takes from a node's list of jobs whether it keeps output of those that have ended: it
-// keeps what nobody has read.
+// heardOfEnded takes from a node's list of jobs whether it keeps output of those that have ended:
+// it keeps what nobody has read.
 func (b *brain) heardOfEnded(node string, held []uint64) {
 	for _, j := range b.sortedJobs() {
 		p := j.part(node)
@@ -87,9 +87,9 @@ func (b *brain) lostEnded(node string) {
 	}
 }
 
-// missesOutput tells that a node does not keep output of an ended job any more. A client that has all of it does not
-// attach again. The nodes of a spawned job forget earlier, as soon as its spawner's client has all, so it may have lost
-// nothing.
+// missesOutput tells that a node does not keep output of an ended job any more. A client that has
+// all of it does not attach again. The nodes of a spawned job forget earlier, as soon as its
+// spawner's client has all, so it may have lost nothing.
 func (b *brain) missesOutput(j *job, node, because string) {
 	b.warn(j, fmt.Sprintf("output from node %s may be missing: %s", node, because))
 	if !j.needsOwner() {

@@ -16,8 +16,8 @@ const (
 	// weighEvery is how often what jobs have used is charged and priorities follow:
 	// often beside the hours in which shares show, seldom enough to cost nothing.
 	weighEvery = 10 * time.Second
-	// shareEvery bounds how often users who come with a first job are given points before the others are weighed:
-	// that may sort the whole queue.
+	// shareEvery bounds how often users who come with a first job are given points before the
+	// others are weighed: that may sort the whole queue.
 	shareEvery = 100 * time.Millisecond
 	// MinHalfLife and MaxHalfLife bound after what time half of what was used is
 	// forgotten: what is shorter than weighEvery a few times would be forgotten
@@ -49,8 +49,8 @@ func (b *brain) weigh() {
 	b.shareOut()
 }
 
-// welcomeUser gives somebody who had no jobs points as soon as may be: without, a job would stand behind all those of
-// whoever has just submitted thousands.
+// welcomeUser gives somebody who had no jobs points as soon as may be: without, a job would stand
+// behind all those of whoever has just submitted thousands.
 func (b *brain) welcomeUser() {
 	if b.shareAt == 0 {
 		b.shareAt = max(b.now, b.sharedAt+shareEvery.Nanoseconds())
@@ -102,11 +102,11 @@ func (a *account) sliceShare() int {
 	return int(max(uint64(a.share)*gang.UsualShare/state.DefaultShare, 1))
 }
 
-// weights gives every user with jobs the points for what is left of the share:
-// 2^(-used/share) of the most there are, where both are parts of what all such
-// users have; what a user has now counts as used until the next weighing. Who has used what the share says has half of them, whoever has used
-// nothing all. Points come in a thousand steps, so that the queue is not sorted
-// anew for nothing.
+// weights gives every user with jobs the points for what is left of the share: 2^(-used/share) of
+// the most there are, where both are parts of what all such users have; what a user has now counts
+// as used until the next weighing. Who has used what the share says has half of them, whoever has
+// used nothing all. Points come in a thousand steps, so that the queue is not sorted anew for
+// nothing.
 func (b *brain) weights() {
 	most := fairSharePoints(b.settings)
 	half := state.HalfLifeOf(b.settings)

@@ -9,8 +9,9 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// TestFirstProtocol: a log that servers of an earlier version have, too, says nothing that they do not know, and users are told what
-// cannot be done yet. The world fails where a command is not of the log's protocol.
+// TestFirstProtocol: a log that servers of an earlier version have, too, says nothing that they do
+// not know, and users are told what cannot be done yet. The world fails where a command is not of
+// the log's protocol.
 func TestFirstProtocol(t *testing.T) {
 	w := newWorldIn(t, protocol.First)
 	w.connect(hello("n1", 2))
@@ -51,7 +52,8 @@ func TestFirstProtocol(t *testing.T) {
 		t.Errorf("it ended as %v", got)
 	}
 
-	// Once all servers understand it, it can be said. What was submitted before may have been so under any key.
+	// Once all servers understand it, it can be said. What was submitted before may have been so
+	// under any key.
 	w.b.raise(protocol.Keys)
 	w.settle()
 	if err := submit(again); !errors.Is(err, ErrState) {

@@ -9,8 +9,8 @@ import (
 	"score/scored/state"
 )
 
-// History lists finished jobs in the order of their ends: the caller's own, or, to an operator, everybody's; as many as
-// an answer holds, and where the list goes on.
+// History lists finished jobs in the order of their ends: the caller's own, or, to an operator,
+// everybody's; as many as an answer holds, and where the list goes on.
 func (l *Leader) History(ctx context.Context, r *scorev1.GetHistoryRequest, caller Caller) (*scorev1.GetHistoryResponse, error) {
 	// Only what is committed has ended, but the answer waits for what was decided before.
 	if _, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) {
@@ -61,8 +61,8 @@ func rest(records []*state.Job, p *scorev1.JobPage) []*state.Job {
 	return records[from:max(from, to)]
 }
 
-// position is how many records there are up to that of a job, and with it. Where the job is forgotten, so are those that
-// ended before it.
+// position is how many records there are up to that of a job, and with it. Where the job is
+// forgotten, so are those that ended before it.
 func position(records []*state.Job, id uint64, ended int64) int {
 	first := sort.Search(len(records), func(i int) bool { return records[i].Ended >= ended })
 	for i := first; i < len(records) && records[i].Ended == ended; i++ {

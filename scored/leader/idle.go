@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	// requestBits are those of a question's number within a leader's term; the rest is the term, so that
-	// an answer to an earlier leader is none to this one.
+	// requestBits are those of a question's number within a leader's term; the rest is the term, so
+	// that an answer to an earlier leader is none to this one.
 	requestBits = 32
 	// ranksTold bounds the ranks that a sentence about a deadlock describes: a screen full.
 	ranksTold = 16
-	// waitsKept bounds the waits that are kept of a node, which are one for each channel of its ranks.
+	// waitsKept bounds the waits that are kept of a node, which are one for each channel of its
+	// ranks.
 	waitsKept = 4096
 )
 

@@ -27,7 +27,8 @@ func cutSaid(w *world, id uint64, asleep bool, words []string) *scorev1.AgentMes
 	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Cut{Cut: cut}}
 }
 
-// TestIdleView: users see that a job sleeps, how its ranks do, and what may wake it; and no more of it once it wakes.
+// TestIdleView: users see that a job sleeps, how its ranks do, and what may wake it; and no more of
+// it once it wakes.
 func TestIdleView(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))

@@ -7,7 +7,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// Jobs' keys are the same with each server, differ between jobs and secrets, and none comes of no secret.
+// Jobs' keys are the same with each server, differ between jobs and secrets, and none comes of no
+// secret.
 func TestJobKey(t *testing.T) {
 	secret := []byte("of the servers")
 	key := jobKey(secret, 1, 5)

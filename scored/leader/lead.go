@@ -14,12 +14,13 @@ func (l *Leader) elsewhere() bool {
 	return name != "" && name != l.options.Replica.Name()
 }
 
-// Leads tells whether this server decides: it has a majority's word that it leads, or had it a moment ago.
+// Leads tells whether this server decides: it has a majority's word that it leads, or had it a
+// moment ago.
 func (l *Leader) Leads() bool { return l.deciding.Load() }
 
-// confirm lets the brain go unless this server still leads. A process that stood still must not act on what it
-// believed before: by then another may lead, and have told the agents otherwise. The word of a majority holds as long as
-// a lease, since no other is elected sooner.
+// confirm lets the brain go unless this server still leads. A process that stood still must not act
+// on what it believed before: by then another may lead, and have told the agents otherwise. The
+// word of a majority holds as long as a lease, since no other is elected sooner.
 func (l *Leader) confirm(ctx context.Context) {
 	if !l.lead.Leader || time.Since(l.confirmed) <= replica.LeaseTimeout {
 		return
@@ -32,8 +33,8 @@ func (l *Leader) confirm(ctx context.Context) {
 	l.confirmed = asked
 }
 
-// Fresh returns when what is read here from now on is no older than the call: a majority has said since that this
-// server leads.
+// Fresh returns when what is read here from now on is no older than the call: a majority has said
+// since that this server leads.
 func (l *Leader) Fresh(ctx context.Context) error {
 	if !l.Leads() {
 		return nil // whoever reads waits for a server that leads

@@ -10,8 +10,8 @@ import (
 	"score/scored/replica"
 )
 
-// What comes while another server leads is turned away at once, and changes nothing; what waits for no server
-// is answered when there is one.
+// What comes while another server leads is turned away at once, and changes nothing; what waits for
+// no server is answered when there is one.
 func TestAnotherLeads(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		r.follow("s2")
@@ -45,8 +45,8 @@ func TestAnotherLeads(t *testing.T) {
 	})
 }
 
-// A leader that stood still, while another was elected, acts on nothing that is due since: it has agents and
-// clients connect anew.
+// A leader that stood still, while another was elected, acts on nothing that is due since: it has
+// agents and clients connect anew.
 func TestLeaderStoodStill(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")

@@ -21,8 +21,8 @@ func (j *job) over() bool {
 	return true
 }
 
-// lastVerdict is the end of the job and of all it spawned, which are one program: its own failure, then that of
-// what it spawned, then the highest exit code of all ranks.
+// lastVerdict is the end of the job and of all it spawned, which are one program: its own failure,
+// then that of what it spawned, then the highest exit code of all ranks.
 func (j *job) lastVerdict() *scorev1.Verdict {
 	c := j.childVerdict
 	if c == nil || j.verdict.GetReason() != exited {
@@ -34,7 +34,8 @@ func (j *job) lastVerdict() *scorev1.Verdict {
 	return j.verdict
 }
 
-// tellSpawners has the exit code of a job that ended by itself count for those that spawned it, too.
+// tellSpawners has the exit code of a job that ended by itself count for those that spawned it,
+// too.
 func (j *job) tellSpawners() {
 	code := j.verdict.GetExitCode()
 	if code == 0 {
@@ -100,12 +101,14 @@ func (j *job) mayForget() bool {
 	return !j.reading() && !j.awaited()
 }
 
-// awaited reports whether an owner may still come for the output: of the job, or of one that spawned it.
+// awaited reports whether an owner may still come for the output: of the job, or of one that
+// spawned it.
 func (j *job) awaited() bool {
 	return j.ownerDeadline != 0 || j.parent != nil && j.parent.awaited()
 }
 
-// unread reports whether nodes keep output, of the job or of what it spawned, that no client has acknowledged.
+// unread reports whether nodes keep output, of the job or of what it spawned, that no client has
+// acknowledged.
 func (j *job) unread() bool {
 	return j.started != 0 && !j.outputRead && !j.forgotten || slices.ContainsFunc(j.children, (*job).unread)
 }

@@ -13,8 +13,8 @@ import (
 	"score/scored/state"
 )
 
-// maxPageBytes is after how much of a list an answer ends: some thousand jobs, made and sent within a few
-// milliseconds. A single job may have more: a command line of 2 MiB.
+// maxPageBytes is after how much of a list an answer ends: some thousand jobs, made and sent within
+// a few milliseconds. A single job may have more: a command line of 2 MiB.
 const maxPageBytes = 1 << 20
 
 // page collects jobs until they fill an answer.
@@ -72,9 +72,10 @@ func (l *listing) ended(s *state.State) (records []*state.Job) {
 	return records
 }
 
-// Jobs lists jobs by id as the caller may see them: those that the request names, as many as an answer holds, and
-// where the list goes on. Whoever asks for page after page is told of each job at most once, and of each that was
-// there the whole time. What of the first page is not done is as it was at one instant, unless there is a limit.
+// Jobs lists jobs by id as the caller may see them: those that the request names, as many as an
+// answer holds, and where the list goes on. Whoever asks for page after page is told of each job at
+// most once, and of each that was there the whole time. What of the first page is not done is as it
+// was at one instant, unless there is a limit.
 func (l *Leader) Jobs(ctx context.Context, r *scorev1.ListJobsRequest, caller Caller) (*scorev1.ListJobsResponse, error) {
 	list := listing{request: r, after: r.GetPage().GetAfter(), last: r.GetPage().GetLast()}
 	begins := r.GetPage() == nil
@@ -160,8 +161,8 @@ func (b *brain) firstQueued() map[uint64]bool {
 	return first
 }
 
-// answer merges what waits and runs with what has ended. A job that ended between the two looks is in both; its end
-// counts. Where views were cut off, what comes behind them is the next page's.
+// answer merges what waits and runs with what has ended. A job that ended between the two looks is
+// in both; its end counts. Where views were cut off, what comes behind them is the next page's.
 func (l *listing) answer(views []*scorev1.Job, records []*state.Job, caller Caller) *scorev1.ListJobsResponse {
 	horizon := l.last
 	viewed := 0

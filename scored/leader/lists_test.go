@@ -69,8 +69,8 @@ func TestListsAreNarrowed(t *testing.T) {
 	})
 }
 
-// TestListIsOfOneInstant: a job comes and one that was there goes while a list waits for the disk. There is no instant at
-// which neither is there.
+// TestListIsOfOneInstant: a job comes and one that was there goes while a list waits for the disk.
+// There is no instant at which neither is there.
 func TestListIsOfOneInstant(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		join(t, l, "n1")
@@ -108,8 +108,8 @@ func TestListIsOfOneInstant(t *testing.T) {
 	})
 }
 
-// TestPagesAreWhole draws jobs of all sizes, some done, some both: page after page gives each once, in order, and no page
-// is larger than its bound by more than one job.
+// TestPagesAreWhole draws jobs of all sizes, some done, some both: page after page gives each once,
+// in order, and no page is larger than its bound by more than one job.
 func TestPagesAreWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var views []*scorev1.Job
@@ -158,7 +158,8 @@ func TestPagesAreWhole(t *testing.T) {
 	})
 }
 
-// TestHistoryGoesOn draws histories of which the oldest jobs are forgotten while somebody reads page after page.
+// TestHistoryGoesOn draws histories of which the oldest jobs are forgotten while somebody reads
+// page after page.
 func TestHistoryGoesOn(t *testing.T) {
 	big := &scorev1.JobSpec{Argv: []string{string(make([]byte, maxPageBytes/4))}}
 	rapid.Check(t, func(t *rapid.T) {

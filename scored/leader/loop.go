@@ -53,15 +53,16 @@ type Options struct {
 	Replica Replica
 	Cluster string
 	Version string
-	// JobSecret is what the keys of jobs are derived from, the same with each server. Agents do not know it.
+	// JobSecret is what the keys of jobs are derived from, the same with each server. Agents do not
+	// know it.
 	JobSecret []byte
 	// Settings of a cluster that has no state yet; nil: the defaults.
 	Settings *scorev1.Settings
 	// SingleUser says that the cluster is one job's alone, so that nobody has to
 	// be protected from a job that did not say how much memory it needs.
 	SingleUser bool
-	// ShareCPUs lets the ranks of a job that asks for more CPUs than there are share them, unless the
-	// job says otherwise: on a single host there are no more nodes to ask for.
+	// ShareCPUs lets the ranks of a job that asks for more CPUs than there are share them, unless
+	// the job says otherwise: on a single host there are no more nodes to ask for.
 	ShareCPUs bool
 	// ObserveCommit, if not nil, is told how long each commit took.
 	ObserveCommit func(time.Duration)

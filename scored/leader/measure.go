@@ -12,8 +12,8 @@ const (
 	// rateSpan is the shortest time between two reports whose difference makes a rate: those
 	// of a node that was held up come close together.
 	rateSpan = 500 * time.Millisecond
-	// rateKept is how long a rate is told after the last report of it, beside the
-	// length of a rotation: a node reports once a second, and not of a job that was off all the time.
+	// rateKept is how long a rate is told after the last report of it, beside the length of a
+	// rotation: a node reports once a second, and not of a job that was off all the time.
 	rateKept = 3 * time.Second
 	// maxTop bounds the jobs that a Top tells of; those that run come first.
 	maxTop = 1024
@@ -74,7 +74,8 @@ func never(was, is *scorev1.Messages) *scorev1.Messages {
 // add sums what nodes have told, who may tell anything.
 func add(x, y uint64) uint64 { return x + min(y, math.MaxUint64-x) }
 
-// meetFences joins what two nodes of a job have told of the fences in which they met; nil is nothing.
+// meetFences joins what two nodes of a job have told of the fences in which they met; nil is
+// nothing.
 func meetFences(to, f *scorev1.Fences) *scorev1.Fences {
 	if f == nil {
 		return to

@@ -50,7 +50,8 @@ func (m *members) revoked() (serials [][]byte) {
 	return serials
 }
 
-// isRevoked tells it of one certificate. A door may have let its owner in before its server had heard of it.
+// isRevoked tells it of one certificate. A door may have let its owner in before its server had
+// heard of it.
 func (m *members) isRevoked(serial []byte) bool {
 	c := m.certificates[string(serial)]
 	return c != nil && c.Revoked
@@ -104,7 +105,8 @@ func (b *brain) removeToken(id string, answer func(struct{}, error)) {
 	b.call(func(err error) { answer(struct{}{}, err) })
 }
 
-// admit uses a token up for a certificate. Whether there is no such token, or it has another secret, is not told.
+// admit uses a token up for a certificate. Whether there is no such token, or it has another
+// secret, is not told.
 func (b *brain) admit(id string, secret []byte, c *state.Certificate, answer func(struct{}, error)) {
 	b.members.forget(b.now)
 	t := b.members.tokens[id]

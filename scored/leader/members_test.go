@@ -10,7 +10,8 @@ import (
 	"score/scored/state"
 )
 
-// TestMembers: what the brain decides fits the state, survives another leader, and reaches the doors.
+// TestMembers: what the brain decides fits the state, survives another leader, and reaches the
+// doors.
 func TestMembers(t *testing.T) {
 	w := newWorld(t)
 	var doors [][]byte
@@ -95,7 +96,8 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// A node whose certificate was revoked is refused, though a server's door has let it in before it had heard of that; joined anew it is taken.
+// A node whose certificate was revoked is refused, though a server's door has let it in before it
+// had heard of that; joined anew it is taken.
 func TestRevokedNodeIsRefused(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, _ *fakeReplica) {
 		admit := func(serial byte) {

@@ -18,8 +18,9 @@ const (
 	maxServiceName = 640
 	maxPortName    = 16 << 10
 	maxLookups     = 1 << 16
-	// keptReplies bounds the answers of one job that are kept for who asks again: an agent that died with them is back
-	// within NodeGrace, and few of a job's ranks deal in names at the same time.
+	// keptReplies bounds the answers of one job that are kept for who asks again: an agent that
+	// died with them is back within NodeGrace, and few of a job's ranks deal in names at the same
+	// time.
 	keptReplies = state.MaxAnswersPerJob
 )
 
@@ -50,9 +51,9 @@ type requestKey struct {
 	request uint64
 }
 
-// replies keeps the last answers to what can be done only once: a name that is read once is gone for who asks again,
-// since the answer was lost with an agent, and would be waited for without end. The state has them, too, since a leader
-// may die with an answer.
+// replies keeps the last answers to what can be done only once: a name that is read once is gone
+// for who asks again, since the answer was lost with an agent, and would be waited for without end.
+// The state has them, too, since a leader may die with an answer.
 type replies struct {
 	byRequest map[requestKey]*scorev1.NameReply
 	order     []requestKey // the oldest first
@@ -153,7 +154,8 @@ func (b *brain) readOnce(key nameKey, by state.NameRequest) {
 	}
 }
 
-// publish grants a name, and again what it has granted: an agent that has lost the answer asks once more.
+// publish grants a name, and again what it has granted: an agent that has lost the answer asks once
+// more.
 func (b *brain) publish(key nameKey, wanted name) bool {
 	if old, taken := b.names[key]; taken {
 		if old.by == (requestKey{}) {
@@ -185,7 +187,8 @@ func (b *brain) requestBy(by state.NameRequest) *statepb.NameRequest {
 	return &statepb.NameRequest{JobId: by.Job, Node: by.Node, Request: by.Number}
 }
 
-// restoreNames takes the names of an earlier leader's term, and the answers that may have been lost with him.
+// restoreNames takes the names of an earlier leader's term, and the answers that may have been lost
+// with him.
 func (b *brain) restoreNames(s *state.State) {
 	for _, record := range s.Names() {
 		b.names[nameKey{record.UID, record.Service}] = name{

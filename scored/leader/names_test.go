@@ -7,8 +7,9 @@ import (
 	"score/scored/failpoint"
 )
 
-// TestReadOnceWhileLeaderDies has the leader lose what it was about to say when the reading of a name is committed: who
-// asks again under the same number gets the name, from the brain that comes after.
+// TestReadOnceWhileLeaderDies has the leader lose what it was about to say when the reading of a
+// name is committed: who asks again under the same number gets the name, from the brain that comes
+// after.
 func TestReadOnceWhileLeaderDies(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, _ *fakeReplica) {
 		link := join(t, l, "n1")

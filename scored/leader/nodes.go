@@ -71,7 +71,8 @@ func (b *brain) sortedJobs() []*job {
 	return slices.SortedFunc(maps.Values(b.jobs), func(x, y *job) int { return cmp.Compare(x.id, y.id) })
 }
 
-// clip shortens a text to what is kept, with escapes for what is not UTF-8. No letter is cut in two.
+// clip shortens a text to what is kept, with escapes for what is not UTF-8. No letter is cut in
+// two.
 func clip(text string) string {
 	if len(text) <= maxText {
 		return texts.UTF8(text)

@@ -11,11 +11,11 @@ import (
 	"score/scored/state/statepb"
 )
 
-// What becomes of a job is in the log before its ranks are killed: a new leader would take ranks that were killed for such
-// that have ended by themselves. See DESIGN.md, "Decided, then killed".
+// What becomes of a job is in the log before its ranks are killed: a new leader would take ranks
+// that were killed for such that have ended by themselves. See DESIGN.md, "Decided, then killed".
 
-// orderEnd notes how a job ends whose ranks are about to be killed. What a rank did need not be noted: its node says it again to
-// whoever leads.
+// orderEnd notes how a job ends whose ranks are about to be killed. What a rank did need not be
+// noted: its node says it again to whoever leads.
 func (b *brain) orderEnd(j *job, v *scorev1.Verdict) {
 	if b.protocol < protocol.Orders || v.GetRank() != noRank {
 		return

@@ -17,8 +17,9 @@ type benchLink struct{ sent int }
 func (l *benchLink) Send(*scorev1.ServerMessage) { l.sent++ }
 func (l *benchLink) Close(string)                {}
 
-// benchBrain has as many nodes of one CPU, and gangs of so many nodes on them that fill so many rows, all
-// running. Nodes are put into its tables directly, since the log holds no more than state.MaxNodes.
+// benchBrain has as many nodes of one CPU, and gangs of so many nodes on them that fill so many
+// rows, all running. Nodes are put into its tables directly, since the log holds no more than
+// state.MaxNodes.
 func benchBrain(tb testing.TB, nodes, size, rows int) *brain {
 	tb.Helper()
 	b := newBrain("lab", "v1", 1, state.New(), 1)
@@ -48,8 +49,8 @@ func benchBrain(tb testing.TB, nodes, size, rows int) *brain {
 	return b
 }
 
-// BenchmarkPlan is what a new rotation plan costs the leader: make it, and a message for each node, and encode
-// that. Its names are those of package tests/scale, which reads them.
+// BenchmarkPlan is what a new rotation plan costs the leader: make it, and a message for each node,
+// and encode that. Its names are those of package tests/scale, which reads them.
 func BenchmarkPlan(b *testing.B) {
 	for _, nodes := range []int{64, 1000, 10_000} {
 		for _, mix := range []struct {

@@ -8,8 +8,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// TestPlanForManyNodes: every node is told once, all rows and its own jobs, by a plan that begins late enough for
-// all of them to have it.
+// TestPlanForManyNodes: every node is told once, all rows and its own jobs, by a plan that begins
+// late enough for all of them to have it.
 func TestPlanForManyNodes(t *testing.T) {
 	const nodes, size, rows = 64, 8, 4
 	b := benchBrain(t, nodes, size, rows)
@@ -39,7 +39,8 @@ func TestPlanForManyNodes(t *testing.T) {
 	}
 }
 
-// TestPlanEndsWhereNothingRuns: a node whose last job has gone is told so, once, and a node that never had one is not.
+// TestPlanEndsWhereNothingRuns: a node whose last job has gone is told so, once, and a node that
+// never had one is not.
 func TestPlanEndsWhereNothingRuns(t *testing.T) {
 	b := benchBrain(t, 16, 8, 1)
 	b.replan()

@@ -20,8 +20,9 @@ func (b *brain) prepare(j *job, index int, order func(index int) *scorev1.Prepar
 	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: order(index)}})
 }
 
-// prepareOrders gives each of a job's nodes, by its index, what it is told to prepare the job. What grows with the nodes
-// is made once for all of them: a job of a thousand nodes would take seconds otherwise.
+// prepareOrders gives each of a job's nodes, by its index, what it is told to prepare the job. What
+// grows with the nodes is made once for all of them: a job of a thousand nodes would take seconds
+// otherwise.
 func (b *brain) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 	preput := make(map[string]string, len(j.preput))
 	for _, pair := range j.preput {
@@ -47,9 +48,10 @@ func (b *brain) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 // keyLabel keeps the keys of jobs apart from all else that is derived from the same secret.
 const keyLabel = "score leader: key of a job, 2"
 
-// jobKey is what the nodes of a job derive the keys of its datagrams from. Each server derives the same one. Who knows those
-// of some jobs, as a node does, learns nothing of others'. A cluster restored from a backup gives numbers of jobs
-// again; the time of the submission, which is in the log, keeps the keys of such jobs apart.
+// jobKey is what the nodes of a job derive the keys of its datagrams from. Each server derives the
+// same one. Who knows those of some jobs, as a node does, learns nothing of others'. A cluster
+// restored from a backup gives numbers of jobs again; the time of the submission, which is in the
+// log, keeps the keys of such jobs apart.
 func jobKey(secret []byte, job uint64, submitted int64) []byte {
 	if len(secret) == 0 {
 		return nil
@@ -61,7 +63,8 @@ func jobKey(secret []byte, job uint64, submitted int64) []byte {
 	return mac.Sum(nil)
 }
 
-// byLetter tells whether the stewards of all of a job's nodes can exchange by themselves. One that cannot would wait for ever for the others.
+// byLetter tells whether the stewards of all of a job's nodes can exchange by themselves. One that
+// cannot would wait for ever for the others.
 func (b *brain) byLetter(j *job) bool {
 	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := b.nodes[p.Node]; return n == nil || !n.byLetter })
 }
@@ -83,10 +86,11 @@ func (b *brain) memoryLimit(j *job) int64 {
 	return j.request.MemPerNode
 }
 
-// universe is what MPI programs read as MPI_UNIVERSE_SIZE: how many ranks there can sensibly be, their own
-// with all that they spawn. It is the number of the cluster's CPUs, as with other launchers, for a job with
-// fewer ranks. A job that has a rank on every CPU may still spawn one for each CPU: these share the CPUs with
-// their spawners in time, and a program that found no room would not spawn at all.
+// universe is what MPI programs read as MPI_UNIVERSE_SIZE: how many ranks there can sensibly be,
+// their own with all that they spawn. It is the number of the cluster's CPUs, as with other
+// launchers, for a job with fewer ranks. A job that has a rank on every CPU may still spawn one for
+// each CPU: these share the CPUs with their spawners in time, and a program that found no room
+// would not spawn at all.
 func (b *brain) universe(j *job) uint32 {
 	cpus := uint32(0)
 	for _, n := range b.nodes {

@@ -10,8 +10,8 @@ import (
 
 // How a job goes back into the queue because somebody wants it to.
 
-// requeueFor ends the job's ranks to begin it anew, whatever it was submitted with. Asking again while that goes on changes
-// nothing.
+// requeueFor ends the job's ranks to begin it anew, whatever it was submitted with. Asking again
+// while that goes on changes nothing.
 func (b *brain) requeueFor(j *job, by, reason string) error {
 	if err := b.lacks(protocol.Orders); err != nil {
 		return err
@@ -41,8 +41,8 @@ func (b *brain) requeueFor(j *job, by, reason string) error {
 	return nil
 }
 
-// keepEnded lets a job end that was to be begun anew, since its ranks may live on where a node was lost: without
-// --requeue they have no lease that ends them.
+// keepEnded lets a job end that was to be begun anew, since its ranks may live on where a node was
+// lost: without --requeue they have no lease that ends them.
 func (b *brain) keepEnded(j *job, reason string) {
 	j.again, j.restarting = "", false
 	j.verdict = verdict(nodeLost, exitCluster, "job %d was ended while it was being requeued: %s; %s", j.id, reason, j.whatNow())

@@ -54,14 +54,16 @@ func CheckSettings(s *scorev1.Settings) error {
 }
 
 const (
-	// DefaultMaxProcesses is how many processes and threads a job may have on a node: half of the least kernel.pid_max
-	// that Linux sets by itself (32,768), so that no job takes all, and 64 for each rank of a node with 256 CPUs.
+	// DefaultMaxProcesses is how many processes and threads a job may have on a node: half of the
+	// least kernel.pid_max that Linux sets by itself (32,768), so that no job takes all, and 64 for
+	// each rank of a node with 256 CPUs.
 	DefaultMaxProcesses = 16384
 	// MinMaxProcesses lets a shell start something, MostMaxProcesses is the kernel's PID_MAX_LIMIT.
 	MinMaxProcesses, MostMaxProcesses = 16, 1 << 22
 )
 
-// MinAgePerPoint leaves the highest priority worth a day of waiting, so that priorities mean something.
+// MinAgePerPoint leaves the highest priority worth a day of waiting, so that priorities mean
+// something.
 const MinAgePerPoint = 100 * time.Millisecond
 
 // setSettings changes the named fields; they count at once.

@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// stageSlowest is how fast files reach a node at least, in bytes for each second: a tenth of what a
-	// network of 1 Gbit/s carries, through several nodes at once. Preparing may take so much longer.
+	// stageSlowest is how fast files reach a node at least, in bytes for each second: a tenth of
+	// what a network of 1 Gbit/s carries, through several nodes at once. Preparing may take so much
+	// longer.
 	stageSlowest = 12 << 20
-	// stageSpare is how many times the nodes that a waiting job needs are told to fetch its files: which
-	// of them it will get nobody knows, and what is kept for nothing goes by itself.
+	// stageSpare is how many times the nodes that a waiting job needs are told to fetch its files:
+	// which of them it will get nobody knows, and what is kept for nothing goes by itself.
 	stageSpare = 2
 )
 
-// StageSeed chooses the node that is given a user's files first, and tells its address: one of the list, or else always
-// the same for a user, which has kept what was sent before.
+// StageSeed chooses the node that is given a user's files first, and tells its address: one of the
+// list, or else always the same for a user, which has kept what was sent before.
 func (l *Leader) StageSeed(ctx context.Context, uid uint32, list []string) (node, address string, err error) {
 	type seed struct{ node, address string }
 	s, err := consult(ctx, l, func(b *brain, answer func(seed, error)) {
@@ -47,7 +48,8 @@ func (b *brain) stageSeed(uid uint32, list []string) *node {
 	return up[int(uid)%len(up)]
 }
 
-// PeerAddresses are the addresses of the agents that are connected, by node; of one node unless that is empty.
+// PeerAddresses are the addresses of the agents that are connected, by node; of one node unless
+// that is empty.
 func (l *Leader) PeerAddresses(ctx context.Context, only string) (map[string]string, error) {
 	return consult(ctx, l, func(b *brain, answer func(map[string]string, error)) {
 		addresses := make(map[string]string)
@@ -91,8 +93,8 @@ func (b *brain) stageLater(j *job) {
 	}
 }
 
-// stage has the node that was given a job's files first keep them, and those that a waiting job may get
-// fetch them. The nodes that a job has are told by the order to prepare it.
+// stage has the node that was given a job's files first keep them, and those that a waiting job may
+// get fetch them. The nodes that a job has are told by the order to prepare it.
 func (b *brain) stage() {
 	for _, j := range b.toStage {
 		if j.state == done || b.jobs[j.id] != j {
@@ -109,7 +111,8 @@ func (b *brain) stage() {
 	b.toStage = nil
 }
 
-// stageNodes are nodes that a waiting job is likely to get, without the seed: those of its list, then others.
+// stageNodes are nodes that a waiting job is likely to get, without the seed: those of its list,
+// then others.
 func (b *brain) stageNodes(j *job) []string {
 	need := int(j.spec.GetNodes())
 	if need == 0 {
@@ -186,7 +189,8 @@ func (b *brain) forgetStaged(j *job) {
 	j.staged = nil
 }
 
-// stagedForChild are the files of a job for one that it spawns: programs are those with the names of what is spawned.
+// stagedForChild are the files of a job for one that it spawns: programs are those with the names
+// of what is spawned.
 func stagedForChild(files []*scorev1.StagedFile, apps []*scorev1.SpawnApp) []*scorev1.StagedFile {
 	var out []*scorev1.StagedFile
 	for _, f := range files {

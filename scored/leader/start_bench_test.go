@@ -39,7 +39,8 @@ func newStartBench(tb testing.TB, nodes, cpus int) *startBench {
 	return s
 }
 
-// proceed does what the leader does after a batch of inputs: decides, commits and encodes what is to be sent.
+// proceed does what the leader does after a batch of inputs: decides, commits and encodes what is
+// to be sent.
 func (s *startBench) proceed() {
 	s.now++
 	s.advance()
@@ -72,8 +73,8 @@ func (s *startBench) tell(nodes int, say func(node int) *scorev1.AgentMessage) {
 	}
 }
 
-// BenchmarkStart is what the start and the end of one job on all nodes cost the leader. Its names are those that
-// tests/bench reads.
+// BenchmarkStart is what the start and the end of one job on all nodes cost the leader. Its names
+// are those that tests/bench reads.
 func BenchmarkStart(b *testing.B) {
 	for _, size := range []struct{ nodes, each int }{{64, 100}, {1000, 100}, {4000, 64}} {
 		b.Run(fmt.Sprintf("nodes=%d/ranks=%d", size.nodes, size.nodes*size.each), func(b *testing.B) {
@@ -133,7 +134,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// An order names all places of a job, so that what is sent grows with the square of the nodes: each must be short.
+// An order names all places of a job, so that what is sent grows with the square of the nodes: each
+// must be short.
 func TestOrdersOfLargeJobsAreShort(t *testing.T) {
 	const nodes, each = 1000, 100
 	s := newStartBench(t, nodes, each)

@@ -33,7 +33,8 @@ func TestStartTrace(t *testing.T) {
 	}
 }
 
-// TestStartOfAnotherClock: a node whose estimate of the leader's clock is off says nothing that cannot be.
+// TestStartOfAnotherClock: a node whose estimate of the leader's clock is off says nothing that
+// cannot be.
 func TestStartOfAnotherClock(t *testing.T) {
 	b := &brain{now: 10}
 	j := &job{submitted: 3, allocated: 5}

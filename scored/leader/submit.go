@@ -48,7 +48,8 @@ func (b *brain) enter(j *job, caller Caller, answer func(uint64, error)) {
 	b.call(func(err error) { answer(j.id, err) })
 }
 
-// checkSurvival refuses what contradicts itself about the loss of ranks and nodes, or cannot be done yet.
+// checkSurvival refuses what contradicts itself about the loss of ranks and nodes, or cannot be
+// done yet.
 func (b *brain) checkSurvival(spec *scorev1.JobSpec) error {
 	switch {
 	case spec.GetRespawn() > api.MaxRespawns:
@@ -69,8 +70,8 @@ func (b *brain) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job {
 	}
 }
 
-// boundTo is the spec of a job that may run on one node alone, whatever it asks for; "": on any. It holds for what the job
-// spawns, too.
+// boundTo is the spec of a job that may run on one node alone, whatever it asks for; "": on any. It
+// holds for what the job spawns, too.
 func boundTo(node string, spec *scorev1.JobSpec) *scorev1.JobSpec {
 	if node == "" {
 		return spec
@@ -156,8 +157,8 @@ func (b *brain) enqueue(j *job) error {
 	return b.gang.Submit(j.request)
 }
 
-// takeCommitted exchanges what the job was submitted with for the committed copy of it: the two are equal, and one is
-// enough to keep.
+// takeCommitted exchanges what the job was submitted with for the committed copy of it: the two are
+// equal, and one is enough to keep.
 func (b *brain) takeCommitted(j *job) {
 	b.look(func(s *state.State) {
 		if record := s.Job(j.id); record != nil && record.Phase != state.Done {

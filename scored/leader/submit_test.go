@@ -2,7 +2,8 @@ package leader
 
 import "testing"
 
-// TestSpecIsKeptOnce: when a submission is committed, the leader has no copy of its own of what was submitted.
+// TestSpecIsKeptOnce: when a submission is committed, the leader has no copy of its own of what was
+// submitted.
 func TestSpecIsKeptOnce(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 1))

@@ -32,8 +32,9 @@ type entered struct {
 	digest [state.DigestBytes]byte
 }
 
-// SubmitOnce is Submit under a key: what was submitted under it before is given again, and not carried out twice. A key
-// under which something else was submitted is refused, and one of which it is not known any more whether it was used.
+// SubmitOnce is Submit under a key: what was submitted under it before is given again, and not
+// carried out twice. A key under which something else was submitted is refused, and one of which it
+// is not known any more whether it was used.
 func (l *Leader) SubmitOnce(ctx context.Context, key Key, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller) (uint64, error) {
 	return consult(ctx, l, func(b *brain, answer func(uint64, error)) { b.submitOnce(key, spec, user, caller, answer) })
 }

@@ -21,8 +21,8 @@ func keyFor(text string) (k Key) {
 	return k
 }
 
-// A submission that is made again is one job: while the entry is on its way, when it is committed, to another leader, and
-// when the job is over.
+// A submission that is made again is one job: while the entry is on its way, when it is committed,
+// to another leader, and when the job is over.
 func TestSubmissionsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))
@@ -58,8 +58,8 @@ func TestSubmissionsMadeAgain(t *testing.T) {
 	}
 }
 
-// An entry of which the leader was told that it was lost, and that was committed all the same, is not decided again; one
-// that was lost is.
+// An entry of which the leader was told that it was lost, and that was committed all the same, is
+// not decided again; one that was lost is.
 func TestSubmissionsMadeAgainAfterADoubt(t *testing.T) {
 	for name, what := range map[string]failing{"lost": vanishing, "committed": doubtful} {
 		t.Run(name, func(t *testing.T) {

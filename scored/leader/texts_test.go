@@ -20,7 +20,8 @@ func oddSpec() *scorev1.JobSpec {
 	return spec
 }
 
-// A job's texts are the same under the next leader, in what its nodes are told, and in what it spawns.
+// A job's texts are the same under the next leader, in what its nodes are told, and in what it
+// spawns.
 func TestTextsAreKeptByteByByte(t *testing.T) {
 	want := oddSpec()
 	w := spawner(t, protocol.Own().Newest, oddSpec(), nil)
@@ -51,7 +52,8 @@ func TestTextsAreKeptByteByByte(t *testing.T) {
 	}
 }
 
-// Servers of an earlier version could not read them. The world fails where a command is not of the log's protocol.
+// Servers of an earlier version could not read them. The world fails where a command is not of the
+// log's protocol.
 func TestTextsNeedTheirProtocol(t *testing.T) {
 	w := newWorldIn(t, protocol.First)
 	w.connect(hello("n1", 2))
@@ -94,7 +96,8 @@ func TestTextsNeedTheirProtocol(t *testing.T) {
 	}
 }
 
-// Sentences of agents that hold such texts get escapes: they are read in the log, in lists and on terminals.
+// Sentences of agents that hold such texts get escapes: they are read in the log, in lists and on
+// terminals.
 func TestSentencesOfAgentsAreUTF8(t *testing.T) {
 	w := newWorldIn(t, protocol.First)
 	w.connect(hello("n1", 2))

@@ -16,8 +16,9 @@ const (
 	// that wait or run: three quarters of what the cluster keeps, so that one user's
 	// burst never shuts the others out.
 	maxJobsOfOne = state.MaxUnfinished / 4 * 3
-	// maxBytesOfOne bounds what the command lines and environments of a user's jobs that wait or run take together: ten
-	// times that of 10,000 jobs from a login shell. Every server keeps them, in memory and in its log.
+	// maxBytesOfOne bounds what the command lines and environments of a user's jobs that wait or
+	// run take together: ten times that of 10,000 jobs from a login shell. Every server keeps them,
+	// in memory and in its log.
 	maxBytesOfOne = 256 << 20
 )
 

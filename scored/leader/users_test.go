@@ -305,8 +305,8 @@ func TestChargedWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestSharesOfSlices: the slices of running gangs follow their users' shares, from when these are set, and under the
-// next leader.
+// TestSharesOfSlices: the slices of running gangs follow their users' shares, from when these are
+// set, and under the next leader.
 func TestSharesOfSlices(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))
@@ -375,7 +375,8 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// TestPriorityHasABound: users may ask for less, and for more only as far as they were allowed to; operators for anything.
+// TestPriorityHasABound: users may ask for less, and for more only as far as they were allowed to;
+// operators for anything.
 func TestPriorityHasABound(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		join(t, l, "n1")

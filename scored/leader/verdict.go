@@ -15,7 +15,8 @@ const (
 	exitCluster = 125 // a fault of the cluster
 	// exitSignal is added to the number of the signal that ended the program.
 	exitSignal = 128
-	// exitDeadlock is next to those of the launchers: what timeout(1) uses for a program that was given up.
+	// exitDeadlock is next to those of the launchers: what timeout(1) uses for a program that was
+	// given up.
 	exitDeadlock = 124
 	exitKilled   = exitSignal + int32(unix.SIGKILL)
 	exitMemory   = exitKilled

@@ -78,7 +78,8 @@ func (w *world) begin(term uint64) {
 	w.b.goOn(before.numbers())
 }
 
-// fall lets the brain go after a commit that failed, as the loop does, and another begin in the same term.
+// fall lets the brain go after a commit that failed, as the loop does, and another begin in the
+// same term.
 func (w *world) fall() {
 	w.note("commit failed")
 	before, links := w.b, w.links
@@ -168,7 +169,8 @@ func (w *world) commit(commands []*statepb.Command) {
 	w.note("log: %s", strings.Join(texts, ", "))
 }
 
-// checkCommand fails if a command is not to be in this log, or a job ends otherwise than was ordered.
+// checkCommand fails if a command is not to be in this log, or a job ends otherwise than was
+// ordered.
 func (w *world) checkCommand(command *statepb.Command) {
 	w.t.Helper()
 	if needs := state.Needs(command); needs > w.log.Protocol() && command.GetRaise() == nil {

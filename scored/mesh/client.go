@@ -10,8 +10,8 @@ import (
 	"score/scored/api/pki"
 )
 
-// Calls reaches servers by URLs whose host is their name; address finds where that is. Errors of calls that did not come
-// as far wrap h2.ErrDial.
+// Calls reaches servers by URLs whose host is their name; address finds where that is. Errors of
+// calls that did not come as far wrap h2.ErrDial.
 func (m *Mesh) Calls(address func(name string) (string, error)) *http.Transport {
 	t := h2.NewTransport(m.credentials, pki.Server)
 	t.DialTLSContext = func(ctx context.Context, _, host string) (net.Conn, error) {

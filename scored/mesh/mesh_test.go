@@ -38,7 +38,8 @@ func newMesh(t *testing.T, c *pki.Credentials) *Mesh {
 	return m
 }
 
-// TestDial: a stream goes to the server that was meant and to no other, and ends with the mesh of either side.
+// TestDial: a stream goes to the server that was meant and to no other, and ends with the mesh of
+// either side.
 func TestDial(t *testing.T) {
 	cluster := pkitest.New(t, "lab")
 	a, b := newMesh(t, cluster.Daemon(t, pki.Server, "a")), newMesh(t, cluster.Daemon(t, pki.Server, "b"))

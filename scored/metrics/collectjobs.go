@@ -10,8 +10,8 @@ import (
 	"score/scored/leader"
 )
 
-// maxJobSeries bounds the pairs of a job and a node of which the metrics by job tell: some 10,000 series,
-// which a scrape of a second still takes. Pairs of older jobs come first.
+// maxJobSeries bounds the pairs of a job and a node of which the metrics by job tell: some 10,000
+// series, which a scrape of a second still takes. Pairs of older jobs come first.
 const maxJobSeries = 256
 
 func (c *collector) collectJobs(out chan<- prometheus.Metric, all []leader.JobShares) {

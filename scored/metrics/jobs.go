@@ -84,8 +84,8 @@ func (d *distributions) flushes() *scorev1.Flushes {
 	return &scorev1.Flushes{Clean: d.clean, CutOff: d.cutOff, Held: d.heldUp}
 }
 
-// Measures are the distributions of one job on one node, in the order of ctxswitch.MeasureTable, and how
-// its contexts left their channels.
+// Measures are the distributions of one job on one node, in the order of ctxswitch.MeasureTable,
+// and how its contexts left their channels.
 func (s *Switches) Measures(job uint64, node string) (steps []*scorev1.StepTimes, flushes *scorev1.Flushes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

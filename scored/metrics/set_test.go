@@ -90,7 +90,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// A job on more nodes than are told is left out in part, and counted; an ended job is not told at all.
+// A job on more nodes than are told is left out in part, and counted; an ended job is not told at
+// all.
 func TestJobSeriesAreBounded(t *testing.T) {
 	many := []leader.JobShares{{ID: 1}}
 	for i := range maxJobSeries + 5 {

@@ -92,7 +92,8 @@ func (s *stores) soundSnapshot(dir string) (index uint64, bad []badSnapshot, err
 			bad = append(bad, badSnapshot{path, meta.Index, err})
 			continue
 		}
-		// One that is whole and means nothing is of another version: no older one may take its place.
+		// One that is whole and means nothing is of another version: no older one may take its
+		// place.
 		if err := restorable(from); err != nil {
 			return 0, nil, damaged(path, err)
 		}

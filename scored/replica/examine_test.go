@@ -77,8 +77,8 @@ func snapshotDirs(t *testing.T, dir string) []string {
 	return dirs
 }
 
-// flip changes one bit of a file in the midst of each place where text is: a database keeps old copies of its pages, and
-// which of them comes last depends on how entries were written together.
+// flip changes one bit of a file in the midst of each place where text is: a database keeps old
+// copies of its pages, and which of them comes last depends on how entries were written together.
 func flip(t *testing.T, path, text string) {
 	t.Helper()
 	data, err := os.ReadFile(path)

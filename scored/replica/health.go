@@ -41,10 +41,12 @@ type contact struct {
 	roundTrip time.Duration // on average; 0: there was none
 }
 
-// smoothing is the part that a new round trip has in the average: of the last dozen or so, half a second.
+// smoothing is the part that a new round trip has in the average: of the last dozen or so, half a
+// second.
 const smoothing = 8
 
-// contacts are those of all others, at a replica that leads or has led: those of an earlier term tell nothing.
+// contacts are those of all others, at a replica that leads or has led: those of an earlier term
+// tell nothing.
 type contacts struct {
 	mu  sync.Mutex
 	all map[raft.ServerID]contact

@@ -5,7 +5,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// LeaseTimeout is for how long a majority's word that a replica leads can be relied on: no other is elected sooner.
+// LeaseTimeout is for how long a majority's word that a replica leads can be relied on: no other is
+// elected sooner.
 const LeaseTimeout = leaseTimeout
 
 // Leadership tells that this replica leads since the term began, or no more.

@@ -39,14 +39,16 @@ func zapLevel(level hclog.Level) zapcore.Level {
 	}
 }
 
-// repeated are what Raft says several times a second while another replica is away or new, which news tells once.
+// repeated are what Raft says several times a second while another replica is away or new, which
+// news tells once.
 var repeated = map[string]bool{
 	"failed to heartbeat to": true, "failed to appendEntries to": true, "failed to make requestVote RPC": true,
 	"appendEntries rejected, sending older logs": true, "failed to get previous log": true, "failed to pipeline appendEntries": true,
 }
 
-// undecoded is what Raft says of every connection that ends otherwise than in order, and of messages that it cannot read. Of the
-// first, which news tells, there are several whenever a server ends or is lost.
+// undecoded is what Raft says of every connection that ends otherwise than in order, and of
+// messages that it cannot read. Of the first, which news tells, there are several whenever a server
+// ends or is lost.
 const undecoded = "failed to decode incoming command"
 
 // connectionEnd tells whether an argument of a line is the error of a connection that has ended.

@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// peerTimeout bounds each step of a call to another replica. What hangs longer is dialed anew, so that a
-	// cable that is back is noticed; a disk that takes longer is no disk to wait for.
+	// peerTimeout bounds each step of a call to another replica. What hangs longer is dialed anew,
+	// so that a cable that is back is noticed; a disk that takes longer is no disk to wait for.
 	peerTimeout = 3 * time.Second
-	// peerPool is how many idle connections are kept for each other replica: heartbeats, entries, and votes.
+	// peerPool is how many idle connections are kept for each other replica: heartbeats, entries,
+	// and votes.
 	peerPool = 3
 	// nameMark separates name and address in what the transport dials.
 	nameMark = "@"
@@ -72,8 +73,9 @@ var (
 	_ raft.WithPreVote = (*peers)(nil)
 )
 
-// rpcsInFlight turns Raft's pipelines off. A leader that is deposed while it writes into one waits there for ever
-// (netPipeline.AppendEntries waits for its decoder, which waits for a reader that has left), and Shutdown waits for it.
+// rpcsInFlight turns Raft's pipelines off. A leader that is deposed while it writes into one waits
+// there for ever (netPipeline.AppendEntries waits for its decoder, which waits for a reader that
+// has left), and Shutdown waits for it.
 const rpcsInFlight = 1
 
 func newPeers(network Network, address string, config *raft.Config) *peers {
@@ -144,7 +146,8 @@ func (p *peers) AppendEntries(id raft.ServerID, target raft.ServerAddress, args 
 	return err
 }
 
-// followed counts those of the voters that were asked since an instant, and have answered that they follow.
+// followed counts those of the voters that were asked since an instant, and have answered that they
+// follow.
 func (p *peers) followed(voters []Server, since time.Time) (count int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -40,14 +40,16 @@ var ErrDisk = guard.ErrDisk
 // wait for it.
 const closeBound = 2 * time.Second
 
-// stopBound is how long Close waits for a Raft whose disk is well: longer than any call to another server takes.
+// stopBound is how long Close waits for a Raft whose disk is well: longer than any call to another
+// server takes.
 const stopBound = 10 * time.Second
 
 // Options say where a replica keeps its state.
 type Options struct {
 	// Dir is the data directory, made with mode 0700. Empty: memory.
 	Dir string
-	// Network reaches the other replicas. Nil: there are none, ever, and what follows does not matter.
+	// Network reaches the other replicas. Nil: there are none, ever, and what follows does not
+	// matter.
 	Network Network
 	// Name is this replica's among them, which it keeps.
 	Name string
@@ -72,7 +74,8 @@ type Start uint8
 const (
 	StartCluster Start = iota // begin a new cluster
 	StartMember               // wait until the others make it a member
-	// StartNever refuses: the state was there once, and others may count on what this replica has said.
+	// StartNever refuses: the state was there once, and others may count on what this replica has
+	// said.
 	StartNever
 )
 
@@ -191,8 +194,9 @@ func (r *Replica) Failed() <-chan struct{} { return r.stores.failed() }
 // Err says in one sentence, which wraps ErrDisk, why the disk cannot be used any more.
 func (r *Replica) Err() error { return r.stores.err() }
 
-// TooOld is told once, with a sentence that wraps state.ErrProtocol, when the log is written in a protocol that this program does not
-// understand. This replica applies nothing any more; its process should end.
+// TooOld is told once, with a sentence that wraps state.ErrProtocol, when the log is written in a
+// protocol that this program does not understand. This replica applies nothing any more; its
+// process should end.
 func (r *Replica) TooOld() <-chan error { return r.tooOld }
 
 // Close stops the replica and unlocks its directory. It waits for commits under

@@ -35,10 +35,11 @@ type Server struct {
 	Address string // where the others reach it, host:port
 	Voter   bool   // else it is being brought up to date
 	Leader  bool
-	// Silent is since when it has not answered the leader; zero: it answers, or this replica does not lead.
+	// Silent is since when it has not answered the leader; zero: it answers, or this replica does
+	// not lead.
 	Silent time.Time
-	// Behind is how many entries it lacked when it last answered this replica, and RoundTrip how long its answers
-	// take on average. Both are 0 where this replica does not lead.
+	// Behind is how many entries it lacked when it last answered this replica, and RoundTrip how
+	// long its answers take on average. Both are 0 where this replica does not lead.
 	Behind    uint64
 	RoundTrip time.Duration
 }
@@ -120,7 +121,8 @@ func (r *Replica) Leader() (name, address string) {
 	return string(id), string(at)
 }
 
-// LeaderOf is the term that this replica is in and where its leader is to be reached; "": there is none yet.
+// LeaderOf is the term that this replica is in and where its leader is to be reached; "": there is
+// none yet.
 func (r *Replica) LeaderOf() (term uint64, address string) {
 	for {
 		term = r.raft.CurrentTerm()
@@ -173,9 +175,10 @@ func find(list []Server, name string) (Server, bool) {
 	return list[i], true
 }
 
-// Enrol makes a server a member, or notes that it has moved, and tells whether it votes. A newcomer gets the log first; it votes
-// when it asks again and has nearly all of it, up to the entry last. One that has nothing yet does not vote, however short the log: it
-// could not tell later that it had ever been a member.
+// Enrol makes a server a member, or notes that it has moved, and tells whether it votes. A newcomer
+// gets the log first; it votes when it asks again and has nearly all of it, up to the entry last.
+// One that has nothing yet does not vote, however short the log: it could not tell later that it
+// had ever been a member.
 func (r *Replica) Enrol(name, address string, last uint64) (voter bool, err error) {
 	list, err := r.Servers()
 	if err != nil {
@@ -198,11 +201,12 @@ func (r *Replica) Enrol(name, address string, last uint64) (voter bool, err erro
 	return false, r.changed(r.raft.AddNonvoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
 }
 
-// caughtUp is how many entries a newcomer may lack when it becomes a voter: what a busy cluster commits
-// while it asks.
+// caughtUp is how many entries a newcomer may lack when it becomes a voter: what a busy cluster
+// commits while it asks.
 const caughtUp = 256
 
-// Remove ends a server's membership. The error wraps ErrUnknownServer or ErrServers when it must not be.
+// Remove ends a server's membership. The error wraps ErrUnknownServer or ErrServers when it must
+// not be.
 func (r *Replica) Remove(name string) error {
 	if err := r.MayRemove(name); err != nil {
 		return err

@@ -203,8 +203,8 @@ func TestThreeReplicas(t *testing.T) {
 	s.agree("[n1 n2]")
 }
 
-// A leader that is cut off knows within a lease that it leads no more, commits nothing, and comes back without
-// making the others vote.
+// A leader that is cut off knows within a lease that it leads no more, commits nothing, and comes
+// back without making the others vote.
 func TestLeaderIsCutOff(t *testing.T) {
 	s := begin(t)
 	<-s.leads("a")

@@ -18,11 +18,12 @@ const (
 	// trailingLogs stay in the log after a snapshot, for replicas that are a
 	// little behind.
 	trailingLogs = 1024
-	// electionTimeout is after how long without a word of the leader, up to twice of it, a replica stands for
-	// election: another leads within two seconds, even when the first vote is split, and a machine
-	// under load is not taken for dead. A single replica does not wait for it, see elect.
+	// electionTimeout is after how long without a word of the leader, up to twice of it, a replica
+	// stands for election: another leads within two seconds, even when the first vote is split, and
+	// a machine under load is not taken for dead. A single replica does not wait for it, see elect.
 	electionTimeout = 500 * time.Millisecond
-	// leaseTimeout is after how long without contact to a majority a leader steps down: before the others have elected one.
+	// leaseTimeout is after how long without contact to a majority a leader steps down: before the
+	// others have elected one.
 	leaseTimeout = 400 * time.Millisecond
 )
 

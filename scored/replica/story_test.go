@@ -60,7 +60,8 @@ func story() (snapshot, since [][]*statepb.Command) {
 	return snapshot, since
 }
 
-// storyOfKeys is what format 3 has beyond that: it goes on after the story, with a snapshot between its parts.
+// storyOfKeys is what format 3 has beyond that: it goes on after the story, with a snapshot between
+// its parts.
 func storyOfKeys() (snapshot, since [][]*statepb.Command) {
 	submit := func(id uint64, key string) *statepb.Command {
 		return &statepb.Command{Command: &statepb.Command_Submit{Submit: &statepb.Submit{

@@ -12,11 +12,14 @@ type transport interface {
 	Close() error
 	// begin starts what the transport needs, once Raft listens to it.
 	begin()
-	// elect has this replica stand for election at once. If it is lost, the election timeout remains.
+	// elect has this replica stand for election at once. If it is lost, the election timeout
+	// remains.
 	elect()
-	// followed counts those of the voters that were asked since an instant, and have answered that they follow.
+	// followed counts those of the voters that were asked since an instant, and have answered that
+	// they follow.
 	followed(voters []Server, since time.Time) int
-	// contact is what a server has answered to this replica as to the leader of a term; false: nothing.
+	// contact is what a server has answered to this replica as to the leader of a term; false:
+	// nothing.
 	contact(name string, term uint64) (contact, bool)
 }
 

@@ -20,8 +20,8 @@ type round struct {
 	err  error // read once over is closed
 }
 
-// Verify returns nil when a majority has said, after it was called, that this replica leads. What the state
-// was then is no older than the call.
+// Verify returns nil when a majority has said, after it was called, that this replica leads. What
+// the state was then is no older than the call.
 func (r *Replica) Verify(ctx context.Context) error {
 	mine, begin := r.rounds.join()
 	if begin && !r.spawn(r.verifyAll) {
@@ -79,8 +79,9 @@ func (r *Replica) verifyOnce() error {
 	}
 	began := time.Now()
 	for {
-		// Raft also counts answers that were on their way: of others who, by the time that they come, may follow another. So
-		// it is asked until those that were called since are a majority.
+		// Raft also counts answers that were on their way: of others who, by the time that they
+		// come, may follow another. So it is asked until those that were called since are a
+		// majority.
 		if err := r.raft.VerifyLeader().Error(); err != nil {
 			return inWords(err)
 		}

@@ -157,7 +157,8 @@ type agentLink struct {
 	reason string // of the refusal; written before over is closed
 	to     string // the address of the server that leads; likewise
 
-	// refused tells the leader of an order that the agent cannot be given; nil: the agent can be given all.
+	// refused tells the leader of an order that the agent cannot be given; nil: the agent can be
+	// given all.
 	refused func(context.Context, *scorev1.Prepared)
 
 	addresses func() []string // of all servers; nil: the agent knows them

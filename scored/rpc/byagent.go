@@ -21,8 +21,9 @@ import (
 	"score/scored/api/texts"
 )
 
-// forAgentsUser is the header by which a server says for which user of an agent's host it passes a call on. It is another
-// than that of a user at its own socket, so that a server that does not know it gives nobody the role that he has there.
+// forAgentsUser is the header by which a server says for which user of an agent's host it passes a
+// call on. It is another than that of a user at its own socket, so that a server that does not know
+// it gives nobody the role that he has there.
 const forAgentsUser = "Score-For-Agents-User"
 
 var (
@@ -30,8 +31,8 @@ var (
 	errBadUID      = errors.New("an agent names a user by one number")
 )
 
-// agentsUser finds out for which user of its host an agent calls. What else is known of the user is what this server's
-// database of users says.
+// agentsUser finds out for which user of its host an agent calls. What else is known of the user is
+// what this server's database of users says.
 func agentsUser(r *http.Request, caller pki.Name) (connIdentity, error) {
 	if caller.Role != pki.Agent {
 		return connIdentity{}, errAgentsAlone
@@ -103,7 +104,8 @@ type byAgents struct {
 	users http.Handler // finds who decides
 }
 
-// newByAgents has calls of agents' users served by local where this server leads, and by the one that leads otherwise.
+// newByAgents has calls of agents' users served by local where this server leads, and by the one
+// that leads otherwise.
 func newByAgents(local http.Handler, p *Place) *byAgents {
 	next := http.Handler(&router{Place: p, local: local, who: forwardAgentsUser})
 	return &byAgents{users: ofAgent(ofUser(next))}
@@ -135,8 +137,9 @@ func (h *byAgents) open(r *http.Request) (context.Context, error) {
 	return context.WithValue(r.Context(), identityKey{}, who), nil
 }
 
-// submitter is whose job it is. Root, and the user as whom the server runs, could have everything of a server whose
-// host runs a job of theirs; an agent that says that it is they who call has them run jobs on its own node alone.
+// submitter is whose job it is. Root, and the user as whom the server runs, could have everything
+// of a server whose host runs a job of theirs; an agent that says that it is they who call has them
+// run jobs on its own node alone.
 func submitter(ctx context.Context, spec *scorev1.JobSpec) (*scorev1.Identity, error) {
 	identity, err := identityOf(ctx)
 	if err != nil || agentOf(ctx) == "" {

@@ -35,8 +35,8 @@ func TestTablesAgree(t *testing.T) {
 	}
 }
 
-// TestEverybodyIsAUserByAgent: whoever calls by way of an agent is a user and no more, though he be root, the server's own
-// user, or an administrator or operator of the cluster.
+// TestEverybodyIsAUserByAgent: whoever calls by way of an agent is a user and no more, though he be
+// root, the server's own user, or an administrator or operator of the cluster.
 func TestEverybodyIsAUserByAgent(t *testing.T) {
 	for procedure, rule := range rules {
 		for _, uid := range []uint32{0, uint32(os.Getuid()), 21, 22, 4711} {
@@ -59,8 +59,8 @@ func ctx0(ctx context.Context) context.Context {
 	return ctx
 }
 
-// TestAgentsMethods: an agent that asks for what takes another role is refused before anything of it is read, and told where
-// to go; so is one that asks for what is between daemons.
+// TestAgentsMethods: an agent that asks for what takes another role is refused before anything of
+// it is read, and told where to go; so is one that asks for what is between daemons.
 func TestAgentsMethods(t *testing.T) {
 	reached := 0
 	h := &byAgents{users: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ })}
@@ -82,8 +82,8 @@ func TestAgentsMethods(t *testing.T) {
 	}
 }
 
-// TestSubmitter: a job is the user's who calls; root, whom an agent may invent, has it run on that agent's node alone, and is
-// told so where it asks for more.
+// TestSubmitter: a job is the user's who calls; root, whom an agent may invent, has it run on that
+// agent's node alone, and is told so where it asks for more.
 func TestSubmitter(t *testing.T) {
 	for name, test := range map[string]struct {
 		ctx  context.Context
@@ -112,7 +112,8 @@ func TestSubmitter(t *testing.T) {
 	}
 }
 
-// TestAgentsUserIsPassedOn: the leader hears of an agent's user as of one, by way of the server that the agent asked.
+// TestAgentsUserIsPassedOn: the leader hears of an agent's user as of one, by way of the server
+// that the agent asked.
 func TestAgentsUserIsPassedOn(t *testing.T) {
 	e := newElsewhere("s2", func(r *http.Request) (*http.Response, error) {
 		who, err := agentsUserFrom(r.Header.Get(forAgentsUser))

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// nameLife is how long what the database of users says is remembered: looking it up may ask a directory service, and it
-	// changes rarely.
+	// nameLife is how long what the database of users says is remembered: looking it up may ask a
+	// directory service, and it changes rarely.
 	nameLife = time.Minute
 	// maxKnownNames bounds the memory; a host rarely has more users at once.
 	maxKnownNames = 4096

@@ -178,7 +178,8 @@ func (c *cluster) join(name string, stdio func(context.Context, *stdioStream) er
 	return a
 }
 
-// letBeSilent keeps the leader from giving up nodes: what passes for an agent here has no heartbeat.
+// letBeSilent keeps the leader from giving up nodes: what passes for an agent here has no
+// heartbeat.
 func (c *cluster) letBeSilent() {
 	c.t.Helper()
 	_, err := c.service.SetSettings(c.t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{

@@ -11,8 +11,8 @@ import (
 	"score/scored/replica"
 )
 
-// TestElectionsInWords: what users are told when an election breaks off what they asked for, and whether it may be made again without
-// a doubt.
+// TestElectionsInWords: what users are told when an election breaks off what they asked for, and
+// whether it may be made again without a doubt.
 func TestElectionsInWords(t *testing.T) {
 	for _, c := range []struct {
 		err       error

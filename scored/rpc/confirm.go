@@ -169,7 +169,8 @@ func (m *marks) confirm(marks []*scorev1.OutputMark) {
 	}
 }
 
-// confirming tells the source's agent what is shown, and how fast more may come, until ctx ends or stop is called.
+// confirming tells the source's agent what is shown, and how fast more may come, until ctx ends or
+// stop is called.
 func (m *merger) confirming(ctx context.Context, source *leader.Source, p *place) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	m.carriers.Go(func() {

@@ -11,8 +11,8 @@ import (
 	"score/scored/replica"
 )
 
-// serverPatience bounds how long a server is waited for that is asked about itself: whoever looks at the list shall not
-// wait for one that hangs.
+// serverPatience bounds how long a server is waited for that is asked about itself: whoever looks
+// at the list shall not wait for one that hangs.
 const serverPatience = time.Second
 
 // askServers asks all servers that answer, at once, about their disks and versions.

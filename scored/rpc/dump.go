@@ -22,8 +22,8 @@ const (
 
 type dumpStream = connect.ServerStream[scorev1.DumpPart]
 
-// DumpJob implements JobServiceHandler: it carries what the job's nodes send to the client, one node after the
-// other. Nothing is kept here, so a slow client makes the nodes wait.
+// DumpJob implements JobServiceHandler: it carries what the job's nodes send to the client, one
+// node after the other. Nothing is kept here, so a slow client makes the nodes wait.
 func (u users) DumpJob(ctx context.Context, r *connect.Request[scorev1.DumpJobRequest], stream *dumpStream) error {
 	sources, err := u.Leader.DumpSources(ctx, r.Msg, callerOf(ctx))
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// electionPatience is how long a call waits here for a server that leads: an election and a half.
+	// electionPatience is how long a call waits here for a server that leads: an election and a
+	// half.
 	electionPatience = 3 * time.Second
 	// passPause is the time between two tries, when nothing says that another server leads.
 	passPause = 50 * time.Millisecond
@@ -34,7 +35,8 @@ type Place struct {
 	Changed func() <-chan struct{}
 	// Servers are the names of all.
 	Servers func() []string
-	// KeepsKeys tells whether submissions under keys are carried out once, however often they are made.
+	// KeepsKeys tells whether submissions under keys are carried out once, however often they are
+	// made.
 	KeepsKeys func() bool
 	// Others reaches servers by URLs whose host is their name.
 	Others http.RoundTripper
@@ -118,8 +120,8 @@ func unauthenticated(err error) error {
 	return connect.NewError(connect.CodeUnauthenticated, err)
 }
 
-// noMajority is what users are told when no server leads; doubtful: one that was lost may have done what they asked for.
-// They may repeat it in either case, or it would not have been repeated here.
+// noMajority is what users are told when no server leads; doubtful: one that was lost may have done
+// what they asked for. They may repeat it in either case, or it would not have been repeated here.
 func noMajority(servers []string, doubtful bool) error {
 	text := fmt.Sprintf("the cluster can decide nothing now: of its %d servers (%s) no majority is in contact; what runs goes on; start the others, and try again", len(servers), strings.Join(servers, ", "))
 	if doubtful {
@@ -150,20 +152,21 @@ func (h *router) pass(w http.ResponseWriter, r *http.Request, b *carry.Body, lea
 	return true, nil
 }
 
-// watch tells who leads. A leader is taken for lost when none was heard of for as long as an election may take.
+// watch tells who leads. A leader is taken for lost when none was heard of for as long as an
+// election may take.
 func (p *Place) watch() *carry.Watch {
 	leader := func() string { name, _ := p.Leader(); return name }
 	return &carry.Watch{Leader: leader, Changed: p.Changed, Silence: electionPatience}
 }
 
-// NewRouter serves users' calls by local where this server leads, and has the server that leads serve them otherwise, for
-// the user whom the kernel tells here.
+// NewRouter serves users' calls by local where this server leads, and has the server that leads
+// serve them otherwise, for the user whom the kernel tells here.
 func NewRouter(local http.Handler, p *Place) http.Handler {
 	return ofUser(&router{Place: p, local: local, who: forwardUser})
 }
 
-// NewDoor serves the address of the daemons: users' and daemons' calls that other servers pass on, and calls of daemons.
-// Those that any server takes are served here, others where the server leads.
+// NewDoor serves the address of the daemons: users' and daemons' calls that other servers pass on,
+// and calls of daemons. Those that any server takes are served here, others where the server leads.
 func NewDoor(users, agents http.Handler, p *Place) http.Handler {
 	onward := &router{Place: p, local: agents, who: forwardDaemon}
 	daemons := http.NewServeMux()

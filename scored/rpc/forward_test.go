@@ -135,7 +135,8 @@ func TestRouterOnce(t *testing.T) {
 	}
 }
 
-// TestRouterRepeats: one that does no harm the second time is made again where another server leads.
+// TestRouterRepeats: one that does no harm the second time is made again where another server
+// leads.
 func TestRouterRepeats(t *testing.T) {
 	encoded := func(r *scorev1.SubmitRequest) string {
 		data, err := proto.Marshal(r)
@@ -190,7 +191,8 @@ func TestRouterDoubt(t *testing.T) {
 	}
 }
 
-// TestRouterWithoutLeader: a call waits for an election, and no longer; then one sentence says what is wrong.
+// TestRouterWithoutLeader: a call waits for an election, and no longer; then one sentence says what
+// is wrong.
 func TestRouterWithoutLeader(t *testing.T) {
 	e := newElsewhere("", func(*http.Request) (*http.Response, error) { return answer(http.StatusOK, unary, "there"), nil })
 	h := NewRouter(local, e.place())
@@ -206,8 +208,9 @@ func TestRouterWithoutLeader(t *testing.T) {
 	}
 }
 
-// TestRouterIsCutOff: a call that the leader does not answer is given up when this server has heard of no leader for as long
-// as an election may take, and not before; a leader that is heard has its time.
+// TestRouterIsCutOff: a call that the leader does not answer is given up when this server has heard
+// of no leader for as long as an election may take, and not before; a leader that is heard has its
+// time.
 func TestRouterIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElsewhere("s2", func(r *http.Request) (*http.Response, error) {
@@ -226,8 +229,8 @@ func TestRouterIsCutOff(t *testing.T) {
 	})
 }
 
-// TestRouterOvertakes: a call that the leader does not answer goes to the next one as soon as there is one, if it may be made again;
-// else the old one has a moment to answer.
+// TestRouterOvertakes: a call that the leader does not answer goes to the next one as soon as there
+// is one, if it may be made again; else the old one has a moment to answer.
 func TestRouterOvertakes(t *testing.T) {
 	for path, wait := range map[string]time.Duration{
 		scorev1connect.JobServiceListJobsProcedure:  0,
@@ -272,7 +275,8 @@ func TestAnswerBreaks(t *testing.T) {
 	}
 }
 
-// TestStreamBreaks: a stream whose server is lost ends, after its last whole message, with an error that its reader can read.
+// TestStreamBreaks: a stream whose server is lost ends, after its last whole message, with an error
+// that its reader can read.
 func TestStreamBreaks(t *testing.T) {
 	const kind = "application/connect+proto"
 	whole := message(0, "one") + message(0, "two")
@@ -375,8 +379,8 @@ func FuzzUserFrom(f *testing.F) {
 	})
 }
 
-// TestUnchangedIsMarked: refusals that end by themselves say that the call may be made again. What may have been
-// carried out before the server found out that it leads no more does not.
+// TestUnchangedIsMarked: refusals that end by themselves say that the call may be made again. What
+// may have been carried out before the server found out that it leads no more does not.
 func TestUnchangedIsMarked(t *testing.T) {
 	marked := func(err error) bool {
 		failure, ok := errors.AsType[*connect.Error](coded(err))

@@ -40,7 +40,8 @@ func (h *hostNames) alias(host string) string {
 	return host
 }
 
-// carry lists the hosts that carry output from a node's agent by this server to a client: each once.
+// carry lists the hosts that carry output from a node's agent by this server to a client: each
+// once.
 func (h *hostNames) carry(node, client string) []leader.Host {
 	hosts := []leader.Host{{Name: ownHost, CPUs: runtime.NumCPU()}}
 	for _, address := range []string{node, client} {

@@ -13,8 +13,8 @@ import (
 	"score/scored/leader"
 )
 
-// errInputLost ends an attachment when input may have been lost on its way to the ranks: the client attaches again,
-// and sends what they have not taken.
+// errInputLost ends an attachment when input may have been lost on its way to the ranks: the client
+// attaches again, and sends what they have not taken.
 var errInputLost = errors.New("a node's agent was lost while it had input for its ranks; attach again")
 
 // reader is a source that takes the client's input.
@@ -136,8 +136,9 @@ func (in *inputs) isLost() bool {
 	}
 }
 
-// taken is the offset up to which all ranks have the input. It may be beyond what this attachment has brought: the
-// client sends again what an earlier one had brought if it has not heard that it was taken.
+// taken is the offset up to which all ranks have the input. It may be beyond what this attachment
+// has brought: the client sends again what an earlier one had brought if it has not heard that it
+// was taken.
 func (in *inputs) taken() uint64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()

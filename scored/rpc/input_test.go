@@ -7,8 +7,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// The ranks may have more than an attachment has brought: an earlier one has brought it, and its client has not heard
-// that it was taken. It hears so though it brings nothing new.
+// The ranks may have more than an attachment has brought: an earlier one has brought it, and its
+// client has not heard that it was taken. It hears so though it brings nothing new.
 func TestTakenBeforeItIsBrought(t *testing.T) {
 	in := newInputs()
 	r := in.reader(true)
@@ -30,7 +30,8 @@ func TestTakenBeforeItIsBrought(t *testing.T) {
 	}
 }
 
-// The slowest reader counts; one that has ended does not, and without any what was brought counts as taken.
+// The slowest reader counts; one that has ended does not, and without any what was brought counts
+// as taken.
 func TestSlowestReaderCounts(t *testing.T) {
 	in := newInputs()
 	slow, fast := in.reader(true), in.reader(true)

@@ -71,7 +71,8 @@ func (u users) RevokeCertificates(ctx context.Context, r *connect.Request[scorev
 	return connect.NewResponse(&scorev1.RevokeCertificatesResponse{Revoked: uint32(count)}), nil
 }
 
-// mayRevoke refuses to cut off a server that counts for a majority: the others would wait for it, perhaps for ever.
+// mayRevoke refuses to cut off a server that counts for a majority: the others would wait for it,
+// perhaps for ever.
 func (u users) mayRevoke(role, name string) error {
 	parsed, err := pki.ParseRole(clip(role))
 	if err != nil {
@@ -133,7 +134,8 @@ func daemonOf(ctx context.Context) (pki.Name, error) {
 	return name, nil
 }
 
-// serialOf is the number of the certificate of who is at the other end of the connection; nil: it has shown none.
+// serialOf is the number of the certificate of who is at the other end of the connection; nil: it
+// has shown none.
 func serialOf(ctx context.Context) []byte {
 	serial, _ := ctx.Value(serialKey{}).([]byte)
 	return serial

@@ -9,8 +9,8 @@ import (
 	"score/scored/api/texts"
 )
 
-// adapt has an agent of a version whose messages hold texts in UTF-8 alone be told nothing else: it could not read the
-// message, would connect again and be told the same.
+// adapt has an agent of a version whose messages hold texts in UTF-8 alone be told nothing else: it
+// could not read the message, would connect again and be told the same.
 func (a agents) adapt(link *agentLink, hello *scorev1.Hello) {
 	if protocol.Of(hello.GetProtocolOldest(), hello.GetProtocolNewest()).Newest >= protocol.Texts {
 		return
@@ -23,8 +23,8 @@ func (a agents) adapt(link *agentLink, hello *scorev1.Hello) {
 	}
 }
 
-// understood is the message as the agent can read it; nil: it cannot be given the order, which the leader is told. Sentences
-// have escapes; a program must not be given others than its own texts.
+// understood is the message as the agent can read it; nil: it cannot be given the order, which the
+// leader is told. Sentences have escapes; a program must not be given others than its own texts.
 func (l *agentLink) understood(ctx context.Context, message *scorev1.ServerMessage) *scorev1.ServerMessage {
 	if l.refused == nil || texts.ValidIn(message) {
 		return message

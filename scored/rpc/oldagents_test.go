@@ -10,7 +10,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// An agent that reads texts in UTF-8 alone is given no others: a job that has such texts cannot start there, and says why.
+// An agent that reads texts in UTF-8 alone is given no others: a job that has such texts cannot
+// start there, and says why.
 func TestAgentsThatTakeUTF8Alone(t *testing.T) {
 	c := newCluster(t)
 	a, _ := c.open(testKey, "n1")

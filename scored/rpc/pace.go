@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// carriedPerCPU is how much output a host carries in a second for each of its CPUs, in bytes, while others
-	// compute on them: it costs some hundredths of their time (docs/BENCHMARKS.md).
+	// carriedPerCPU is how much output a host carries in a second for each of its CPUs, in bytes,
+	// while others compute on them: it costs some hundredths of their time (docs/BENCHMARKS.md).
 	carriedPerCPU = 2 << 20
 	// carriedLeast is what a stream may always have, however many there are.
 	carriedLeast = 64 << 10
-	// messageCost is what a message counts as beside its bytes, for the nodes' stewards do the same.
+	// messageCost is what a message counts as beside its bytes, for the nodes' stewards do the
+	// same.
 	messageCost = 32 << 10
-	// paceEvery is the least time between two looks at who else computes, and paceAfter how much output
-	// passes between two: little output is no cost, and nobody is asked about it.
+	// paceEvery is the least time between two looks at who else computes, and paceAfter how much
+	// output passes between two: little output is no cost, and nobody is asked about it.
 	paceEvery = 100 * time.Millisecond
 	paceAfter = 512 << 10
 	// paceAgain is after how long a pace is told again; nodes forget it after three times as long.
@@ -116,6 +117,7 @@ func (m *merger) lookRound(ctx context.Context, source *leader.Source, p *place)
 	}
 	p.pacing.told, p.pacing.toldAt = rate, now
 	request := connect.NewRequest(&scorev1.PaceOutputRequest{JobId: source.Job, Attempt: source.Attempt, BytesPerSecond: rate})
-	// An agent of an earlier version knows no pace; one that is lost hears it again after its successor's first output.
+	// An agent of an earlier version knows no pace; one that is lost hears it again after its
+	// successor's first output.
 	_, _ = m.agent(source.Node, p.where()).PaceOutput(ctx, request)
 }

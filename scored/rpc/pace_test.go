@@ -9,7 +9,8 @@ import (
 
 func newPacedPlace() *place { return &place{pacing: pacing{look: make(chan struct{}, 1)}} }
 
-// A host's streams divide what it carries; one that is silent has no part, and the host with the least counts.
+// A host's streams divide what it carries; one that is silent has no part, and the host with the
+// least counts.
 func TestFlowsDivideAHost(t *testing.T) {
 	f, now := newFlows(), time.Unix(1, 0)
 	one, other := newPacedPlace(), newPacedPlace()

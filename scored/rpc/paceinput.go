@@ -10,8 +10,8 @@ import (
 // inputBurst is for how long input may come faster than its pace, after a silence.
 const inputBurst = 200 * time.Millisecond
 
-// inputPace is how fast a client's input is carried to one source. Unlike output it is held here: who types it is
-// held back by that.
+// inputPace is how fast a client's input is carried to one source. Unlike output it is held here:
+// who types it is held back by that.
 type inputPace struct {
 	flow    place // among the flows of its hosts
 	passed  int   // since the last look, counted as messageCost says

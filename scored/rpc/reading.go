@@ -12,8 +12,8 @@ import (
 // readTimeout bounds telling this server's own leader that output was read.
 const readTimeout = 5 * time.Second
 
-// reading is what is known of how far the client has the output. Nodes keep it until the client has said that all is
-// shown: what was written into a stream may be lost with any daemon on its way.
+// reading is what is known of how far the client has the output. Nodes keep it until the client has
+// said that all is shown: what was written into a stream may be lost with any daemon on its way.
 type reading struct {
 	job          uint64        // that was attached to
 	acknowledges bool          // the client says when it has all; else what was sent to it counts as shown
@@ -35,8 +35,9 @@ func newReading(open *scorev1.AttachRequest_Open) *reading {
 // acknowledge notes that the client has all.
 func (r *reading) acknowledge() { r.once.Do(func() { close(r.acknowledged) }) }
 
-// fetched notes that an attempt's output has been passed on to its end. That of what the job spawned need not be kept
-// until the job's own end: it counts as read as soon as all of it is confirmed.
+// fetched notes that an attempt's output has been passed on to its end. That of what the job
+// spawned need not be kept until the job's own end: it counts as read as soon as all of it is
+// confirmed.
 func (m *merger) fetched(ctx context.Context, sources []*leader.Source) {
 	if sources[0].Job == m.job {
 		m.mu.Lock()
@@ -54,7 +55,8 @@ func (m *merger) fetched(ctx context.Context, sources []*leader.Source) {
 	})
 }
 
-// sendEnd tells the client the end, and the leader that the output was read, once the client has said so.
+// sendEnd tells the client the end, and the leader that the output was read, once the client has
+// said so.
 func (m *merger) sendEnd(ctx context.Context, end *scorev1.AttachEvent, gone <-chan error) error {
 	if err := m.stream.Send(end); err != nil {
 		return err
@@ -91,6 +93,7 @@ func (m *merger) awaitAcknowledged(ctx context.Context, gone <-chan error) bool 
 func (m *merger) tellRead(ctx context.Context, source *leader.Source) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	// A leader that leads no more has told its successor nothing: that asks the nodes, which keep the output.
+	// A leader that leads no more has told its successor nothing: that asks the nodes, which keep
+	// the output.
 	_ = m.attachment.Read(ctx, source.Job, source.Attempt)
 }

@@ -53,8 +53,8 @@ func untilEnded(t *testing.T, stream *attachClient) (output string, last *scorev
 	}
 }
 
-// A client whose connection is lost with the end of the output comes back for it; when it has said that it has all,
-// the nodes forget the job.
+// A client whose connection is lost with the end of the output comes back for it; when it has said
+// that it has all, the nodes forget the job.
 func TestOutputIsKeptUntilItIsAcknowledged(t *testing.T) {
 	c := newCluster(t)
 	a := c.join("n1", keeping("a\n", "b\n", "c\n"))

@@ -10,8 +10,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// elsewhere sends an agent on to the server that leads, unless it is this one. While none leads it waits for one: the
-// agent could only ask again.
+// elsewhere sends an agent on to the server that leads, unless it is this one. While none leads it
+// waits for one: the agent could only ask again.
 func (a agents) elsewhere(ctx context.Context, link *agentLink) bool {
 	if a.Servers == nil {
 		return false
@@ -47,8 +47,8 @@ func (l *agentLink) redirect(address string) {
 	})
 }
 
-// complete puts into a message what is known only when it is sent, and adds the addresses of the servers
-// when they are others than the agent was told.
+// complete puts into a message what is known only when it is sent, and adds the addresses of the
+// servers when they are others than the agent was told.
 func (l *agentLink) complete(message *scorev1.ServerMessage) []*scorev1.ServerMessage {
 	messages := []*scorev1.ServerMessage{message}
 	pong, welcome := message.GetPong(), message.GetWelcome()
@@ -71,8 +71,8 @@ func (l *agentLink) complete(message *scorev1.ServerMessage) []*scorev1.ServerMe
 	return append(messages, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Servers{Servers: servers}})
 }
 
-// FindLeader implements AgentServiceHandler. It says what this server has heard, and nobody acts on it but by asking the
-// leader that it names.
+// FindLeader implements AgentServiceHandler. It says what this server has heard, and nobody acts on
+// it but by asking the leader that it names.
 func (a agents) FindLeader(ctx context.Context, r *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error) {
 	if a.Servers == nil {
 		return nil, errAlone

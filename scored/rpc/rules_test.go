@@ -95,7 +95,8 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// TestEveryMethodAsEveryRole: who has less than the role that the table asks for is refused, and who has it is not.
+// TestEveryMethodAsEveryRole: who has less than the role that the table asks for is refused, and
+// who has it is not.
 func TestEveryMethodAsEveryRole(t *testing.T) {
 	callers := map[uint32]scorev1.Role{4711: scorev1.Role_ROLE_USER, 22: scorev1.Role_ROLE_OPERATOR, 21: scorev1.Role_ROLE_ADMIN}
 	for procedure, rule := range rules {

@@ -56,7 +56,8 @@ func (u users) ListServers(ctx context.Context, _ *connect.Request[scorev1.ListS
 	return connect.NewResponse(response), nil
 }
 
-// RemoveServer implements ClusterServiceHandler. A server that leads lets another one lead first, which is then asked again.
+// RemoveServer implements ClusterServiceHandler. A server that leads lets another one lead first,
+// which is then asked again.
 func (u users) RemoveServer(ctx context.Context, r *connect.Request[scorev1.RemoveServerRequest]) (*connect.Response[scorev1.RemoveServerResponse], error) {
 	if u.Servers == nil {
 		return nil, errAlone
@@ -72,8 +73,9 @@ func (u users) RemoveServer(ctx context.Context, r *connect.Request[scorev1.Remo
 	if removed != nil && !errors.Is(removed, replica.ErrUnknownServer) {
 		return nil, removed
 	}
-	// One that is none of the cluster's has certificates left where the server that removed it was lost in the midst of that; one that never
-	// joined with a token, and never renewed, may have none.
+	// One that is none of the cluster's has certificates left where the server that removed it was
+	// lost in the midst of that; one that never joined with a token, and never renewed, may have
+	// none.
 	count, err := u.Leader.RevokeCertificates(ctx, string(pki.Server), name)
 	switch {
 	case err != nil && !errors.Is(err, leader.ErrInvalid):

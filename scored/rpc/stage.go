@@ -18,8 +18,8 @@ const maxStageMessage = 1 << 20
 
 type stageStream = connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]
 
-// Stage implements JobServiceHandler: it carries the files to a node's agent. Nothing is kept here, so a slow node
-// makes the client wait.
+// Stage implements JobServiceHandler: it carries the files to a node's agent. Nothing is kept here,
+// so a slow node makes the client wait.
 func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	identity, err := identityOf(ctx)
 	if err != nil {
@@ -47,8 +47,8 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	if err := peer.Send(first); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: node %s does not take the job's files: %s", leader.ErrState, node, messageOf(err))
 	}
-	// The client's data go on beside the node's answers. It ends when this function has returned, since that
-	// closes the request.
+	// The client's data go on beside the node's answers. It ends when this function has returned,
+	// since that closes the request.
 	go func() {
 		for {
 			m, err := stream.Receive()

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// maxStaged bounds the files that go along with a job: a program of more libraries has other troubles.
+	// maxStaged bounds the files that go along with a job: a program of more libraries has other
+	// troubles.
 	maxStaged = 256
 	// maxStagedBytes bounds them together: more is a data set, which belongs on a file system.
 	maxStagedBytes = 64 << 30

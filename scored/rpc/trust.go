@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// forUser and forDaemon are the headers by which a server says for whom it passes a call on: a user as its kernel
-	// told, and a daemon by its certificate. Only servers are believed.
+	// forUser and forDaemon are the headers by which a server says for whom it passes a call on: a
+	// user as its kernel told, and a daemon by its certificate. Only servers are believed.
 	forUser   = "Score-For-User"
 	forDaemon = "Score-For-Daemon"
 	// maxForwarded bounds them: the groups of a user who has many.
@@ -79,8 +79,8 @@ func userFrom(text string) (*scorev1.Identity, error) {
 	return identity, nil
 }
 
-// trusting serves what comes to the address of the daemons: calls of daemons, and calls that a server passes on. The
-// latter end here: a server that does not lead sends them back.
+// trusting serves what comes to the address of the daemons: calls of daemons, and calls that a
+// server passes on. The latter end here: a server that does not lead sends them back.
 type trusting struct {
 	daemons http.Handler // calls of daemons
 	passed  http.Handler // calls for daemons

@@ -30,7 +30,8 @@ type Switches interface {
 type UserOptions struct {
 	Leader   *leader.Leader
 	Switches Switches
-	// Agents reaches the agents' PeerService, whatever their address; it knows them by their certificates.
+	// Agents reaches the agents' PeerService, whatever their address; it knows them by their
+	// certificates.
 	Agents *http.Client
 	// ExpectAgent says whose agent answers at an address, so that Agents refuses others there.
 	ExpectAgent func(address, node string)

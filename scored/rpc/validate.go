@@ -213,7 +213,8 @@ func checkEnums(s *scorev1.JobSpec) error {
 	return nil
 }
 
-// checkPath refuses what no file can be called. All other bytes are the user's: whoever shows them writes escapes.
+// checkPath refuses what no file can be called. All other bytes are the user's: whoever shows them
+// writes escapes.
 func checkPath(what, path string, most int) error {
 	switch {
 	case len(path) > most:

@@ -108,8 +108,8 @@ type listRequest interface {
 	GetPage() *scorev1.JobPage
 }
 
-// checkFound refuses a name that neither the host nor the cluster knows: an empty list of jobs would hide that it is
-// misspelt. A number may be anybody's, and "" is everybody.
+// checkFound refuses a name that neither the host nor the cluster knows: an empty list of jobs
+// would hide that it is misspelt. A number may be anybody's, and "" is everybody.
 func (u users) checkFound(ctx context.Context, jobs int, r listRequest) error {
 	text := r.GetUser()
 	if jobs > 0 || r.GetPage() != nil || text == "" {

@@ -31,8 +31,8 @@ const (
 	enrolTimeout = 15 * time.Second
 	// troubleEvery is how often the log says why this server is none of the cluster's.
 	troubleEvery = 10 * time.Second
-	// leaderless is for how long a server knows of none that leads before it asks the others, each time, whether it was removed meanwhile: longer
-	// than an election takes.
+	// leaderless is for how long a server knows of none that leads before it asks the others, each
+	// time, whether it was removed meanwhile: longer than an election takes.
 	leaderless = 3 * time.Second
 	// removedTimeout bounds that question.
 	removedTimeout = 3 * time.Second
@@ -83,8 +83,9 @@ func (s *Server) belong(ctx context.Context) error {
 	}
 }
 
-// removed asks all other servers whether this one's certificate was revoked, as it is when a server is removed. One that was down then
-// has not heard of it from the log, and nobody else speaks with it any more.
+// removed asks all other servers whether this one's certificate was revoked, as it is when a server
+// is removed. One that was down then has not heard of it from the log, and nobody else speaks with
+// it any more.
 func (s *Server) removed(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, removedTimeout)
 	defer cancel()
@@ -116,7 +117,8 @@ func (s *Server) elsewhere() []string {
 	return slices.Compact(servers)
 }
 
-// noteOwn has the log know the certificate that init made, which nobody has asked for, so that it can be revoked.
+// noteOwn has the log know the certificate that init made, which nobody has asked for, so that it
+// can be revoked.
 func (s *Server) noteOwn(ctx context.Context) {
 	if !s.leader.Leads() {
 		return

@@ -34,12 +34,14 @@ type Options struct {
 	// on loopback, or "unix:" and the path of a socket for agents of the same
 	// user on this host.
 	AgentListen string
-	// ClusterKey is the cluster's secret. Where there are no Credentials the daemons' follow from it.
+	// ClusterKey is the cluster's secret. Where there are no Credentials the daemons' follow from
+	// it.
 	ClusterKey string
 	// Credentials are this server's certificate. With it AgentListen may be any address, and the
 	// cluster may have other servers. Nil: daemons know each other by ClusterKey, on loopback only.
 	Credentials *pki.Credentials
-	// CertificateDir is where they came from, and renewed ones are written to; needed with Credentials.
+	// CertificateDir is where they came from, and renewed ones are written to; needed with
+	// Credentials.
 	CertificateDir string
 	// Authority signs certificates; needed with Credentials.
 	Authority *pki.Authority
@@ -49,7 +51,8 @@ type Options struct {
 	Start replica.Start
 	// Begun, if not nil, is called when this server has state and a vote.
 	Begun func()
-	// Servers are addresses of the cluster's servers, one of which is asked when this one knows none.
+	// Servers are addresses of the cluster's servers, one of which is asked when this one knows
+	// none.
 	Servers []string
 	// ClusterName is what agents must name when they connect.
 	ClusterName string
@@ -64,8 +67,8 @@ type Options struct {
 	// SingleUser says that the cluster is one job's alone: jobs that ask for no
 	// memory are neither promised any nor limited.
 	SingleUser bool
-	// ShareCPUs lets the ranks of a job that asks for more CPUs than there are share them, unless the
-	// job says otherwise: on a single host there are no more nodes to ask for.
+	// ShareCPUs lets the ranks of a job that asks for more CPUs than there are share them, unless
+	// the job says otherwise: on a single host there are no more nodes to ask for.
 	ShareCPUs bool
 	// Logger gets one line per event. Nil: none.
 	Logger *zap.Logger

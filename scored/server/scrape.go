@@ -13,8 +13,8 @@ import (
 // scrapeAgain is the time between two tries to get the port for the metrics.
 const scrapeAgain = time.Second
 
-// listenMetrics takes the port for the metrics. It leaves a port that is taken to serveMetricsLater: the cluster does not
-// need it.
+// listenMetrics takes the port for the metrics. It leaves a port that is taken to
+// serveMetricsLater: the cluster does not need it.
 func (s *Server) listenMetrics() error {
 	address := s.options.MetricsAddress
 	if address == "" {

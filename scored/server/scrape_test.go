@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A server serves its cluster while another process has the port of the metrics, and the metrics once that has gone.
+// A server serves its cluster while another process has the port of the metrics, and the metrics
+// once that has gone.
 func TestMetricsPortIsTaken(t *testing.T) {
 	stranger, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -44,7 +44,8 @@ type Server struct {
 	mesh      *mesh.Mesh        // with the other servers; nil: there are none, ever
 	streams   net.Listener      // of the mesh
 	others    *http.Transport   // to the other servers, by name; nil: likewise
-	// membership is held while a server is made a member, and while all are asked what they understand: none comes in between.
+	// membership is held while a server is made a member, and while all are asked what they
+	// understand: none comes in between.
 	membership sync.Mutex
 }
 
@@ -128,7 +129,8 @@ func (s *Server) compose() error {
 // jobSecretLabel keeps what the keys of jobs are derived from apart from all else.
 const jobSecretLabel = "score server: secret of all jobs' keys, 1"
 
-// jobSecret is what only servers have: it follows from the authority's key, or from the cluster's where there is none.
+// jobSecret is what only servers have: it follows from the authority's key, or from the cluster's
+// where there is none.
 func (s *Server) jobSecret() ([]byte, error) {
 	secret := []byte(s.options.ClusterKey)
 	if authority := s.options.Authority; authority != nil {

@@ -15,14 +15,16 @@ import (
 )
 
 const (
-	// upgradeLook is how often the server that leads asks whether all understand a later protocol than the log's. It asks no more
-	// when the log is written in the newest that it understands itself.
+	// upgradeLook is how often the server that leads asks whether all understand a later protocol
+	// than the log's. It asks no more when the log is written in the newest that it understands
+	// itself.
 	upgradeLook = time.Second
 	// describeTimeout bounds the question: a server that does not answer is asked the next time.
 	describeTimeout = 2 * time.Second
 )
 
-// upgrade has the log be written in the newest protocol that all servers understand, while this one leads.
+// upgrade has the log be written in the newest protocol that all servers understand, while this one
+// leads.
 func (s *Server) upgrade(ctx context.Context) error {
 	for {
 		if s.leader.Leads() && s.leader.Protocol() < protocol.Own().Newest {
@@ -36,7 +38,8 @@ func (s *Server) upgrade(ctx context.Context) error {
 	}
 }
 
-// raise asks all other servers, and raises the log's protocol if each has answered and understands a later one.
+// raise asks all other servers, and raises the log's protocol if each has answered and understands
+// a later one.
 func (s *Server) raise(ctx context.Context) {
 	s.membership.Lock()
 	defer s.membership.Unlock()
@@ -83,7 +86,8 @@ func (s *Server) members() ([]string, error) {
 	return names, err
 }
 
-// describe asks a server of which version it is. One that does not know the question speaks the first protocol.
+// describe asks a server of which version it is. One that does not know the question speaks the
+// first protocol.
 func (s *Server) describe(ctx context.Context, name string) (*scorev1.ProgramVersion, error) {
 	if s.mesh == nil || name == s.replica.Name() {
 		return s.program(), nil

@@ -8,8 +8,9 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// shareEnvironment lets a job have the environment of the job before it, if the two are equal: who submits thousands
-// of jobs from one shell has thousands of times the same, and it is most of what a job takes.
+// shareEnvironment lets a job have the environment of the job before it, if the two are equal: who
+// submits thousands of jobs from one shell has thousands of times the same, and it is most of what
+// a job takes.
 func (s *State) shareEnvironment(job *Job) {
 	before := s.jobs[job.ID-1]
 	if before != nil && slices.Equal(before.Spec.GetEnv(), job.Spec.GetEnv()) {

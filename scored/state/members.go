@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// MaxTokens bounds the join tokens that can be used: more than there are nodes are nobody's wish.
+	// MaxTokens bounds the join tokens that can be used: more than there are nodes are nobody's
+	// wish.
 	MaxTokens = MaxNodes
-	// MaxCertificates bounds those that are remembered, expired ones excepted: a few for each daemon.
+	// MaxCertificates bounds those that are remembered, expired ones excepted: a few for each
+	// daemon.
 	MaxCertificates = 4 * MaxNodes
 	// maxSerial and maxVerifier bound their bytes (RFC 5280, section 4.1.2.2; a SHA-256).
 	maxSerial   = 20
@@ -94,8 +96,9 @@ func (s *State) admit(c *statepb.Admit, now int64) error {
 	return nil
 }
 
-// certificateMargin is how long a certificate is remembered when it has expired by the cluster's clock: daemons look
-// at their own, which may be behind, and one that was revoked must not become good there.
+// certificateMargin is how long a certificate is remembered when it has expired by the cluster's
+// clock: daemons look at their own, which may be behind, and one that was revoked must not become
+// good there.
 const certificateMargin = 24 * 3600 * 1_000_000_000
 
 // Forgotten says that no daemon's clock can be so wrong that it would still take the certificate.

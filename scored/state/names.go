@@ -50,7 +50,8 @@ func (s *State) unpublish(c *statepb.UnpublishName) error {
 	return nil
 }
 
-// answered keeps what a request was granted, and lets the oldest go that are more than the bounds allow.
+// answered keeps what a request was granted, and lets the oldest go that are more than the bounds
+// allow.
 func (s *State) answered(by NameRequest, port string) {
 	job := s.jobs[by.Job]
 	if job == nil || job.Phase != Allocated && job.Phase != Running {
@@ -80,7 +81,8 @@ func (r NameRequest) proto() *statepb.NameRequest {
 	return &statepb.NameRequest{JobId: r.Job, Node: r.Node, Request: r.Number}
 }
 
-// unpublishAll takes away what a job has published, and the answers to its processes, of whose record this is the next.
+// unpublishAll takes away what a job has published, and the answers to its processes, of whose
+// record this is the next.
 func (s *State) unpublishAll(next *Job) {
 	for _, service := range next.names {
 		put(s, s.names, nameKey{next.User.GetUid(), service}, nil)

@@ -130,7 +130,8 @@ func orderRequeue(id JobID) *statepb.Command {
 	return &statepb.Command{Command: &statepb.Command_OrderRequeue{OrderRequeue: &statepb.OrderRequeue{JobId: id, Because: "it was requeued"}}}
 }
 
-// TestOrders: the later one counts, outlives a restart, and is over with the job's end or its return to the queue.
+// TestOrders: the later one counts, outlives a restart, and is over with the job's end or its
+// return to the queue.
 func TestOrders(t *testing.T) {
 	s := New()
 	mustApply(t, s, node("n1", 4), submit(1, 1), submit(2, 1))
@@ -167,7 +168,8 @@ func TestOrders(t *testing.T) {
 	ordered(2, none, "")
 }
 
-// TestNeeds: what is new has its protocol, and a program that does not understand it would end, whatever protocol was told before.
+// TestNeeds: what is new has its protocol, and a program that does not understand it would end,
+// whatever protocol was told before.
 func TestNeeds(t *testing.T) {
 	recovering, because := submit(1, 1), requeue(1)
 	recovering.GetSubmit().Spec.Recover = true
@@ -188,7 +190,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestKeysOfTheEarlierProtocol: what was submitted before the log could keep keys is not taken for new.
+// TestKeysOfTheEarlierProtocol: what was submitted before the log could keep keys is not taken for
+// new.
 func TestKeysOfTheEarlierProtocol(t *testing.T) {
 	s := New()
 	mustApply(t, s, submit(1, 1))

@@ -79,14 +79,16 @@ type Job struct {
 	Answers []NameAnswer
 }
 
-// NameRequest is what a request about a name is known by when it is made again. The zero one is unknown.
+// NameRequest is what a request about a name is known by when it is made again. The zero one is
+// unknown.
 type NameRequest struct {
 	Job    JobID
 	Node   string
 	Number uint64
 }
 
-// NameAnswer is what a request was granted: the port of a name that can be read once, none if it published one.
+// NameAnswer is what a request was granted: the port of a name that can be read once, none if it
+// published one.
 type NameAnswer struct {
 	Node   string
 	Number uint64

@@ -15,7 +15,8 @@ import (
 // refused, so that an older program does not misread newer data.
 const snapshotFormat = 1
 
-// raisedFormat is that of snapshots of logs in a later protocol than the first: programs that know of no protocols refuse it.
+// raisedFormat is that of snapshots of logs in a later protocol than the first: programs that know
+// of no protocols refuse it.
 const raisedFormat = 2
 
 // Image is the state at one moment. Taking it is cheap, since the records in

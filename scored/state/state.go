@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// DefaultFinished is how many finished jobs are remembered, the latest ones, unless the settings say otherwise:
-	// enough to look up the jobs of a day, at about 1 KiB each.
+	// DefaultFinished is how many finished jobs are remembered, the latest ones, unless the
+	// settings say otherwise: enough to look up the jobs of a day, at about 1 KiB each.
 	DefaultFinished = 1000
 	// MostFinished bounds what the settings can say: some 100 MB in memory and in each snapshot.
 	MostFinished = 100_000
@@ -21,8 +21,9 @@ const (
 	// MaxNamesPerJob bounds what one job can publish. MPI programs publish a
 	// handful.
 	MaxNamesPerJob = 256
-	// MaxAnswersPerJob and maxAnswerBytes bound what is kept of the answers to one job's requests about names that are
-	// gone: those under way when a leader dies, one for each of a few of its ranks, of some 100 bytes.
+	// MaxAnswersPerJob and maxAnswerBytes bound what is kept of the answers to one job's requests
+	// about names that are gone: those under way when a leader dies, one for each of a few of its
+	// ranks, of some 100 bytes.
 	MaxAnswersPerJob = 256
 	maxAnswerBytes   = 256 << 10
 	// MaxNodes bounds a cluster, and with it the size of a plan.

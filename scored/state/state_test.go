@@ -368,7 +368,8 @@ func checkPlaces(t fataler, s *State, job *Job) {
 	}
 }
 
-// What a request was granted that cannot be granted again is kept with its job, within bounds, until the job is over.
+// What a request was granted that cannot be granted again is kept with its job, within bounds,
+// until the job is over.
 func TestAnswersAboutNamesAreKept(t *testing.T) {
 	s := twoNodes(t)
 	read := func(n uint64) []*statepb.Command {

@@ -11,13 +11,14 @@ const (
 	KeyBytes = 16
 	// DigestBytes is the length of a SHA-256.
 	DigestBytes = 32
-	// EndedKeys is how many keys of ended jobs are remembered, the latest ones; a job's own is as long as it has not
-	// ended. Whoever repeats a submission does so within seconds, and these are the ends of half a minute of the
-	// most submissions per second that there are, in 16 MB.
+	// EndedKeys is how many keys of ended jobs are remembered, the latest ones; a job's own is as
+	// long as it has not ended. Whoever repeats a submission does so within seconds, and these are
+	// the ends of half a minute of the most submissions per second that there are, in 16 MB.
 	EndedKeys = 1 << 16
 )
 
-// Submission is the key under which a job was submitted. Keys are a user's own: another's are other keys.
+// Submission is the key under which a job was submitted. Keys are a user's own: another's are other
+// keys.
 type Submission struct {
 	UID    uint32
 	Key    [KeyBytes]byte
@@ -51,8 +52,9 @@ func (s *State) Submitted(uid uint32, key [KeyBytes]byte) *Submission {
 	return s.submissions.byKey[submissionKey{uid, key}]
 }
 
-// KeysBefore is when the latest of the jobs was submitted whose keys are forgotten: of a submission that was first made
-// later it is certain that Submitted finds it if it was carried out. 0: all are remembered.
+// KeysBefore is when the latest of the jobs was submitted whose keys are forgotten: of a submission
+// that was first made later it is certain that Submitted finds it if it was carried out. 0: all are
+// remembered.
 func (s *State) KeysBefore() int64 { return s.submissions.before }
 
 // noteKey remembers the key of a job that is being submitted, if it has one.
@@ -74,8 +76,8 @@ func (s *State) noteKey(c *statepb.Submit, now int64) error {
 	return nil
 }
 
-// keepKey goes on remembering the key of a job that ends, and forgets that of the one that ended first when they are
-// too many.
+// keepKey goes on remembering the key of a job that ends, and forgets that of the one that ended
+// first when they are too many.
 func (s *State) keepKey(id JobID) {
 	if s.submissions.byJob[id] == nil {
 		return

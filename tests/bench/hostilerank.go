@@ -117,9 +117,9 @@ func nextNumber(c *pm.Channel) (uint64, error) {
 	return number, c.ReleaseReceiveBuffer(m)
 }
 
-// attack does what is named, or all it can at once: it takes every channel, holds a driver lock, scribbles in its own
-// and its peers' contexts, floods all UDP ports of the machine with noise and with datagrams of its own job, and
-// opens and closes connections to the agent.
+// attack does what is named, or all it can at once: it takes every channel, holds a driver lock,
+// scribbles in its own and its peers' contexts, floods all UDP ports of the machine with noise and
+// with datagrams of its own job, and opens and closes connections to the agent.
 func attack(how []string) error {
 	chosen := func(what string) bool { return len(how) == 0 || slices.Contains(how, what) }
 	path := os.Getenv(pm.EnvPath)

@@ -41,7 +41,8 @@ type bench struct {
 	work string // scratch directory, removed at the end
 	out  string // directory of curves and plots, kept
 	runs int    // alternating runs of a pair
-	// record is where the costs that the model of scale draws from are written to; empty: they are not measured.
+	// record is where the costs that the model of scale draws from are written to; empty: they are
+	// not measured.
 	record string
 }
 

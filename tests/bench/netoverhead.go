@@ -16,11 +16,13 @@ import (
 const (
 	// overheadRun is about how long one of the two programs takes alone.
 	overheadRun = 2500 * time.Millisecond
-	// overheadRuns is how often each is measured; with -runs of seven the group would take ten minutes.
+	// overheadRuns is how often each is measured; with -runs of seven the group would take ten
+	// minutes.
 	overheadRuns = 5
 	// overheadTrial is so many rounds that their time tells how many fit.
 	overheadTrial = 50_000
-	// uncoordinatedPart of the rounds are enough where programs disturb each other: they may take long.
+	// uncoordinatedPart of the rounds are enough where programs disturb each other: they may take
+	// long.
 	uncoordinatedPart = 5
 	// uncoordinatedLimit ends a run that does not get on.
 	uncoordinatedLimit = time.Minute
@@ -37,8 +39,8 @@ var overheadCases = []struct {
 	{2 * time.Millisecond, 1.10},
 }
 
-// overheadOfSwitching runs two programs that do nothing but communicate, on two nodes: one after the other, and
-// both at once with slices of several lengths, in turn.
+// overheadOfSwitching runs two programs that do nothing but communicate, on two nodes: one after
+// the other, and both at once with slices of several lengths, in turn.
 func overheadOfSwitching(ctx context.Context, b *bench) error {
 	c, err := startCluster(ctx, b, clusterOptions{nodes: 2})
 	if err != nil {
@@ -75,8 +77,9 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 	return uncoordinatedRounds(ctx, b, rounds/uncoordinatedPart)
 }
 
-// overhead reports what two programs took together beside one after the other, and where it went: to rounds that
-// were slower while a program was on, and to the time between their rounds at a switch.
+// overhead reports what two programs took together beside one after the other, and where it went:
+// to rounds that were slower while a program was on, and to the time between their rounds at a
+// switch.
 func (r *report) overhead(name string, results []together, apart []alone, most float64) {
 	var seconds, on, between, total, totalOn []float64
 	for i, t := range results {
@@ -166,8 +169,8 @@ func (p *progress) on() float64 {
 	return on
 }
 
-// between are the microseconds from each last round of one job before a gap to the first of the other after its
-// own, if the two gaps meet in one switch: what programs lose by it.
+// between are the microseconds from each last round of one job before a gap to the first of the
+// other after its own, if the two gaps meet in one switch: what programs lose by it.
 func between(going, coming progress) (micros []float64) {
 	for _, gap := range going.gaps {
 		for _, other := range coming.gaps {
@@ -188,8 +191,8 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// uncoordinatedRounds shows what becomes of two such programs whose ranks run on the same two CPUs as Linux
-// likes: once as the library waits, which gives the CPU away, and once spinning.
+// uncoordinatedRounds shows what becomes of two such programs whose ranks run on the same two CPUs
+// as Linux likes: once as the library waits, which gives the CPU away, and once spinning.
 func uncoordinatedRounds(ctx context.Context, b *bench, count int) error {
 	cpus, err := messages.CPUs()
 	if err != nil {

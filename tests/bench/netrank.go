@@ -16,8 +16,8 @@ import (
 
 // First arguments that make this program a rank of the netswitch group.
 const (
-	// roundRank exchanges a number with all others, so many rounds as the second argument says; the third
-	// tells how it waits.
+	// roundRank exchanges a number with all others, so many rounds as the second argument says; the
+	// third tells how it waits.
 	roundRank = "round-rank"
 	// stepRank computes so many loops as the third argument says before each of the rounds.
 	stepRank = "step-rank"

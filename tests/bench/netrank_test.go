@@ -36,7 +36,8 @@ func TestBadProgress(t *testing.T) {
 	}
 }
 
-// TestBetween: two jobs take turns, the first from 0 to 10 and from 22 on, the second from 12 to 20 and from 31 on.
+// TestBetween: two jobs take turns, the first from 0 to 10 and from 22 on, the second from 12 to 20
+// and from 31 on.
 func TestBetween(t *testing.T) {
 	us := func(n int64) int64 { return n * 1000 }
 	first := progress{span: span{us(0), us(30)}, gaps: []span{{us(10), us(22)}}}

@@ -190,8 +190,8 @@ func (p *switchedPair) close() (err error) {
 	return err
 }
 
-// fill fills the first rank's buffers. The second takes nothing, and is away when the first sends, so
-// that all that stays with it.
+// fill fills the first rank's buffers. The second takes nothing, and is away when the first sends,
+// so that all that stays with it.
 func (p *switchedPair) fill(f fill) error {
 	if err := p.send(1, f.receive); err != nil {
 		return err

@@ -24,9 +24,9 @@ const (
 	forever = 1 << 40
 )
 
-// uninvolvedJob measures a job whose nodes have no part in the switches of others: beside one gang, which
-// needs no switching, and beside two that take turns. The halves of the cluster share no CPU, as machines do not, and
-// all else runs on those of the gangs.
+// uninvolvedJob measures a job whose nodes have no part in the switches of others: beside one gang,
+// which needs no switching, and beside two that take turns. The halves of the cluster share no CPU,
+// as machines do not, and all else runs on those of the gangs.
 func uninvolvedJob(ctx context.Context, b *bench) (err error) {
 	c, err := startCluster(ctx, b, clusterOptions{nodes: 4, slice: switchSlice})
 	if err != nil {

@@ -14,9 +14,10 @@ import (
 	"score/cmd/scored/config"
 )
 
-// pinNodes lets every agent of the cluster and its stewards run on its node's CPUs only, as if nodes were machines;
-// the server, and this program with what it starts from then on, have those of the node named. By itself
-// `scored dev` pins the ranks alone. What is returned lets this program run where it did before.
+// pinNodes lets every agent of the cluster and its stewards run on its node's CPUs only, as if
+// nodes were machines; the server, and this program with what it starts from then on, have those of
+// the node named. By itself `scored dev` pins the ranks alone. What is returned lets this program
+// run where it did before.
 func (c *cluster) pinNodes(others string) (undo func() error, err error) {
 	agents, err := children(c.PID(), "agent")
 	if err != nil {

@@ -34,7 +34,8 @@ var (
 	exchangeAlgorithms = []fence.Algorithm{fence.TreeAlgorithm, fence.RingAlgorithm, fence.BruckAlgorithm, fence.Auto}
 )
 
-// exchangeFigures model the exchange of a large job's cards, with what messages between agents cost here.
+// exchangeFigures model the exchange of a large job's cards, with what messages between agents cost
+// here.
 func exchangeFigures(ctx context.Context, b *bench) error {
 	costs, err := measureCollect(ctx)
 	if err != nil {
@@ -103,7 +104,8 @@ func readAll(pieces [][]byte) error {
 	return nil
 }
 
-// crossover finds from how many bytes together on the tree is not the fastest, and how a ring compares with Bruck's algorithm.
+// crossover finds from how many bytes together on the tree is not the fastest, and how a ring
+// compares with Bruck's algorithm.
 func crossover(ctx context.Context, b *bench, costs *model.Costs) error {
 	for _, nodes := range []int{2, 3, 4, 8, 16, 64, 256} {
 		from := 0
@@ -151,7 +153,8 @@ func (collector) Collect(context.Context, *connect.Request[scorev1.CollectReques
 	return connect.NewResponse(&scorev1.CollectResponse{}), nil
 }
 
-// measureCollect measures the agents' way of carrying a message, over loopback: protobuf in an HTTP/2 request.
+// measureCollect measures the agents' way of carrying a message, over loopback: protobuf in an
+// HTTP/2 request.
 func measureCollect(ctx context.Context) (*model.Costs, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -201,7 +204,8 @@ func quickCall(call func(int) (time.Duration, error)) (time.Duration, error) {
 	return took[len(took)/10], nil
 }
 
-// cpuOfCall is the CPU time that calls take, of both ends together: what others do on the machine is not in it.
+// cpuOfCall is the CPU time that calls take, of both ends together: what others do on the machine
+// is not in it.
 func cpuOfCall(call func(int) (time.Duration, error), bytes, times int) (time.Duration, error) {
 	before, err := cpuTime()
 	if err != nil {

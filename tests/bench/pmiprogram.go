@@ -102,10 +102,12 @@ func beyondInit(totals []float64, said []map[string]float64) []float64 {
 // pmixQuantities are what tests/bench/testdata/pmixtimes.c times.
 var pmixQuantities = []string{"init", "first", "again", "fence"}
 
-// pmixStarts is how often a client of libpmix is started in each run: it takes a tenth of a second, and single gets of it are far apart.
+// pmixStarts is how often a client of libpmix is started in each run: it takes a tenth of a second,
+// and single gets of it are far apart.
 const pmixStarts = 8
 
-// pmixFigures compares what a client of libpmix sees of this server and of libpmix's own, between two nodes of one rank.
+// pmixFigures compares what a client of libpmix sees of this server and of libpmix's own, between
+// two nodes of one rank.
 func pmixFigures(ctx context.Context, b *bench) error {
 	client, host := filepath.Join(b.work, "pmixtimes"), filepath.Join(b.work, "pmixhost")
 	flags, ok := pmixFlags()

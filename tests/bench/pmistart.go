@@ -28,15 +28,17 @@ const (
 	startCard = 209
 	// startRuns of a node are measured; the slowest of each phase counts.
 	startRuns = 3
-	// startCommit is a commit to disk, of which a start waits for one (docs/BENCHMARKS.md, placement).
+	// startCommit is a commit to disk, of which a start waits for one (docs/BENCHMARKS.md,
+	// placement).
 	startCommit = time.Millisecond
 	// startBench measures the leader's own work.
 	startBench = "BenchmarkStart"
 )
 
-// startFigures model the start of a large job: the leader's work and the steward's are measured with the real code and the
-// real job, messages cost what they cost here, and the exchange is the model of that. Everything that could overlap on other nodes is
-// added up, so the sum is an upper bound.
+// startFigures model the start of a large job: the leader's work and the steward's are measured
+// with the real code and the real job, messages cost what they cost here, and the exchange is the
+// model of that. Everything that could overlap on other nodes is added up, so the sum is an upper
+// bound.
 func startFigures(ctx context.Context, b *bench) error {
 	costs, err := measureCollect(ctx)
 	if err != nil {
@@ -103,7 +105,8 @@ func startPieces() [][]byte {
 	return pieces
 }
 
-// leaderOfStart is what the start costs the leader, by the names of the benchmark in package leader.
+// leaderOfStart is what the start costs the leader, by the names of the benchmark in package
+// leader.
 func leaderOfStart(ctx context.Context) (map[string]float64, error) {
 	name := fmt.Sprintf("%s/nodes=%d/ranks=%d", startBench, startNodes, startNodes*startPerNode)
 	pattern := "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
@@ -168,7 +171,8 @@ func compileStartRank(ctx context.Context, work string) (string, error) {
 	return program, nil
 }
 
-// startOfNode measures one node of the job, with as many ranks as this machine has CPUs for, in turn.
+// startOfNode measures one node of the job, with as many ranks as this machine has CPUs for, in
+// turn.
 func startOfNode(ctx context.Context, b *bench) (slowest nodeStart, err error) {
 	program, err := compileStartRank(ctx, b.work)
 	if err != nil {

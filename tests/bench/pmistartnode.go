@@ -25,7 +25,8 @@ import (
 // nodeStart is how long the phases of a start took on a node.
 type nodeStart struct{ ready, forked, init, fenced time.Duration }
 
-// oneNodeStart has a steward start the first node's part of the large job, and plays its agent and the other nodes.
+// oneNodeStart has a steward start the first node's part of the large job, and plays its agent and
+// the other nodes.
 func oneNodeStart(ctx context.Context, scored, work, program string, slot int) (took nodeStart, err error) {
 	process, err := client.Start(client.Slot{Exe: scored, RunDir: work, Number: slot, Cluster: "bench", Node: "n0", Stderr: os.Stderr})
 	if err != nil {
@@ -81,7 +82,8 @@ func startPlaces() []*scorev1.NodePlace {
 	return all
 }
 
-// agentsPart is what the agent does with an order: it reads the places, and makes the map for channels of it.
+// agentsPart is what the agent does with an order: it reads the places, and makes the map for
+// channels of it.
 func agentsPart(encoded []byte, program, work string) (*stewardpb.PrepareJob, error) {
 	job := &scorev1.Prepare{
 		JobId: 1, Map: encoded, UniverseSize: startNodes * startPerNode,
@@ -121,8 +123,8 @@ func agentsPart(encoded []byte, program, work string) (*stewardpb.PrepareJob, er
 	return &stewardpb.PrepareJob{Job: jobmap.Compact(job), CpuIds: ids, Node: "n0", Files: mpidirs.Name(mpidirs.Prefix("bench", "n0", work), 1)}, nil
 }
 
-// blocksLike are what all nodes give to the first fence, when the first has given its own: a length, a version, a kind, numbers of the
-// job, the node and the fence, and cards (package pmi).
+// blocksLike are what all nodes give to the first fence, when the first has given its own: a
+// length, a version, a kind, numbers of the job, the node and the fence, and cards (package pmi).
 func blocksLike(own []byte) ([][]byte, error) {
 	const versionAndKind = 2
 	_, n := binary.Uvarint(own)

@@ -25,7 +25,8 @@ const (
 	storeRanks = 64
 	storeCard  = 256
 	storeKey   = "-allgather-shm-1"
-	// storeGets are the looks of each reader: so many that what it costs to come to a CPU with cold caches does not count.
+	// storeGets are the looks of each reader: so many that what it costs to come to a CPU with cold
+	// caches does not count.
 	storeGets = 1 << 20
 	// storePutEvery is the time between two values that are written beside the readers.
 	storePutEvery = time.Millisecond
@@ -42,8 +43,8 @@ const (
 
 var storeReaders = []int{1, 2, 4, 16, 64}
 
-// storeFigures measure looks at the node's store of keys by 1 to 64 processes, beside a writer, without locks and with
-// 2N of them.
+// storeFigures measure looks at the node's store of keys by 1 to 64 processes, beside a writer,
+// without locks and with 2N of them.
 func storeFigures(ctx context.Context, b *bench) error {
 	first := 0.0
 	for _, readers := range storeReaders {
@@ -71,8 +72,8 @@ func storeFigures(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// readStore lets processes look, each on one CPU, and returns the median reader's CPU time for a look, in ns, and the
-// median put's time, in us.
+// readStore lets processes look, each on one CPU, and returns the median reader's CPU time for a
+// look, in ns, and the median put's time, in us.
 func readStore(ctx context.Context, readers int, how string) (get, put float64, err error) {
 	store, err := keys.Create(storeRanks)
 	if err != nil {
@@ -209,7 +210,8 @@ func putBeside(store *keys.Store, how string, locks *twoLocks, over <-chan struc
 	}
 }
 
-// readerRole is a reader: it says that it is ready, waits until its input ends, looks, and prints its CPU time for a look.
+// readerRole is a reader: it says that it is ready, waits until its input ends, looks, and prints
+// its CPU time for a look.
 func readerRole(args []string) error {
 	if len(args) != 3 {
 		return errors.New("a reader's arguments are how, its number and how many there are")

@@ -116,7 +116,8 @@ func (r *report) modelPlan(name string, m *scale.Result) {
 	r.single(name+"_new_plan_last", micros(m.Change.Nanoseconds()), "us", noTarget())
 }
 
-// leadersWork measures what the leader does by itself for a plan: deciding, making every node's message, encoding it.
+// leadersWork measures what the leader does by itself for a plan: deciding, making every node's
+// message, encoding it.
 func leadersWork(ctx context.Context, b *bench) error {
 	out, err := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^"+planBench+"$", "-benchtime", "10x", "./scored/leader").Output()
 	if err != nil {

@@ -31,9 +31,9 @@ const (
 	leaderCluster, leaderKey = "lab", "key"
 )
 
-// recordLeader measures a server of this process, with agents that do nothing but answer: how long heartbeats take,
-// and what a plan costs for each agent. What the agents' ends of the streams cost is in it, since they share the
-// machine.
+// recordLeader measures a server of this process, with agents that do nothing but answer: how long
+// heartbeats take, and what a plan costs for each agent. What the agents' ends of the streams cost
+// is in it, since they share the machine.
 func recordLeader(ctx context.Context, b *bench, c *scale.Costs) error {
 	s, err := server.New(server.Options{
 		UserSocket: b.work + "/leader.sock", AgentListen: "127.0.0.1:0", ClusterKey: leaderKey, ClusterName: leaderCluster, Version: "v1",
@@ -133,7 +133,8 @@ func recordPings(ctx context.Context, agents []*plainAgent, c *scale.Costs) erro
 	return nil
 }
 
-// recordPlans changes the slice, of which every agent is told by a new plan, since two gangs take turns on all nodes.
+// recordPlans changes the slice, of which every agent is told by a new plan, since two gangs take
+// turns on all nodes.
 func recordPlans(ctx context.Context, b *bench, agents []*plainAgent, c *scale.Costs) error {
 	users := client.New(b.work + "/leader.sock")
 	defer users.Close()

@@ -17,7 +17,8 @@ import (
 const (
 	// recordSlice is short, so that many switches are seen, and leaves time for each.
 	recordSlice = 5 * time.Millisecond
-	// recordRun gives each node 30,000 switches: the model's largest clusters draw the rarest of them at most boundaries.
+	// recordRun gives each node 30,000 switches: the model's largest clusters draw the rarest of
+	// them at most boundaries.
 	recordRun = 150 * time.Second
 )
 

@@ -87,7 +87,8 @@ func uncoordinated(ctx context.Context, b *bench, program, env string) error {
 	return nil
 }
 
-// bothWays runs two jobs at once and one after the other, some times, and gives the seconds that each took.
+// bothWays runs two jobs at once and one after the other, some times, and gives the seconds that
+// each took.
 func bothWays(times int, job func() *exec.Cmd) (together, apart []float64, err error) {
 	for range times {
 		a, err := oneAfterTheOther(job)

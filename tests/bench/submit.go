@@ -30,7 +30,8 @@ const (
 	submitQueued  = 10000
 	// submitNodes have together as many CPUs as jobs run.
 	submitNodes = 8
-	// submitVariables is how many variables a job's environment has, some 2 KiB: that of a login shell.
+	// submitVariables is how many variables a job's environment has, some 2 KiB: that of a login
+	// shell.
 	submitVariables = 40
 	// submitRate and submitTail are what is promised of submissions.
 	submitRate = 2000 // per second
@@ -38,14 +39,15 @@ const (
 	// submitMemory and submitList are promised of a server that has all these jobs.
 	submitMemory = 300 // MB
 	submitList   = 300 // ms
-	// submitSnapshotMost is promised of saving the state, and no submission may take longer meanwhile.
+	// submitSnapshotMost is promised of saving the state, and no submission may take longer
+	// meanwhile.
 	submitSnapshotMost = 1000 // ms
 	// submitCalls of a command are made, submitHands at once.
 	submitCalls, submitHands = 64, 8
 )
 
-// submitGroup loads servers as a busy site does: many clients at once, then many jobs. The agents are simulated, in
-// this process: they say what agents say of jobs that run and run.
+// submitGroup loads servers as a busy site does: many clients at once, then many jobs. The agents
+// are simulated, in this process: they say what agents say of jobs that run and run.
 func submitGroup(ctx context.Context, b *bench) error {
 	for _, servers := range []int{0, submitServers} {
 		if err := submitCluster(ctx, b, servers); err != nil {
@@ -121,8 +123,8 @@ func submitSpec() *scorev1.JobSpec {
 	return spec
 }
 
-// submitBurst submits so many jobs from all clients, who are spread over the servers, and tells how many were acknowledged per second, and how long
-// each took, in milliseconds.
+// submitBurst submits so many jobs from all clients, who are spread over the servers, and tells how
+// many were acknowledged per second, and how long each took, in milliseconds.
 func submitBurst(ctx context.Context, c *daemons.Cluster, jobs int) (rate float64, took []float64, err error) {
 	spec := submitSpec()
 	var left atomic.Int64
@@ -205,7 +207,8 @@ func submitSnapshot(ctx context.Context, b *bench, c *daemons.Cluster, name stri
 	return nil
 }
 
-// submitCommands compares the commands by which users submit, submitHands at once, while all those jobs wait.
+// submitCommands compares the commands by which users submit, submitHands at once, while all those
+// jobs wait.
 func submitCommands(ctx context.Context, b *bench, c *daemons.Cluster) error {
 	peer, err := startSlurm(ctx, b.work)
 	if err != nil {

@@ -16,12 +16,14 @@ import (
 const (
 	// submitElections of each kind are held.
 	submitElections = 5
-	// submitElected and submitBlocked are what is promised when a leader is lost: until another leads, and of the longest submission.
+	// submitElected and submitBlocked are what is promised when a leader is lost: until another
+	// leads, and of the longest submission.
 	submitElected = 2000 // ms
 	submitBlocked = 3000 // ms
 )
 
-// submitElect kills the leader of three servers, and stops it, while clients submit by way of the others.
+// submitElect kills the leader of three servers, and stops it, while clients submit by way of the
+// others.
 func submitElect(ctx context.Context, b *bench) error {
 	dir := filepath.Join(b.work, "elect")
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -7,9 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// twoLocks are the 2N locks with which libpmix's shared store keeps many readers from each other: a pair for each reader,
-// so that readers never meet, and the writer takes them all. The first of a pair is for entering, so that a
-// writer that waits is not passed by. They lie in memory that processes share.
+// twoLocks are the 2N locks with which libpmix's shared store keeps many readers from each other: a
+// pair for each reader, so that readers never meet, and the writer takes them all. The first of a
+// pair is for entering, so that a writer that waits is not passed by. They lie in memory that
+// processes share.
 type twoLocks struct {
 	memory []byte
 	n      int

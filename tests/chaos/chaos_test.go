@@ -26,7 +26,8 @@ const (
 var (
 	servers = []string{"s1", "s2", "s3"}
 	nodes   = []string{"n1", "n2", "n3"}
-	// spares are hosts for the servers that take the places of those that have lost their directories.
+	// spares are hosts for the servers that take the places of those that have lost their
+	// directories.
 	spares = []string{"s4", "s5", "s6", "s7", "s8", "s9"}
 )
 

@@ -1,6 +1,6 @@
-// Package chaos runs a cluster of three servers and three nodes under a load of every kind of job, while
-// daemons, stewards, ranks and scruns are killed and stopped, disks fill up, directories are lost and cables
-// are cut. It then checks every single submission:
+// Package chaos runs a cluster of three servers and three nodes under a load of every kind of job,
+// while daemons, stewards, ranks and scruns are killed and stopped, disks fill up, directories are
+// lost and cables are cut. It then checks every single submission:
 //
 //   - scrun ends, within a bound, with the program's exit code, or with another one, a sentence, and a fault
 //     that explains it;

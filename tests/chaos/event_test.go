@@ -18,7 +18,8 @@ type event struct {
 	ends bool
 }
 
-// aftermath is how long after a fault a job may still end by it: what a leader waits for a lost node, several times.
+// aftermath is how long after a fault a job may still end by it: what a leader waits for a lost
+// node, several times.
 const aftermath = 30 * time.Second
 
 // begin notes that a fault begins. The result notes its end, and whether jobs may end by it.

@@ -59,7 +59,8 @@ const (
 	endsWithin = 2 * time.Second
 	// awayMost is how long a daemon is away at most: less than a leader waits for an agent (10 s).
 	awayMost = 2 * time.Second
-	// notLost is how long an agent may be away, with its start on a busy machine, without its jobs being given up.
+	// notLost is how long an agent may be away, with its start on a busy machine, without its jobs
+	// being given up.
 	notLost = 8 * time.Second
 )
 
@@ -144,8 +145,8 @@ func (w *world) cut(ctx context.Context, host string, r *rand.Rand) error {
 	return errors.Join(err, w.Network.Restore(host))
 }
 
-// diskFull fills the file system of a server's data. The server ends (exit code 74) when it has to write, and is
-// started again when there is room.
+// diskFull fills the file system of a server's data. The server ends (exit code 74) when it has to
+// write, and is started again when there is room.
 func diskFull(w *world, ctx context.Context, r *rand.Rand) error {
 	d := pick(r, w.OtherServers(nil))
 	defer w.hold(d)()
@@ -183,8 +184,8 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
-// serverLost ends a server for good, with its directory; another one takes its place. The first stays: this test
-// asks it.
+// serverLost ends a server for good, with its directory; another one takes its place. The first
+// stays: this test asks it.
 func serverLost(w *world, ctx context.Context, r *rand.Rand) error {
 	w.mu.Lock()
 	none := len(w.spares) == 0

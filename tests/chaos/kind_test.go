@@ -50,8 +50,8 @@ func exits(s *submission, r *rand.Rand) {
 	s.check = exactly(nil)
 }
 
-// counting prints numbered lines of a rank over a second or some. Its standard error is closed to the shell, which
-// reports there that a fault has killed its sleep.
+// counting prints numbered lines of a rank over a second or some. Its standard error is closed to
+// the shell, which reports there that a fault has killed its sleep.
 func counting(count int) string {
 	return fmt.Sprintf(`exec 2>/dev/null; i=0; while [ $i -lt %d ]; do echo "$SCORE_RANK $i"; i=$((i+1)); [ $((i%%50)) != 0 ] || sleep 0.2; done`, count)
 }
@@ -174,7 +174,8 @@ func files(s *submission, r *rand.Rand) {
 	s.script, s.check = counting(count), counted(s.ranks, count)
 }
 
-// begunAgain is a job that goes on elsewhere when its node is lost: what came before that was shown.
+// begunAgain is a job that goes on elsewhere when its node is lost: what came before that was
+// shown.
 func begunAgain(s *submission, r *rand.Rand) {
 	count := 1 + r.IntN(linesMost)
 	s.options, s.again = []string{"--requeue"}, true

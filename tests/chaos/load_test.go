@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// submissionMost bounds a submission: some seconds of work, an scrun that waits 30 s for its daemon, and a job
-	// that is given up after that.
+	// submissionMost bounds a submission: some seconds of work, an scrun that waits 30 s for its
+	// daemon, and a job that is given up after that.
 	submissionMost = 2 * time.Minute
-	// orphanMost is when the job of an scrun that was killed has ended: 10 s of grace, which each leader begins again,
-	// and leaders are lost every few seconds.
+	// orphanMost is when the job of an scrun that was killed has ended: 10 s of grace, which each
+	// leader begins again, and leaders are lost every few seconds.
 	orphanMost = 3 * time.Minute
 	// thinkMost is between two submissions of a worker.
 	thinkMost = 500 * time.Millisecond

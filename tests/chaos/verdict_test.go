@@ -77,8 +77,8 @@ func (e end) refused() bool {
 	return e.code == exitCluster && len(e.runs) == 0 && strings.Contains(e.said, "no daemon answers")
 }
 
-// verdictOf holds an end against what the submission was to do; explained names a fault by which it may have ended
-// otherwise.
+// verdictOf holds an end against what the submission was to do; explained names a fault by which it
+// may have ended otherwise.
 func verdictOf(s *submission, e end, explained string) error {
 	if !s.again {
 		for rank, times := range e.runs {

@@ -11,7 +11,8 @@ import (
 	"score/tests/daemons"
 )
 
-// watch finds out when a daemon ends that nothing was done to, which is an error, until the test ends.
+// watch finds out when a daemon ends that nothing was done to, which is an error, until the test
+// ends.
 func (w *world) watch(d *daemons.Daemon) {
 	mu := new(sync.Mutex)
 	w.mu.Lock()
@@ -63,8 +64,8 @@ type need struct {
 }
 
 const (
-	// memoryMore is what a daemon may need beyond what it needed at the beginning: its heap may have doubled between
-	// two collections, and the history of jobs is kept in memory.
+	// memoryMore is what a daemon may need beyond what it needed at the beginning: its heap may
+	// have doubled between two collections, and the history of jobs is kept in memory.
 	memoryMore = 96 << 20
 	// descriptorsMore allows for connections that come and go.
 	descriptorsMore = 24
@@ -94,7 +95,8 @@ func needOf(pid int) (n need) {
 	return n
 }
 
-// most is the most that any daemon of a kind needs; all of a kind have the same to do in the course of a run.
+// most is the most that any daemon of a kind needs; all of a kind have the same to do in the course
+// of a run.
 func (n needs) most(kind string) (most need) {
 	for name, one := range n {
 		if strings.HasPrefix(name, kind) {

@@ -28,9 +28,11 @@ func TestMain(m *testing.M) {
 const (
 	// slice of the rotation.
 	slice = 10 * time.Millisecond
-	// age is how long ago the clocks say that the cluster was made: certificates are older than any step back.
+	// age is how long ago the clocks say that the cluster was made: certificates are older than any
+	// step back.
 	age = 24 * time.Hour
-	// near is by how much an instant may differ from what is expected: less than any step, and more than a test takes.
+	// near is by how much an instant may differ from what is expected: less than any step, and more
+	// than a test takes.
 	near = 20 * time.Minute
 )
 

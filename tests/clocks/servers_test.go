@@ -9,8 +9,9 @@ import (
 	"score/tests/daemons"
 )
 
-// Clocks of three servers' hosts and of agents' are stepped while gangs take turns and jobs are submitted, and the leader
-// dies under clocks that differ by hours: what was acknowledged runs once, no node is lost, and gangs go on taking turns.
+// Clocks of three servers' hosts and of agents' are stepped while gangs take turns and jobs are
+// submitted, and the leader dies under clocks that differ by hours: what was acknowledged runs
+// once, no node is lost, and gangs go on taking turns.
 func TestSteppedServers(t *testing.T) {
 	s := newScene(t, 3, 3)
 	var ids []uint64

@@ -11,8 +11,9 @@ import (
 	"score/tests/daemons"
 )
 
-// Clocks of the server's host and of agents' are stepped by an hour, forward and back, while gangs take turns: nothing is
-// lost, ends or stands still for that, and limits on run time, leases, accounts and history go by what time has passed.
+// Clocks of the server's host and of agents' are stepped by an hour, forward and back, while gangs
+// take turns: nothing is lost, ends or stands still for that, and limits on run time, leases,
+// accounts and history go by what time has passed.
 func TestStepped(t *testing.T) {
 	s := newScene(t, 1, 2)
 	leased := s.submit(func(j *scorev1.JobSpec) { j.Name, j.Requeue = "leased", true })
@@ -47,11 +48,12 @@ func TestStepped(t *testing.T) {
 	s.End(s.gangs...)
 }
 
-// stoodStill is what part, in percent, of a time in which agents would have stood still may be that by which slices were too
-// long: nearly all, as a busy machine makes some longer.
+// stoodStill is what part, in percent, of a time in which agents would have stood still may be that
+// by which slices were too long: nearly all, as a busy machine makes some longer.
 const stoodStill = 80
 
-// tookTurns says that gangs have had their slices since an instant: agents that stood still would have let one gang run all the time.
+// tookTurns says that gangs have had their slices since an instant: agents that stood still would
+// have let one gang run all the time.
 func (s *scene) tookTurns(turns *daemons.Turns, since time.Time) {
 	s.T.Helper()
 	overlong, err := turns.Overlong(s.Ctx, slice)
@@ -63,8 +65,8 @@ func (s *scene) tookTurns(turns *daemons.Turns, since time.Time) {
 	}
 }
 
-// unnoticed says that no node is lost, nor silent for a while, for what is done. A busy machine may keep one silent for seconds whatever
-// is done, so that it is done again.
+// unnoticed says that no node is lost, nor silent for a while, for what is done. A busy machine may
+// keep one silent for seconds whatever is done, so that it is done again.
 func (s *scene) unnoticed(do func()) {
 	s.T.Helper()
 	const tries = 4
@@ -91,7 +93,8 @@ func (s *scene) upSince() (since []int64) {
 	return since
 }
 
-// sees says that the cluster sees by how much a node's clock is off: the daemons do have clocks of their own.
+// sees says that the cluster sees by how much a node's clock is off: the daemons do have clocks of
+// their own.
 func (s *scene) sees(d *daemons.Daemon) {
 	s.T.Helper()
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
@@ -126,8 +129,8 @@ func (s *scene) timeUp(id uint64) {
 	}
 }
 
-// serverAnew kills the server, steps its clock, and starts it: the cluster's clock follows its host's forward, and not back; who
-// has used what is remembered.
+// serverAnew kills the server, steps its clock, and starts it: the cluster's clock follows its
+// host's forward, and not back; who has used what is remembered.
 func (s *scene) serverAnew(by time.Duration) {
 	s.T.Helper()
 	before, used := s.now(), s.recent()
@@ -162,7 +165,8 @@ func (s *scene) now() time.Time {
 	return time.Unix(0, reply.Msg.GetNowNanos())
 }
 
-// recent is what this user has used lately, in microseconds of CPUs. It waits until there is something.
+// recent is what this user has used lately, in microseconds of CPUs. It waits until there is
+// something.
 func (s *scene) recent() (recent uint64) {
 	s.T.Helper()
 	s.Await("something was used", func() bool {

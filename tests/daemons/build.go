@@ -23,7 +23,8 @@ func Build(dir string) error {
 	return nil
 }
 
-// BuildProtocols builds scored and scrun into a directory, as a version that understands other protocols would: build is its name.
+// BuildProtocols builds scored and scrun into a directory, as a version that understands other
+// protocols would: build is its name.
 func BuildProtocols(dir, build string, oldest, newest int) error {
 	flags := fmt.Sprintf("-X score/scored/api.version=%s -X score/scored/api/protocol.oldest=%d -X score/scored/api/protocol.newest=%d", build, oldest, newest)
 	command := exec.Command("go", "build", "-ldflags", flags, "-o", dir+"/", "score/cmd/scored", "score/cmd/scrun")

@@ -48,12 +48,14 @@ type Options struct {
 	Grace time.Duration
 	// Network, if not nil, has a host for each server and each node, by name.
 	Network *Network
-	// OneCPU gives each node one CPU, so that gangs take turns; default: all of this process. Nodes beside each other begin with different ones.
+	// OneCPU gives each node one CPU, so that gangs take turns; default: all of this process. Nodes
+	// beside each other begin with different ones.
 	OneCPU bool
-	// Clocks gives each daemon, and what it starts, a time of day of its own (Daemon.Clock). TestMain must call hostclock.Main.
+	// Clocks gives each daemon, and what it starts, a time of day of its own (Daemon.Clock).
+	// TestMain must call hostclock.Main.
 	Clocks bool
-	// DataDisk is the size in bytes of a file system of its own for each server's data directory, which a test can
-	// fill; 0: none. It counts with Servers.
+	// DataDisk is the size in bytes of a file system of its own for each server's data directory,
+	// which a test can fill; 0: none. It counts with Servers.
 	DataDisk int64
 	// Env is added to this process's environment.
 	Env []string

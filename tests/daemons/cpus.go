@@ -7,9 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpus are a node's: all of this process, each node beginning with another one, or that one alone. A gang's ranks are given the first
-// of each node, and two that talk to each other must not be on the same CPU: the kernel may leave others there nothing for a
-// minute (docs/ARCHITECTURE.md, "Nodes that share processors").
+// cpus are a node's: all of this process, each node beginning with another one, or that one alone.
+// A gang's ranks are given the first of each node, and two that talk to each other must not be on
+// the same CPU: the kernel may leave others there nothing for a minute (docs/ARCHITECTURE.md,
+// "Nodes that share processors").
 func (o Options) cpus(node int) ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {

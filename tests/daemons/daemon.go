@@ -85,7 +85,8 @@ func (d *Daemon) Start() error {
 	return nil
 }
 
-// begin starts the process, by its host's clock if it has one. A service manager that comes back has the same clock.
+// begin starts the process, by its host's clock if it has one. A service manager that comes back
+// has the same clock.
 func (d *Daemon) begin(command *exec.Cmd) (err error) {
 	if !d.cluster.Clocks {
 		return command.Start()

@@ -27,11 +27,12 @@ func (e Election) String() string {
 	return fmt.Sprintf("another leads after %v, submissions were blocked for %v", e.Elected.Round(time.Millisecond), e.Blocked.Round(time.Millisecond))
 }
 
-// afterElection is how many submissions must be taken before an election is over: some by way of each server.
+// afterElection is how many submissions must be taken before an election is over: some by way of
+// each server.
 const afterElection = 6
 
-// Elect kills the leader by signal 9, or stops it, waits until another leads and takes submissions of the load, and lets the
-// old one come back.
+// Elect kills the leader by signal 9, or stops it, waits until another leads and takes submissions
+// of the load, and lets the old one come back.
 func (c *Cluster) Elect(ctx context.Context, load *Load, stop bool) (e Election, err error) {
 	leader, err := c.AwaitLeader(ctx, "", c.OtherServers(nil)...)
 	if err != nil {
@@ -79,11 +80,12 @@ func (c *Cluster) Elect(ctx context.Context, load *Load, stop bool) (e Election,
 	return e, err
 }
 
-// turnsAlone is how many turns gangs must have by themselves: more than what was under way when the last server that led was lost.
+// turnsAlone is how many turns gangs must have by themselves: more than what was under way when the
+// last server that led was lost.
 const turnsAlone = 5
 
-// TakeTurnsAlone kills all servers but one, so that nobody leads who could tell the agents to switch, waits until the gangs have taken
-// turns, and lets the servers come back.
+// TakeTurnsAlone kills all servers but one, so that nobody leads who could tell the agents to
+// switch, waits until the gangs have taken turns, and lets the servers come back.
 func (c *Cluster) TakeTurnsAlone(ctx context.Context, gangs ...*Job) error {
 	turns, err := c.Turns(ctx, gangs...)
 	if err != nil {
@@ -105,11 +107,12 @@ func (c *Cluster) TakeTurnsAlone(ctx context.Context, gangs ...*Job) error {
 	return err
 }
 
-// askAgain is after how long a question is asked anew that is not answered. Who waits for a leader answers as soon as there
-// is one.
+// askAgain is after how long a question is asked anew that is not answered. Who waits for a leader
+// answers as soon as there is one.
 const askAgain = 250 * time.Millisecond
 
-// decides waits until what a server says is fresh, for which another than the one that is lost must lead.
+// decides waits until what a server says is fresh, for which another than the one that is lost must
+// lead.
 func (c *Cluster) decides(ctx context.Context, server *Daemon) error {
 	user := client.New(server.Socket)
 	defer user.Close()

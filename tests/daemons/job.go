@@ -58,8 +58,8 @@ func (c *Cluster) Exchange(name, nodes string, ranks int, arguments ...string) (
 	return c.exchange(nil, name, nodes, ranks, arguments...)
 }
 
-// ExchangeInTurn starts one that is never on at the same time as another such one on the same nodes, however many processors these have: each
-// asks for more than half of a node's channels.
+// ExchangeInTurn starts one that is never on at the same time as another such one on the same
+// nodes, however many processors these have: each asks for more than half of a node's channels.
 func (c *Cluster) ExchangeInTurn(name, nodes string, ranks int) (*Job, error) {
 	return c.exchange([]string{"--channels", fmt.Sprint(mostChannels)}, name, nodes, ranks)
 }

@@ -32,8 +32,8 @@ func (c *Cluster) AwaitClean(ctx context.Context, living map[uint64]bool) error 
 	return nil
 }
 
-// AwaitForgotten waits until the agents know that the ends of all jobs are committed: what is left of others they leave to
-// their successors.
+// AwaitForgotten waits until the agents know that the ends of all jobs are committed: what is left
+// of others they leave to their successors.
 func (c *Cluster) AwaitForgotten(ctx context.Context) error {
 	for _, agent := range c.Agents {
 		err := Await(ctx, "agent "+agent.Name+" holds no job", func() bool {

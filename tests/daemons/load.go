@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// loadPause is between the submissions of one client of a Load: a job costs some processes, and the cluster remembers the
-	// last 1,000 that have ended.
+	// loadPause is between the submissions of one client of a Load: a job costs some processes, and
+	// the cluster remembers the last 1,000 that have ended.
 	loadPause = 400 * time.Millisecond
 	// loadTimeout bounds one submission: who hears nothing for so long asks another server.
 	loadTimeout = 10 * time.Second
@@ -28,8 +28,8 @@ const (
 // errLoad is wrapped by what a Load finds wrong.
 var errLoad = errors.New("the load is wrong")
 
-// Load is clients that submit jobs all the time, each by way of one server. Each job writes its token into a file, so that
-// it is seen how often it ran.
+// Load is clients that submit jobs all the time, each by way of one server. Each job writes its
+// token into a file, so that it is seen how often it ran.
 type Load struct {
 	cluster *Cluster
 	file    string
@@ -59,7 +59,8 @@ type wait struct {
 	accepted int
 }
 
-// blocked is for how long one that was begun at an instant has waited, and those before it that were refused.
+// blocked is for how long one that was begun at an instant has waited, and those before it that
+// were refused.
 func (w wait) blocked(began, now time.Time) time.Duration {
 	if !w.refused.IsZero() && w.refused.Before(began) {
 		began = w.refused
@@ -164,8 +165,8 @@ func (l *Load) AwaitAccepted(ctx context.Context, more int) error {
 	return Await(ctx, fmt.Sprint(more, " more jobs are accepted"), func() bool { return l.Accepted() >= want })
 }
 
-// AwaitNone waits until no submission by way of the servers waits any more: until, by way of each, one was accepted that was
-// begun after the call.
+// AwaitNone waits until no submission by way of the servers waits any more: until, by way of each,
+// one was accepted that was begun after the call.
 func (l *Load) AwaitNone(ctx context.Context, servers ...*Daemon) error {
 	before := make(map[string]int)
 	l.mu.Lock()
@@ -181,7 +182,8 @@ func (l *Load) AwaitNone(ctx context.Context, servers ...*Daemon) error {
 	})
 }
 
-// Blocked is the longest that a submission by way of one of some servers has taken, or takes, since Blocked was last called.
+// Blocked is the longest that a submission by way of one of some servers has taken, or takes, since
+// Blocked was last called.
 func (l *Load) Blocked(servers ...*Daemon) (longest time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,8 +202,9 @@ func (l *Load) Blocked(servers ...*Daemon) (longest time.Duration) {
 	return longest
 }
 
-// Stop ends the clients and says what became of the jobs. The error lists those that were acknowledged and have neither run
-// once nor an end that says why, and any that ran twice. The jobs to keep are others', which go on.
+// Stop ends the clients and says what became of the jobs. The error lists those that were
+// acknowledged and have neither run once nor an end that says why, and any that ran twice. The jobs
+// to keep are others', which go on.
 func (l *Load) Stop(ctx context.Context, keep ...uint64) (summary string, err error) {
 	l.cancel()
 	l.all.Wait()

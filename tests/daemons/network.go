@@ -16,8 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Network gives daemons hosts of their own: network namespaces that a bridge in one more joins. Nothing of it is seen
-// outside of them. What one sends to another can be lost, without either being told, as when a cable is cut.
+// Network gives daemons hosts of their own: network namespaces that a bridge in one more joins.
+// Nothing of it is seen outside of them. What one sends to another can be lost, without either
+// being told, as when a cable is cut.
 type Network struct {
 	prefix string
 	hosts  map[string]int // by name; numbered from 1

@@ -20,7 +20,8 @@ import (
 // errCommand is wrapped by the errors of scored's commands.
 var errCommand = errors.New("a command failed")
 
-// startServers starts several servers, which need certificates: the first by init, the others by tokens.
+// startServers starts several servers, which need certificates: the first by init, the others by
+// tokens.
 func (c *Cluster) startServers(ctx context.Context, free []int) error {
 	for i, port := range free {
 		if _, err := c.addServer(ctx, "s"+strconv.Itoa(i+1), port); err != nil {
@@ -71,8 +72,8 @@ func (c *Cluster) addServer(ctx context.Context, name string, port int) (*Daemon
 	})
 }
 
-// RemoveServer takes a server out of the cluster and waits for its end. Its name is not used again. On a busy machine no other
-// may be ready to lead at once instead of it, and it is asked again.
+// RemoveServer takes a server out of the cluster and waits for its end. Its name is not used again.
+// On a busy machine no other may be ready to lead at once instead of it, and it is asked again.
 func (c *Cluster) RemoveServer(ctx context.Context, server *Daemon) error {
 	c.mu.Lock()
 	c.Servers = slices.DeleteFunc(slices.Clone(c.Servers), func(d *Daemon) bool { return d == server })
@@ -151,8 +152,8 @@ func (c *Cluster) ServerStates(ctx context.Context, socket string) ([]ServerStat
 	return list.Servers, err
 }
 
-// Command runs one of scored's commands for the server with this socket, and gives its output. The error has what it
-// said.
+// Command runs one of scored's commands for the server with this socket, and gives its output. The
+// error has what it said.
 func (c *Cluster) Command(ctx context.Context, socket string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, filepath.Join(c.Bin, "scored"), args...)
 	command.Env = append(os.Environ(), client.SocketVariable+"="+socket)

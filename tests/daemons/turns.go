@@ -13,7 +13,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// userHertz is in what parts of a second /proc/PID/stat counts (sysconf(3), _SC_CLK_TCK): the same on every Linux.
+// userHertz is in what parts of a second /proc/PID/stat counts (sysconf(3), _SC_CLK_TCK): the same
+// on every Linux.
 const userHertz = 100
 
 // part is a gang on one of its nodes.
@@ -92,8 +93,8 @@ func (p Process) ProcessorTime() time.Duration {
 	return time.Duration(ticks) * time.Second / userHertz
 }
 
-// AwaitTurns waits until so many times in a row every gang has had a processor on each of its nodes: between two such times each node has
-// switched.
+// AwaitTurns waits until so many times in a row every gang has had a processor on each of its
+// nodes: between two such times each node has switched.
 func (t *Turns) AwaitTurns(ctx context.Context, times int) error {
 	for i := range times {
 		before := t.ran()
@@ -113,9 +114,10 @@ func (t *Turns) AwaitTurns(ctx context.Context, times int) error {
 	return nil
 }
 
-// Overlong waits until the nodes have told what the gangs had until after the call, and gives by how much the slices of
-// one of them on one node were longer in sum than as many slices of the length: the time of those that another should have
-// had. An agent that switches no more lets one gang have all the time.
+// Overlong waits until the nodes have told what the gangs had until after the call, and gives by
+// how much the slices of one of them on one node were longer in sum than as many slices of the
+// length: the time of those that another should have had. An agent that switches no more lets one
+// gang have all the time.
 func (t *Turns) Overlong(ctx context.Context, slice time.Duration) (most time.Duration, err error) {
 	had := make(map[part]*scorev1.Usage)
 	for range 2 { // what agents, once a second, say first may be of before the call

@@ -9,15 +9,16 @@ import (
 	"score/nodeagent/pmi/cards"
 )
 
-// real is what a rank of MPICH 4.0.2 over UCX puts; each letter is half a byte that is the host's own (h) or the rank's
-// (r), as two ranks of two hosts differ; the others are the same in all.
+// real is what a rank of MPICH 4.0.2 over UCX puts; each letter is half a byte that is the host's
+// own (h) or the rank's (r), as two ranks of two hosts differ; the others are the same in all.
 const real = "20rrrrrrrrrrrrrrrr2000637577CC2B3200F8D74F00000000004F030088rrrrrrrrrrrrrrrr21120102hhhhhhhhhhhhhhhhF9FFFFEF000000" +
 	"00CF1917B75138539E3E4BD7E03737011323008rrrrrrr21060002C0hhhhhhCF1917B751389763344BD7E0373700132300rrrrrrrrrrhhhh" +
 	"hhhhhhhhhhhh8D5377CC2B32004C3E5077CCAB33004F230088rr00370000000000430hhhhhhhhhhhhhhhhhA7D377CC2B32004C3E5077CCAB" +
 	"33004F230088rrrr0080030000C02488hhhhhhhhhhhhhhhh478BBD37063600242E5077CCAB330092210084rrrr0000"
 
-// Cards makes what the ranks of a node put: cards of size bytes, as MPICH with UCX writes them if size is about theirs
-// (209 B), with as many interfaces more, or cut off. random ones have nothing in common.
+// Cards makes what the ranks of a node put: cards of size bytes, as MPICH with UCX writes them if
+// size is about theirs (209 B), with as many interfaces more, or cut off. random ones have nothing
+// in common.
 type Cards struct {
 	Size   int
 	Random bool
@@ -38,7 +39,8 @@ func (c *Cards) Node(node int) (packed []byte, plain int) {
 	return pack.Append(nil), pack.PlainBytes()
 }
 
-// card is one of Size bytes, written in hexadecimal digits as MPICH does, or as it is if it is random.
+// card is one of Size bytes, written in hexadecimal digits as MPICH does, or as it is if it is
+// random.
 func (c *Cards) card(host string, rank *rand.Rand) string {
 	if c.Random {
 		card := make([]byte, c.Size)

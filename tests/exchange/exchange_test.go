@@ -15,7 +15,8 @@ var plausible = Costs{Way: 100 * time.Microsecond, Message: 30 * time.Microsecon
 
 func sized(bytes int) [][]byte { return [][]byte{make([]byte, bytes)} }
 
-// However messages are lost, repeated and overtaken, whenever nodes come, and whatever their number: all get all.
+// However messages are lost, repeated and overtaken, whenever nodes come, and whatever their
+// number: all get all.
 func TestLossyNetworks(t *testing.T) {
 	for nodes := 1; nodes <= 70; nodes += 1 + nodes/10 {
 		for _, by := range algorithms {
@@ -35,7 +36,8 @@ func TestLossyNetworks(t *testing.T) {
 	}
 }
 
-// A node that dies ends the exchange on every other one that has not got everything, with that reason, within the time in which they hear of it.
+// A node that dies ends the exchange on every other one that has not got everything, with that
+// reason, within the time in which they hear of it.
 func TestDeath(t *testing.T) {
 	for _, by := range algorithms {
 		for _, nodes := range []int{2, 3, 9, 10, 64} {
@@ -60,8 +62,9 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// Of hundreds of nodes with large data Bruck's algorithm is faster than the ring by its fewer messages, and than the tree by its
-// fewer bytes at the root; and the choice by size is never far from the best.
+// Of hundreds of nodes with large data Bruck's algorithm is faster than the ring by its fewer
+// messages, and than the tree by its fewer bytes at the root; and the choice by size is never far
+// from the best.
 func TestManyNodes(t *testing.T) {
 	for _, size := range []int{0, 60, 2000, 20_000} {
 		took := make(map[fence.Algorithm]time.Duration)

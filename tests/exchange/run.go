@@ -36,7 +36,8 @@ type Config struct {
 	// Lossy is the share of messages that have to be sent again, after Again; as many come twice.
 	Lossy float64
 	Again time.Duration
-	// Dies is a node that is lost at an instant, which the others hear of after Hear at most; 0: none.
+	// Dies is a node that is lost at an instant, which the others hear of after Hear at most; 0:
+	// none.
 	Dies   int
 	DiesAt time.Duration
 	Hear   time.Duration
@@ -47,13 +48,15 @@ type Config struct {
 type Result struct {
 	// Took is from the last node's piece to the last node's having all pieces.
 	Took time.Duration
-	// Messages and Bytes are those of all nodes together, BusiestBytes what the busiest node has sent and received.
+	// Messages and Bytes are those of all nodes together, BusiestBytes what the busiest node has
+	// sent and received.
 	Messages, Bytes, BusiestBytes int
 	// Failed are the reasons of nodes that did not get all.
 	Failed map[int]error
 }
 
-// framing is what a message takes beside its pieces, and each of these: what the RPC between agents says of them.
+// framing is what a message takes beside its pieces, and each of these: what the RPC between agents
+// says of them.
 const (
 	framingMessage = 160
 	framingPiece   = 4

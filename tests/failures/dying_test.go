@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// lives is for how long an agent lives that is killed again and again: long enough to have its stewards back and to
-	// be asked for their output, too short for most of what takes longer.
+	// lives is for how long an agent lives that is killed again and again: long enough to have its
+	// stewards back and to be asked for their output, too short for most of what takes longer.
 	lives = 700 * time.Millisecond
 	// deaths is how often it is killed while jobs end, one after the other.
 	deaths = 8
@@ -22,8 +22,8 @@ const (
 // quiet is a rank that says something, nothing for so many tenths of a second, and something again.
 const quiet = `echo "begins $SCORE_RANK"; sleep "$((($1 + SCORE_RANK) / 10)).$((($1 + SCORE_RANK) % 10))"; echo "ends $SCORE_RANK"`
 
-// An agent is killed again and again under ranks that are mostly silent: each line comes once, and each job ends well,
-// whenever in the life of an agent it ends.
+// An agent is killed again and again under ranks that are mostly silent: each line comes once, and
+// each job ends well, whenever in the life of an agent it ends.
 func TestAgentThatDiesAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, daemons.Options{Nodes: 2, Slice: slice, Grace: time.Minute})

@@ -11,8 +11,8 @@ import (
 	"score/tests/daemons/daemonstest"
 )
 
-// A job is cancelled, and the leader is lost when the ranks have been killed and before their nodes could say so. The next one knows
-// that they have not ended by themselves.
+// A job is cancelled, and the leader is lost when the ranks have been killed and before their nodes
+// could say so. The next one knows that they have not ended by themselves.
 func TestCancelledWhenTheLeaderIsLost(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, daemons.Options{Nodes: 2, Slice: slice, Grace: time.Minute})

@@ -55,8 +55,9 @@ func (s *scene) flushesBeyond(before float64) bool {
 // that jumped: three heartbeats, which are half a second apart.
 const holdUp = "delay:2s"
 
-// jump is more than heartbeats may err by on a busy machine, no multiple of a slice, and less than a slice more than rounds of three slices:
-// a gang whose slices on the victim and elsewhere never were at the same time would not go on meanwhile.
+// jump is more than heartbeats may err by on a busy machine, no multiple of a slice, and less than
+// a slice more than rounds of three slices: a gang whose slices on the victim and elsewhere never
+// were at the same time would not go on meanwhile.
 const jump = 34*3*slice + 3*time.Millisecond
 
 // The clock of the leader, as one node sees it, jumps: between switches, and in each step.

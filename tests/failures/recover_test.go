@@ -12,8 +12,8 @@ import (
 	"score/tests/daemons/daemonstest"
 )
 
-// A node is lost with its ranks, and the job goes on: the others are told of each of them by an event of PMIx, there are no fences of
-// all ranks any more, and among themselves they meet.
+// A node is lost with its ranks, and the job goes on: the others are told of each of them by an
+// event of PMIx, there are no fences of all ranks any more, and among themselves they meet.
 func TestJobGoesOnWithoutANode(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, daemons.Options{Nodes: 3, Slice: slice, Grace: time.Minute})

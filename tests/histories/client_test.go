@@ -105,13 +105,15 @@ func (r *recorder) draw(random *rand.Rand) input {
 // lostCodes are those of answers that were lost: of servers that died, stopped or could not commit.
 var lostCodes = []connect.Code{connect.CodeUnavailable, connect.CodeCanceled, connect.CodeUnknown}
 
-// answered is how long submissions and cancellations are repeated. They have an answer before, since a majority is back by then.
+// answered is how long submissions and cancellations are repeated. They have an answer before,
+// since a majority is back by then.
 var answered = client.Patience{Gone: answerBound, Undecided: answerBound}
 
 // answerBound is ten times what an election and the start of a server take on a busy machine.
 const answerBound = 2 * time.Minute
 
-// one makes a request and notes the answer. After a lost answer it waits until the cluster answers again.
+// one makes a request and notes the answer. After a lost answer it waits until the cluster answers
+// again.
 func (r *recorder) one(ctx context.Context, user *client.Client, id int, in input) error {
 	call := time.Since(r.begin).Nanoseconds()
 	out, err := ask(ctx, user, r.file, in)
@@ -180,7 +182,8 @@ func ask(ctx context.Context, user *client.Client, file string, in input) (out o
 	}
 }
 
-// spec is a job that waits for a node that another job has, or one that appends its token to the file.
+// spec is a job that waits for a node that another job has, or one that appends its token to the
+// file.
 func spec(in input, file string) *scorev1.JobSpec {
 	s := &scorev1.JobSpec{
 		Name: in.token, Argv: []string{"/bin/sh", "-c", `echo "$0" >> "$1"`, in.token, file}, WorkDir: "/", Tasks: 1,
@@ -204,8 +207,8 @@ func waitingOf(jobs []*scorev1.Job) (ids []uint64) {
 	return ids
 }
 
-// resolve finds out what became of the requests whose answers were lost. What was not carried out is no part of the
-// history; what was may have been at any time after the request.
+// resolve finds out what became of the requests whose answers were lost. What was not carried out
+// is no part of the history; what was may have been at any time after the request.
 func (r *recorder) resolve(jobs []*scorev1.Job) {
 	byToken, over := make(map[string]uint64), make(map[uint64]bool)
 	for _, job := range jobs {

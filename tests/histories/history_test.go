@@ -33,7 +33,8 @@ type fault struct {
 // servers names all servers in a fault.
 const servers = "server"
 
-// faults are of the server where it decides, writes and tells, and of the agent where jobs begin and end.
+// faults are of the server where it decides, writes and tells, and of the agent where jobs begin
+// and end.
 var faults = []fault{
 	{servers, failpoint.ProposeBegin, "kill"},
 	{servers, failpoint.ProposeBegin, "error"},
@@ -53,8 +54,8 @@ var faults = []fault{
 	{free, failpoint.DoneReport, "kill"},
 }
 
-// faultsOfThree are of three servers: what one of them or all do at the same point, and the leader as one that stood
-// still while another was elected.
+// faultsOfThree are of three servers: what one of them or all do at the same point, and the leader
+// as one that stood still while another was elected.
 var faultsOfThree = []fault{
 	{servers, failpoint.ProposeBegin, "kill"},
 	{servers, failpoint.ProposeEnd, "kill"},
@@ -67,7 +68,8 @@ var faultsOfThree = []fault{
 	{servers, failpoint.ExitHeard, "kill"},
 }
 
-// scene is a cluster of two nodes; the second is held by a job of its own, so that others wait for it.
+// scene is a cluster of two nodes; the second is held by a job of its own, so that others wait for
+// it.
 type scene struct {
 	*daemonstest.Scene
 	holder  uint64
@@ -95,7 +97,8 @@ func newScene(t *testing.T, servers int, faults []fault) *scene {
 	return s
 }
 
-// Whatever dies, and where: what clients were told is linearizable, and what was acknowledged has run once.
+// Whatever dies, and where: what clients were told is linearizable, and what was acknowledged has
+// run once.
 func TestHistories(t *testing.T) { newScene(t, 0, faults).play() }
 
 // The same, where two servers go on when one dies.
@@ -149,12 +152,13 @@ const (
 	passings = 37
 )
 
-// passing says which passing of the point is the one: in soaks every time through all faults another.
+// passing says which passing of the point is the one: in soaks every time through all faults
+// another.
 func (s *scene) passing() int { return firstPassing + (s.round-1)/len(s.faults)*5%passings }
 
-// keeper starts a daemon anew when it dies, as a service manager does, and has it go on when it has been stopped for
-// so long that the others go on without it. It does so until the test ends: what was set may come to its
-// point after it has been taken back.
+// keeper starts a daemon anew when it dies, as a service manager does, and has it go on when it has
+// been stopped for so long that the others go on without it. It does so until the test ends: what
+// was set may come to its point after it has been taken back.
 type keeper struct {
 	scene  *scene
 	daemon *daemons.Daemon
@@ -195,7 +199,8 @@ func (k *keeper) run() {
 	}
 }
 
-// helped has a daemon helped to which something has happened. What is set counts anew in a new process.
+// helped has a daemon helped to which something has happened. What is set counts anew in a new
+// process.
 func (k *keeper) helped(help func() error) error {
 	k.help.Lock()
 	defer k.help.Unlock()
@@ -209,7 +214,8 @@ func (k *keeper) goOn() error {
 	return k.scene.awaitOther(k.daemon)
 }
 
-// hits says whether anything has happened to a node's agent, or to one of the servers, since it was last asked.
+// hits says whether anything has happened to a node's agent, or to one of the servers, since it was
+// last asked.
 func (s *scene) hits(name string) (any bool) {
 	for _, k := range s.keepers {
 		if k.daemon.Name == name || name == servers && slices.Contains(s.Servers, k.daemon) {
@@ -315,7 +321,8 @@ func (s *scene) linearizable(r *recorder, first uint64, value uint32) {
 	s.T.Errorf("the history is not linearizable (%v); see %s", result, picture)
 }
 
-// ranOnce says that every job that was acknowledged has run once, or its end says why not; and that no other ran.
+// ranOnce says that every job that was acknowledged has run once, or its end says why not; and that
+// no other ran.
 func (s *scene) ranOnce(r *recorder, jobs []*scorev1.Job) (ran, reported int) {
 	s.T.Helper()
 	lines := make(map[string]int)

@@ -14,11 +14,12 @@ import (
 	"score/tests/daemons"
 )
 
-// whileSubmitting are the points between which nobody but the servers knows what becomes of a submission.
+// whileSubmitting are the points between which nobody but the servers knows what becomes of a
+// submission.
 var whileSubmitting = []failpoint.Point{failpoint.ProposeBegin, failpoint.ProposeEnd, failpoint.CommitBegin, failpoint.CommitEnd}
 
-// The server that leads is killed while scrun submits, asked by scrun itself or by the server that scrun asks: scrun ends
-// with its job's own exit code, and the job has run once.
+// The server that leads is killed while scrun submits, asked by scrun itself or by the server that
+// scrun asks: scrun ends with its job's own exit code, and the job has run once.
 func TestScrunOnce(t *testing.T) {
 	s := newScene(t, 3, nil)
 	for _, point := range whileSubmitting {

@@ -41,7 +41,8 @@ func New() (*Clock, error) {
 	return c, nil
 }
 
-// Step sets the clock forward, or back, by whole seconds, for all that runs on the host and all that will.
+// Step sets the clock forward, or back, by whole seconds, for all that runs on the host and all
+// that will.
 func (c *Clock) Step(by time.Duration) error {
 	if by%time.Second != 0 {
 		return fmt.Errorf("%w: %v", errStep, by)
@@ -76,7 +77,8 @@ func (c *Clock) Offset() time.Duration {
 // Now is what the clock shows.
 func (c *Clock) Now() time.Time { return time.Now().Round(0).Add(c.Offset()) }
 
-// Close ends the supervisors. What was started must have ended: where it begins another program, that would fail.
+// Close ends the supervisors. What was started must have ended: where it begins another program,
+// that would fail.
 func (c *Clock) Close() error {
 	c.once.Do(func() {
 		unix.Close(c.stop[1])

@@ -133,7 +133,8 @@ func (h *host) shows(offset time.Duration) {
 	}
 }
 
-// The time of day is what was set, to and fro, for a program and for what it starts, and the monotonic clock goes on.
+// The time of day is what was set, to and fro, for a program and for what it starts, and the
+// monotonic clock goes on.
 func TestStep(t *testing.T) {
 	for _, as := range []string{teller, parent} {
 		t.Run(as, func(t *testing.T) {

@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	// variable has the number of the descriptor on which a launcher gives the listener, and programVariable the path of
-	// its program.
+	// variable has the number of the descriptor on which a launcher gives the listener, and
+	// programVariable the path of its program.
 	variable        = "SCORE_TEST_CLOCK"
 	programVariable = variable + "_PROGRAM"
-	// auditArch is AUDIT_ARCH_X86_64, and archPrctl the system call that a Go program makes first there.
+	// auditArch is AUDIT_ARCH_X86_64, and archPrctl the system call that a Go program makes first
+	// there.
 	auditArch = 0xc000003e
 	archPrctl = 158
 	// archAt and callNumberAt are in struct seccomp_data.
@@ -34,7 +35,8 @@ var filter = []unix.SockFilter{
 	{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 }
 
-// Main makes this process one that Start has begun, if it is: it never returns then. Every program that calls Start must call it first.
+// Main makes this process one that Start has begun, if it is: it never returns then. Every program
+// that calls Start must call it first.
 func Main() {
 	text := os.Getenv(variable)
 	if text == "" {

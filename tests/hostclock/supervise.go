@@ -11,7 +11,8 @@ import (
 	"score/channels/scm"
 )
 
-// Start starts a command whose process has the clock, as have the programs that it starts. Its files must be set.
+// Start starts a command whose process has the clock, as have the programs that it starts. Its
+// files must be set.
 func (c *Clock) Start(command *exec.Cmd) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -72,7 +73,8 @@ func (c *Clock) fail(err error) {
 	}
 }
 
-// supervise gives each program that begins the clock, until there is no more process that could begin one, or Close.
+// supervise gives each program that begins the clock, until there is no more process that could
+// begin one, or Close.
 func (c *Clock) supervise(listener int) error {
 	for {
 		poll := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}, {Fd: int32(c.stop[0])}}

@@ -18,7 +18,8 @@ var ErrUnsupported = errors.New("clocks of hosts cannot be stepped here")
 const (
 	// symbolName is what programs look for.
 	symbolName = "clock_gettime"
-	// valueAt is where an entry of the symbol table has the address (Elf64_Sym, elf(5)), and symbolSize the length of one.
+	// valueAt is where an entry of the symbol table has the address (Elf64_Sym, elf(5)), and
+	// symbolSize the length of one.
 	valueAt, symbolSize = 8, 24
 	// callAt and offsetAt are where code has the distance to the kernel's function, and the offset.
 	callAt, offsetAt = 7, 32
@@ -68,7 +69,8 @@ func findVDSO(pid uint32, memory io.ReaderAt) (v vdso, err error) {
 	return v, fmt.Errorf("%w: the kernel maps no code into processes", ErrUnsupported)
 }
 
-// errDiverted says that a process has the code already: a Go program makes that call for each of its threads.
+// errDiverted says that a process has the code already: a Go program makes that call for each of
+// its threads.
 var errDiverted = errors.New("the process has the clock")
 
 // diverted tells whether the code is there.
@@ -77,8 +79,8 @@ func (v vdso) diverted(place int) bool {
 		bytes.Equal(v.image[place+callAt+4:place+offsetAt], code[callAt+4:offsetAt])
 }
 
-// divert puts code behind the kernel's own and has the symbol point at it. It gives where in the image the
-// offset is.
+// divert puts code behind the kernel's own and has the symbol point at it. It gives where in the
+// image the offset is.
 func (v vdso) divert(seconds int64) (at int, err error) {
 	file, err := elf.NewFile(bytes.NewReader(v.image))
 	if err != nil {

@@ -18,8 +18,9 @@ import (
 // filesVariable tells a player whose process it shall look behind.
 const filesVariable = "SCORE_TEST_PID"
 
-// files: no name of an input or output file leads where its user may not go himself: not by way of another's process
-// into that one's directories, and not into the daemon. What is written for a user, he has written.
+// files: no name of an input or output file leads where its user may not go himself: not by way of
+// another's process into that one's directories, and not into the daemon. What is written for a
+// user, he has written.
 func (s *scene) files(t *testing.T) {
 	private := filepath.Join(s.Dir, "private")
 	work := filepath.Join(private, "work")
@@ -58,7 +59,8 @@ func (s *scene) files(t *testing.T) {
 	}
 }
 
-// playFiles tells what its jobs read from files that are not its own, and what became of the mode of its output file.
+// playFiles tells what its jobs read from files that are not its own, and what became of the mode
+// of its output file.
 func playFiles() error {
 	dir, err := os.MkdirTemp("", "files")
 	if err != nil {

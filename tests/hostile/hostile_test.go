@@ -66,7 +66,8 @@ func TestHostileUsers(t *testing.T) {
 	s.cancelAll()
 }
 
-// limits: who claims to have no resource limits gets those of the process that submits, and no priorities.
+// limits: who claims to have no resource limits gets those of the process that submits, and no
+// priorities.
 func (s *scene) limits(t *testing.T) {
 	text := start(t, s.Cluster, eve, "limits").line()
 	has := make(map[string]string)
@@ -131,7 +132,8 @@ func (s *scene) methods(t *testing.T) {
 // harmless are methods that refuse nothing, and why they need not.
 var harmless = map[string]string{"ConfirmOutput": "it names an attachment, and whoever attached: of others' it does nothing"}
 
-// looksOnly tells by a method's name whether it changes nothing; of those that look, the secret must not be heard.
+// looksOnly tells by a method's name whether it changes nothing; of those that look, the secret
+// must not be heard.
 func looksOnly(method string) bool {
 	for _, verb := range []string{"Get", "List", "Explain", "Wait", "SwitchMetrics"} {
 		if strings.HasPrefix(method, verb) {

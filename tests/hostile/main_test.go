@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// partVariable names the part that this program plays instead of running tests, socketVariable the server's socket,
-	// and jobVariable the job of another.
+	// partVariable names the part that this program plays instead of running tests, socketVariable
+	// the server's socket, and jobVariable the job of another.
 	partVariable, socketVariable, jobVariable = "HOSTILE_PART", "HOSTILE_SOCKET", "HOSTILE_JOB"
 	// eve means no good; ada is somebody else.
 	eve, ada = 65534, 65533
@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(daemonstest.Run(m, &bin))
 }
 
-// player is another process with a user of its own. It tells how far it is in lines, and ends with its input.
+// player is another process with a user of its own. It tells how far it is in lines, and ends with
+// its input.
 type player struct {
 	t     *testing.T
 	part  string

@@ -36,7 +36,8 @@ const (
 	silent, slow = 1000, 200
 	// burst jobs are submitted by burstClients at once; of the first early of them is told.
 	burst, burstClients, early = 10000, 64, 2000
-	// look bounds how long a method may take to answer; those that wait for the end of a job do not.
+	// look bounds how long a method may take to answer; those that wait for the end of a job do
+	// not.
 	look = 2 * time.Second
 )
 
@@ -142,7 +143,8 @@ func shortJob(name string) *scorev1.JobSpec {
 	}
 }
 
-// playBurst submits thousands of jobs; it tells when the first of them are acknowledged, and how many were in the end.
+// playBurst submits thousands of jobs; it tells when the first of them are acknowledged, and how
+// many were in the end.
 func playBurst() error {
 	var left, taken atomic.Int64
 	left.Store(burst)

@@ -14,11 +14,13 @@ import (
 	"score/tests/daemons/daemonstest"
 )
 
-// visitsEnough are as many connections as show what daemons do with a thief: they come again and again.
+// visitsEnough are as many connections as show what daemons do with a thief: they come again and
+// again.
 const visitsEnough = 5
 
-// In a cluster without certificates an ordinary user takes the port of each daemon while that is away. He is told nothing
-// of the key, nobody does what he says, and when the daemon is back all goes on, the job that ran meanwhile too.
+// In a cluster without certificates an ordinary user takes the port of each daemon while that is
+// away. He is told nothing of the key, nobody does what he says, and when the daemon is back all
+// goes on, the job that ran meanwhile too.
 func TestThievesOfPorts(t *testing.T) {
 	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 2, Grace: daemons.Patience})
 	gang, err := s.Exchange("gang", "n1,n2", 2)

@@ -23,7 +23,8 @@ import (
 	"score/tests/daemons/daemonstest"
 )
 
-// ofServersOnly are methods that only servers may call: of agents, where users' output, input and files go, and of servers.
+// ofServersOnly are methods that only servers may call: of agents, where users' output, input and
+// files go, and of servers.
 var ofServersOnly = map[string][]string{
 	"n1": {
 		scorev1connect.PeerServiceStdioProcedure, scorev1connect.PeerServiceConfirmOutputProcedure, scorev1connect.PeerServicePaceOutputProcedure,
@@ -35,8 +36,9 @@ var ofServersOnly = map[string][]string{
 	},
 }
 
-// Who has stolen the certificate of an agent is asked of jobs of other nodes: he gets none of their files, output and keys,
-// speaks for none of their nodes, and calls nothing that is the servers'. The job goes on.
+// Who has stolen the certificate of an agent is asked of jobs of other nodes: he gets none of their
+// files, output and keys, speaks for none of their nodes, and calls nothing that is the servers'.
+// The job goes on.
 func TestAStolenAgent(t *testing.T) {
 	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 2, Grace: daemons.Patience})
 	gang, err := s.Exchange("gang", "n1,n2", 2)

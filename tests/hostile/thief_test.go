@@ -37,8 +37,8 @@ type loot struct {
 	Calls []string // the methods that somebody called
 }
 
-// thief holds the port of a daemon that is away, and says that he is that daemon: with and without TLS, with a
-// certificate that he has made, as the leader of the last term there can be.
+// thief holds the port of a daemon that is away, and says that he is that daemon: with and without
+// TLS, with a certificate that he has made, as the leader of the last term there can be.
 type thief struct {
 	scorev1connect.UnimplementedAgentServiceHandler
 	scorev1connect.UnimplementedPeerServiceHandler

@@ -57,7 +57,8 @@ func copyScripts(t *testing.T, dir string, names ...string) {
 // managers is what package managers keep for themselves.
 var managers = regexp.MustCompile(`^\./var/(lib/dpkg|cache/(man|debconf)|log/(dpkg|alternatives)\.log|lib/man-db/auto-update)`)
 
-// TestDebianPackage is the life of a package on a machine, up to its purge, after which nothing is left.
+// TestDebianPackage is the life of a package on a machine, up to its purge, after which nothing is
+// left.
 func TestDebianPackage(t *testing.T) {
 	needAside(t)
 	dir := t.TempDir()

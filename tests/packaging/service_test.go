@@ -39,7 +39,8 @@ func newManager(t *testing.T) *manager {
 	return &manager{conn, path}
 }
 
-// await reads until something is told that begins like a variable of this value, and returns its lines.
+// await reads until something is told that begins like a variable of this value, and returns its
+// lines.
 func (m *manager) await(t *testing.T, said string) string {
 	t.Helper()
 	_ = m.conn.SetReadDeadline(time.Now().Add(patience))
@@ -106,8 +107,8 @@ func (u *unit) reload(t *testing.T) (status string) {
 	return u.await(t, "READY=1")
 }
 
-// TestServices runs a server and an agent as units of Type=notify: each says when it serves, that it is alive, that
-// it reads its configuration again and what came of it, and that it stops.
+// TestServices runs a server and an agent as units of Type=notify: each says when it serves, that
+// it is alive, that it reads its configuration again and what came of it, and that it stops.
 func TestServices(t *testing.T) {
 	dir := t.TempDir()
 	c := config.Default()
@@ -120,7 +121,8 @@ func TestServices(t *testing.T) {
 		t.Fatalf("the server's status is %q", said)
 	}
 	c.Agent.Name, c.Agent.Listen, c.Agent.Servers, c.Agent.RunDir = "n1", "127.0.0.1:0", []string{address}, filepath.Join(dir, "run")
-	// A job whose end the agent has not heard to be known stays for its successor, with the standard error; there is none.
+	// A job whose end the agent has not heard to be known stays for its successor, with the
+	// standard error; there is none.
 	c.Agent.Grace = "10s"
 	agent := startUnit(t, "agent", dir, c)
 	if said := agent.await(t, "READY=1"); !strings.Contains(said, "STATUS=node n1 of cluster units at 127.0.0.1:") {

@@ -54,8 +54,8 @@ func removeGroup(t *testing.T, dir string) {
 	}
 }
 
-// TestSystemd boots a systemd of its own, and uses the units: start, reload, restart and crash of an agent with a running job,
-// removal of the package with another one.
+// TestSystemd boots a systemd of its own, and uses the units: start, reload, restart and crash of
+// an agent with a running job, removal of the package with another one.
 func TestSystemd(t *testing.T) {
 	needAside(t)
 	if _, err := os.Stat(systemd); err != nil {

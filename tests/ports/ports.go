@@ -1,6 +1,6 @@
-// Package ports gives tests ports of loopback that are theirs until their process ends, also while nobody listens there:
-// between the choice and the daemon's start, and while a daemon is started again. A port that the kernel chose and that
-// was closed again may be anybody's by then.
+// Package ports gives tests ports of loopback that are theirs until their process ends, also while
+// nobody listens there: between the choice and the daemon's start, and while a daemon is started
+// again. A port that the kernel chose and that was closed again may be anybody's by then.
 package ports
 
 import (
@@ -21,8 +21,8 @@ const (
 // ErrNone says that other tests have all ports.
 var ErrNone = errors.New("there are not enough free ports")
 
-// block is the part of the range that the process takes from at present. Its sign is an abstract Unix socket, which the
-// kernel takes back when the process ends, however it does.
+// block is the part of the range that the process takes from at present. Its sign is an abstract
+// Unix socket, which the kernel takes back when the process ends, however it does.
 var block struct {
 	sync.Mutex
 	next, end int

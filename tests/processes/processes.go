@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is a program that runs; command line and environment are as the kernel shows them: each word ends with a 0.
+// Process is a program that runs; command line and environment are as the kernel shows them: each
+// word ends with a 0.
 type Process struct {
 	PID              int
 	Command, Environ []byte

@@ -32,7 +32,8 @@ func TestProcesses(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// What it says back shows that it is there: for a moment after its start the kernel shows no command line.
+	// What it says back shows that it is there: for a moment after its start the kernel shows no
+	// command line.
 	if _, err := input.Write([]byte("!")); err != nil {
 		t.Fatal(err)
 	}

@@ -27,11 +27,13 @@ type Costs struct {
 	Slice   time.Duration // of the gangs that took turns
 	// Steps are the measures of every switch of a node.
 	Steps ctxswitch.Measures
-	// Last is from the planned instant to the last of the two nodes running, to compare the model with.
+	// Last is from the planned instant to the last of the two nodes running, to compare the model
+	// with.
 	Last histogram.Histogram
 	// Message is half of a heartbeat's round trip: the way of a message between leader and agent.
 	Message histogram.Histogram
-	// Flushes of contexts: with everything answered, cut off, and prevented by the context's process.
+	// Flushes of contexts: with everything answered, cut off, and prevented by the context's
+	// process.
 	Clean, CutOff, Held uint64
 	// PlanPerNode is the leader's work to make, encode and send a plan, for each node.
 	PlanPerNode time.Duration

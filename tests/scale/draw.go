@@ -8,7 +8,8 @@ import (
 	"score/ctxswitch/histogram"
 )
 
-// maxSamples bounds the table that is drawn from; with more measurements it has every so many of them.
+// maxSamples bounds the table that is drawn from; with more measurements it has every so many of
+// them.
 const maxSamples = 1 << 16
 
 // sampler draws from a distribution: each measurement is as likely as any other.

@@ -14,15 +14,15 @@ const (
 	quickPings     = 5
 	quickPingEvery = 10 * time.Millisecond
 	pingEvery      = 500 * time.Millisecond
-	// driftPPM is by how much a node's crystal is off at most, to either side; half of what the filter
-	// allows for two of them.
+	// driftPPM is by how much a node's crystal is off at most, to either side; half of what the
+	// filter allows for two of them.
 	driftPPM = clock.MaxDriftPPM / 2
 	// maxUptime is how long before the others a node was switched on at most.
 	maxUptime = 90 * time.Second
 )
 
-// node is one of the cluster: real switch, real clock filter, and a clock of its own. Instants are the leader's,
-// unless they are called local.
+// node is one of the cluster: real switch, real clock filter, and a clock of its own. Instants are
+// the leader's, unless they are called local.
 type node struct {
 	world  *world
 	random *rand.Rand

@@ -10,7 +10,8 @@ import (
 	"score/scored/leader"
 )
 
-// Mix says which gangs a cluster runs: all alike, one rank on each of their nodes, and every row full.
+// Mix says which gangs a cluster runs: all alike, one rank on each of their nodes, and every row
+// full.
 type Mix struct {
 	Name string
 	Size int // nodes of a gang; 0: all there are
@@ -122,7 +123,8 @@ func (k *cluster) plans() []*ctxswitch.Plan {
 	return plans
 }
 
-// arrival is when a node has a plan that was decided at now: the leader sends to one after the other.
+// arrival is when a node has a plan that was decided at now: the leader sends to one after the
+// other.
 func arrival(now int64, node int, perNode time.Duration, way int64) int64 {
 	return now + int64(node+1)*perNode.Nanoseconds() + way
 }

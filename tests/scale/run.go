@@ -36,18 +36,20 @@ type Result struct {
 	Node histogram.Histogram
 	// Gang is the same for the last node of each gang: from then on it runs whole.
 	Gang histogram.Histogram
-	// Lost is the share of a slice in which a gang does not run whole: from the first node that is told to stop
-	// to the last node of the next gang running. A broken one is lost all.
+	// Lost is the share of a slice in which a gang does not run whole: from the first node that is
+	// told to stop to the last node of the next gang running. A broken one is lost all.
 	Lost float64
-	// Broken counts gangs and slices in which a node did not make the switch before the next was due.
+	// Broken counts gangs and slices in which a node did not make the switch before the next was
+	// due.
 	Broken uint64
 	// Clean is the share of contexts that left the network with everything answered.
 	Clean float64
 	// Missed counts the nodes of these, Superseded switches that were broken off by the next.
 	Missed, Superseded uint64
 
-	// Change is from the instant at which a new plan, with another gang on all its nodes, comes into force, to
-	// that gang's last node running. LatePlans is the share of the nodes that had the plan later.
+	// Change is from the instant at which a new plan, with another gang on all its nodes, comes
+	// into force, to that gang's last node running. LatePlans is the share of the nodes that had
+	// the plan later.
 	Change    time.Duration
 	LatePlans float64
 	// PlanWork is how long the leader works for that plan, and Lead how far ahead it takes effect.
@@ -57,8 +59,8 @@ type Result struct {
 // ErrConfig says that a configuration means nothing.
 var ErrConfig = errors.New("scale: nodes, slice, boundaries and costs are needed")
 
-// Run models a cluster. Every gang has a rank on each of its nodes, and all have been prepared; the rotation
-// goes round for the boundaries asked for, then a new plan comes.
+// Run models a cluster. Every gang has a rank on each of its nodes, and all have been prepared; the
+// rotation goes round for the boundaries asked for, then a new plan comes.
 func Run(c Config) (*Result, error) {
 	if c.Nodes < 1 || c.Slice <= 0 || c.Boundaries < 2 || c.Costs == nil {
 		return nil, ErrConfig

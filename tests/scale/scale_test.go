@@ -33,9 +33,9 @@ func run(t testing.TB, c Config) *Result {
 	return r
 }
 
-// worst is what a switch may take at most with these costs, whatever the number of nodes: every step as long as the
-// longest seen, and the clocks as wrong as the longest way of a heartbeat allows, with what they drift in a window
-// of samples.
+// worst is what a switch may take at most with these costs, whatever the number of nodes: every
+// step as long as the longest seen, and the clocks as wrong as the longest way of a heartbeat
+// allows, with what they drift in a window of samples.
 func worst(c *Costs) time.Duration {
 	steps := []ctxswitch.Measure{
 		ctxswitch.MeasureWake, ctxswitch.MeasureRevoke, ctxswitch.MeasureFlush, ctxswitch.MeasureSave, ctxswitch.MeasureLoad, ctxswitch.MeasureGo,
@@ -53,8 +53,9 @@ var patience = map[ctxswitch.Measure]time.Duration{
 	ctxswitch.MeasureSave: ctxswitch.SaveTimeout, ctxswitch.MeasureLoad: ctxswitch.LoadTimeout, ctxswitch.MeasureGo: ctxswitch.GoTimeout,
 }
 
-// TestGrowthIsBounded: with the nodes the switch of a gang grows, since the last of more nodes is later, but never
-// beyond what the slowest node alone would take; the median node's does not grow; and nobody misses a boundary.
+// TestGrowthIsBounded: with the nodes the switch of a gang grows, since the last of more nodes is
+// later, but never beyond what the slowest node alone would take; the median node's does not grow;
+// and nobody misses a boundary.
 func TestGrowthIsBounded(t *testing.T) {
 	c := costs(t)
 	for _, mix := range []Mix{Whole, Small} {
@@ -120,7 +121,8 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestShortSlice: a switch that takes longer than a slice does not come to its end, and the gang's slice is lost.
+// TestShortSlice: a switch that takes longer than a slice does not come to its end, and the gang's
+// slice is lost.
 func TestShortSlice(t *testing.T) {
 	c := *costs(t)
 	c.Steps[ctxswitch.MeasureLoad].Reset()

@@ -12,7 +12,8 @@ import (
 // unseen marks a boundary at which a node made no switch, or none that came to its end.
 const unseen = math.MinInt64
 
-// seen collects what the nodes' records say, in nanoseconds after the planned instant by the leader's clock.
+// seen collects what the nodes' records say, in nanoseconds after the planned instant by the
+// leader's clock.
 type seen struct {
 	slice    int64
 	origin   int64 // of the first plan
@@ -100,8 +101,8 @@ func (s *seen) result(k *cluster) *Result {
 	return r
 }
 
-// gang looks at one gang and one of its slices: when its last node ran, and when its first was told to
-// stop at the next boundary. It is not complete if a node made no switch.
+// gang looks at one gang and one of its slices: when its last node ran, and when its first was told
+// to stop at the next boundary. It is not complete if a node made no switch.
 func (s *seen) gang(r *Result, k *cluster, id gang.JobID, at int) (last, first int64, complete bool) {
 	last, first, complete = math.MinInt64, math.MaxInt64, true
 	for _, node := range k.places[id] {

@@ -62,8 +62,9 @@ func otherServers(than string) []string {
 	return slices.DeleteFunc(slices.Clone(servers), func(name string) bool { return name == than })
 }
 
-// Whatever is cut between servers and agents: the others go on, who is cut off decides nothing, what was acknowledged
-// runs once, a gang goes on with its scrun, and all is well when the cable is back.
+// Whatever is cut between servers and agents: the others go on, who is cut off decides nothing,
+// what was acknowledged runs once, a gang goes on with its scrun, and all is well when the cable is
+// back.
 func TestCutServers(t *testing.T) {
 	t.Parallel()
 	s := withNetwork(t, "n1", "n2")
@@ -134,8 +135,9 @@ func (s *scene) victim(leads bool) *daemons.Daemon {
 	}
 }
 
-// A node is cut off, or is not heard: it is lost, its gangs are told so or begin anew when the ranks that nobody can reach
-// are dead, and never before; a gang on other nodes goes on. Then it is of use again.
+// A node is cut off, or is not heard: it is lost, its gangs are told so or begin anew when the
+// ranks that nobody can reach are dead, and never before; a gang on other nodes goes on. Then it is
+// of use again.
 func TestCutAgent(t *testing.T) {
 	for _, c := range []cut{
 		{name: "from everybody", make: func(n *daemons.Network, victim string) error { return n.CutOff(victim, n.Others(victim)...) }},
@@ -150,8 +152,8 @@ func TestCutAgent(t *testing.T) {
 
 var nodes = []string{"n1", "n2", "n3"}
 
-// foundWithin is within what time a node must be found lost: 3 s, and what a busy machine adds. The rule itself is tried in
-// virtual time, in scored/leader and nodeagent/ring.
+// foundWithin is within what time a node must be found lost: 3 s, and what a busy machine adds. The
+// rule itself is tried in virtual time, in scored/leader and nodeagent/ring.
 const foundWithin = 30 * time.Second
 
 func (s *scene) cutAgent(c cut) {
@@ -189,7 +191,8 @@ func (s *scene) cutAgent(c cut) {
 	s.T.Logf("%s: lost after %v, its job had begun anew and ended after %v", c.name, lost.Round(time.Millisecond), anew.Round(time.Millisecond))
 }
 
-// beat is a rank that leaves a line for each instant at which it was alive, and runs until it is begun anew.
+// beat is a rank that leaves a line for each instant at which it was alive, and runs until it is
+// begun anew.
 const beat = `
 echo "begins $SCORE_RESTART_COUNT"
 if [ "$SCORE_RESTART_COUNT" -gt 0 ]; then date +%s%N >begun; exit 0; fi

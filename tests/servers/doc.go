@@ -1,3 +1,3 @@
-// Package servers tests what becomes of a cluster of three real servers when they are cut off from each other, die, are
-// stopped or are replaced, while jobs run and are submitted.
+// Package servers tests what becomes of a cluster of three real servers when they are cut off from
+// each other, die, are stopped or are replaced, while jobs run and are submitted.
 package servers

@@ -17,8 +17,8 @@ const (
 	blockedFor    = 30 * time.Second
 )
 
-// The leader dies, or is stopped: another leads, jobs are taken and run, and the gangs go on taking turns meanwhile, by
-// themselves.
+// The leader dies, or is stopped: another leads, jobs are taken and run, and the gangs go on taking
+// turns meanwhile, by themselves.
 func TestElections(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, daemons.Options{Nodes: 3})
@@ -53,8 +53,8 @@ func TestElections(t *testing.T) {
 	s.End(gangs...)
 }
 
-// Servers are added, removed and replaced one by one, the leader among them, and the leader is killed again and again,
-// while jobs are submitted: what was acknowledged runs once.
+// Servers are added, removed and replaced one by one, the leader among them, and the leader is
+// killed again and again, while jobs are submitted: what was acknowledged runs once.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, daemons.Options{Nodes: 1})

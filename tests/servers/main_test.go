@@ -71,8 +71,8 @@ func (s *scene) goesOn(j *daemons.Job) {
 	s.Check(err)
 }
 
-// runs has a gang say something, by way of a server. One that a leader takes which is lost meanwhile may fail, and is
-// tried again.
+// runs has a gang say something, by way of a server. One that a leader takes which is lost
+// meanwhile may fail, and is tried again.
 func (s *scene) runs(server *daemons.Daemon, word string) {
 	s.T.Helper()
 	s.Await("a gang runs", func() bool {

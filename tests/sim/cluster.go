@@ -23,7 +23,8 @@ const (
 	networkSpare = int64(200 * time.Microsecond) // see nodeagent/switcher
 )
 
-// cluster is what a world has besides contexts if its gangs are switched: a leader, and nodes with agents.
+// cluster is what a world has besides contexts if its gangs are switched: a leader, and nodes with
+// agents.
 type cluster struct {
 	w     *world
 	plan  clusterPlan

@@ -9,37 +9,40 @@
 //
 //	go test ./tests/sim -run TestSeeds -sim.context switch -sim.seed 4711 -sim.seeds 1
 //
-// After every step the invariants of invariant.go are checked. What runs in the
-// world stands behind the interface [Context], of which there are three: [NewFlowContext]
-// makes the one whose protocol is package flowctl alone, with any policy; [NewDriveContext]
-// makes an image (package channels) with two drivers (package drive) that take turns as
-// process and agent do, forget what they remembered, leave a closed end or a dead process's
-// one to the agent alone, and ask a directory for addresses. About half of the seeds with the
-// policy AckNack have the latter; -sim.context chooses. [NewSharedContext] is described below. Other
-// code that has the interface can be put in its place with [Options].
+// After every step the invariants of invariant.go are checked. What runs in the world stands behind
+// the interface [Context], of which there are three: [NewFlowContext] makes the one whose protocol
+// is package flowctl alone, with any policy; [NewDriveContext] makes an image (package channels)
+// with two drivers (package drive) that take turns as process and agent do, forget what they
+// remembered, leave a closed end or a dead process's one to the agent alone, and ask a directory
+// for addresses. About half of the seeds with the policy AckNack have the latter; -sim.context
+// chooses. [NewSharedContext] is described below. Other code that has the interface can be put in
+// its place with [Options].
 //
 // # Gangs that are switched
 //
-// The worlds of kind [Switch] are clusters. Real are the gang matrix and the rotation (package gang), the
-// switch of each node (ctxswitch), the leaving and coming back of contexts (channels/residence), the drivers with
-// their lock (channels/drive), and what each of them needs. The simulator's are the leader around the
-// matrix (leader.go, after scored/leader), the switching thread and the stopping of processes (switching.go,
-// after nodeagent/switcher), the agent's looks at contexts (sharedcontext.go, after channels/node, whose order of
-// watching and arming it has not), clocks, and messages between leader and nodes.
+// The worlds of kind [Switch] are clusters. Real are the gang matrix and the rotation (package
+// gang), the switch of each node (ctxswitch), the leaving and coming back of contexts
+// (channels/residence), the drivers with their lock (channels/drive), and what each of them needs.
+// The simulator's are the leader around the matrix (leader.go, after scored/leader), the switching
+// thread and the stopping of processes (switching.go, after nodeagent/switcher), the agent's looks
+// at contexts (sharedcontext.go, after channels/node, whose order of watching and arming it has
+// not), clocks, and messages between leader and nodes.
 //
-// Each world has 2 to 8 nodes and 2 to 4 gangs at a time in slices of 1 to 50 ms, and clocks that are up to 5 ms apart and
-// drift. Besides the network's faults there are, each in some worlds: agents that are killed in anything that
-// they do with a context or an order, half way through a section included, and start again (what they
-// find is adopted: frozen or running, locks mended); ranks that die, with the driver lock in hand or not;
-// processes that do not let go of it; parts of a job that end while the rest goes on; jobs that come, end
-// and are ended at any instant, with the plan changed by each; plans that come late; another leader with another clock; a
-// node's clock that is stepped; freezes that do not come in time, launches cut short; processes that write into
-// their images what they like, of whose jobs nothing is asked any more. Flushes whose time is over follow from these.
-// When the faults are over the gangs go on taking turns until all have done their work.
+// Each world has 2 to 8 nodes and 2 to 4 gangs at a time in slices of 1 to 50 ms, and clocks that
+// are up to 5 ms apart and drift. Besides the network's faults there are, each in some worlds:
+// agents that are killed in anything that they do with a context or an order, half way through a
+// section included, and start again (what they find is adopted: frozen or running, locks mended);
+// ranks that die, with the driver lock in hand or not; processes that do not let go of it; parts of
+// a job that end while the rest goes on; jobs that come, end and are ended at any instant, with the
+// plan changed by each; plans that come late; another leader with another clock; a node's clock
+// that is stepped; freezes that do not come in time, launches cut short; processes that write into
+// their images what they like, of whose jobs nothing is asked any more. Flushes whose time is over
+// follow from these. When the faults are over the gangs go on taking turns until all have done
+// their work.
 //
-// What is not here: two processors in one image at the same moment, a driver killed between two stores of one
-// frame's acceptance (channels/drive has the test), ranks of one node among each other (channels has them), a stream
-// between leader and agent that breaks.
+// What is not here: two processors in one image at the same moment, a driver killed between two
+// stores of one frame's acceptance (channels/drive has the test), ranks of one node among each
+// other (channels has them), a stream between leader and agent that breaks.
 //
 // It is not for measuring speed: time passes only on the wire.
 package sim

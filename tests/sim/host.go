@@ -96,8 +96,8 @@ func (k *cluster) adopt(p *part) {
 		}
 	}
 	still := p.launched && (p.frozen || p.stop.Seq != 0) // told to stop
-	// An agent may leave what stands still as far from its channel as it is, or bring all back and have it
-	// leave anew.
+	// An agent may leave what stands still as far from its channel as it is, or bring all back and
+	// have it leave anew.
 	kept := still && k.dicePad.chance(500)
 	contexts := 0
 	for _, e := range p.ends {

@@ -30,11 +30,11 @@ const (
 	// Whole: what is received is, byte for byte, what was sent, and nothing that the
 	// drivers left in an image contradicts itself.
 	Whole Invariant = "messages are whole"
-	// Clean: nothing is in flight of a context that left its channel with all answered. On paths that do not
-	// keep order, what was overtaken may be.
+	// Clean: nothing is in flight of a context that left its channel with all answered. On paths
+	// that do not keep order, what was overtaken may be.
 	Clean Invariant = "nothing in flight of who left clean"
-	// Gang: a gang is resident and runs on all its nodes within the skew of their clocks and the time of a
-	// switch, or on none; nodes apart that were just disturbed.
+	// Gang: a gang is resident and runs on all its nodes within the skew of their clocks and the
+	// time of a switch, or on none; nodes apart that were just disturbed.
 	Gang Invariant = "a gang whole, or not at all"
 	// Freed: in the end nothing is kept.
 	Freed Invariant = "buffers are given back"

@@ -64,7 +64,8 @@ func (p *program) on(h *host) *part {
 	return nil
 }
 
-// prepare makes the ends of a gang that was placed. Its contexts are made when somebody asks for them.
+// prepare makes the ends of a gang that was placed. Its contexts are made when somebody asks for
+// them.
 func (k *cluster) prepare(a gang.Allocation) {
 	w := k.w
 	p := &program{id: a.Job, index: len(k.jobs)}

@@ -42,7 +42,8 @@ func (k *cluster) kill(e *end) {
 	}
 }
 
-// mournHolder makes the process that holds the lock a dead one: one with its number and another birth.
+// mournHolder makes the process that holds the lock a dead one: one with its number and another
+// birth.
 func (c *sharedContext) mournHolder() {
 	was := c.img.Owner(abi.RoleProcess)
 	was.Start++
@@ -174,7 +175,8 @@ func (p *part) idle() bool {
 	return true
 }
 
-// release ends a part's processes while the job goes on elsewhere: what they sent last is still to arrive.
+// release ends a part's processes while the job goes on elsewhere: what they sent last is still to
+// arrive.
 func (k *cluster) release(p *part) {
 	w := k.w
 	p.released = true

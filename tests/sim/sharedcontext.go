@@ -12,7 +12,8 @@ import (
 
 // Times of a node's agent, in ns.
 const (
-	// agentLate is how late an agent looks at most when something comes for a context that it keeps.
+	// agentLate is how late an agent looks at most when something comes for a context that it
+	// keeps.
 	agentLate = int64(50 * time.Microsecond)
 	// lookGap is the shortest time between two looks that nothing wakes.
 	lookGap = int64(100 * time.Microsecond)
@@ -22,8 +23,8 @@ const (
 	rounds = 8
 )
 
-// sharedContext is a context of package drive on a node whose agent switches: process and agent have it by
-// the driver lock, and package residence decides about its leaving and coming back.
+// sharedContext is a context of package drive on a node whose agent switches: process and agent
+// have it by the driver lock, and package residence decides about its leaving and coming back.
 type sharedContext struct {
 	*driveContext
 	end     *end

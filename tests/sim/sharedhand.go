@@ -2,8 +2,8 @@ package sim
 
 import "time"
 
-// hand is what package residence has done to a context: the agent's hand. Before and after what changes
-// something the agent may be killed.
+// hand is what package residence has done to a context: the agent's hand. Before and after what
+// changes something the agent may be killed.
 type hand struct{ c *sharedContext }
 
 func (h hand) act(what string) { h.c.host().act(what) }

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// switchMost is within what time a node is as the plan says, with all that a switch may wait for, done
-	// twice, since one may be broken off and begin anew (ctxswitch.RevokeTimeout and so on).
+	// switchMost is within what time a node is as the plan says, with all that a switch may wait
+	// for, done twice, since one may be broken off and begin anew (ctxswitch.RevokeTimeout and so
+	// on).
 	switchMost = int64(12 * time.Millisecond)
 	// stopMore is what it may take longer with jobs that are stopped by signals.
 	stopMore = int64(10 * time.Millisecond)
@@ -26,8 +27,8 @@ func (k *cluster) tolerance() int64 {
 	return switchMost
 }
 
-// duty says whether the plan has a job on at some instant, and at all, from one instant of the leader's
-// clock to another. ok is false if no plan says.
+// duty says whether the plan has a job on at some instant, and at all, from one instant of the
+// leader's clock to another. ok is false if no plan says.
 func (k *cluster) duty(id gang.JobID, from, to int64) (some, all, ok bool) {
 	all = true
 	for range slotsMost {
@@ -56,8 +57,8 @@ func (k *cluster) duty(id gang.JobID, from, to int64) (some, all, ok bool) {
 	return some, all, false
 }
 
-// audit looks whether each gang whose turn it has been for long enough is resident and runs on all its nodes,
-// and none whose turn it is not.
+// audit looks whether each gang whose turn it has been for long enough is resident and runs on all
+// its nodes, and none whose turn it is not.
 func (k *cluster) audit() {
 	w := k.w
 	w.queue.add(w.now+w.rng.span(auditEvery/4, auditEvery), evAudit, 0, 0)

@@ -2,7 +2,8 @@ package sim
 
 import "time"
 
-// runSwitched runs the world of a seed whose gangs are switched. Its dice are not those of the other kinds.
+// runSwitched runs the world of a seed whose gangs are switched. Its dice are not those of the
+// other kinds.
 func runSwitched(seed uint64, opt Options) Result {
 	w := &world{rng: rng{state: seed ^ 0x5c0de}}
 	w.now = start

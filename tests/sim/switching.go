@@ -180,8 +180,8 @@ func (k *cluster) letRun(p *part) {
 	}
 }
 
-// launched is when all processes of a job exist. In a cgroup those of a job that was stopped meanwhile
-// are born stopped.
+// launched is when all processes of a job exist. In a cgroup those of a job that was stopped
+// meanwhile are born stopped.
 func (k *cluster) launched(p *part) {
 	if p.removed || p.launched {
 		return

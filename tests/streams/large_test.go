@@ -19,8 +19,8 @@ import (
 // large is far more than all buffers on the way hold.
 const large = 1 << 30
 
-// A gigabyte comes back byte by byte from programs that read and write at their own pace, at a server, at an agent, and
-// in a cluster of scrun's own.
+// A gigabyte comes back byte by byte from programs that read and write at their own pace, at a
+// server, at an agent, and in a cluster of scrun's own.
 func TestGigabyte(t *testing.T) {
 	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 1})
 	for place, options := range map[string][]string{

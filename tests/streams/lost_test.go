@@ -13,10 +13,12 @@ import (
 	"score/tests/daemons/daemonstest"
 )
 
-// flowing is input that is on its way for long enough that a daemon can be lost meanwhile, and more than daemons hold of it.
+// flowing is input that is on its way for long enough that a daemon can be lost meanwhile, and more
+// than daemons hold of it.
 const flowing = 8 << 20
 
-// ending is output that nodes take from a rank whether or not it is read, so that the job ends while it is on its way.
+// ending is output that nodes take from a rank whether or not it is read, so that the job ends
+// while it is on its way.
 const ending = 150_000
 
 // lossScene has three servers and an agent.
@@ -34,8 +36,8 @@ type loss struct {
 	byAgent bool // scrun asks the agent instead of a follower
 }
 
-// Whatever daemon on the way is killed or stopped, while input and output flow or while the job ends: each byte
-// comes once.
+// Whatever daemon on the way is killed or stopped, while input and output flow or while the job
+// ends: each byte comes once.
 func TestNothingIsLost(t *testing.T) {
 	s := &lossScene{Scene: daemonstest.NewScene(t, daemons.Options{Bin: bin, Servers: 3, Nodes: 1, Grace: time.Minute})}
 	s.data, s.file = random(t, flowing), filepath.Join(s.Dir, "data")

@@ -15,20 +15,23 @@ import (
 )
 
 const (
-	// floodEach is how much output is looked at for each CPU while others compute, in bytes: some seconds' worth.
+	// floodEach is how much output is looked at for each CPU while others compute, in bytes: some
+	// seconds' worth.
 	floodEach = 4 << 20
-	// boundEach is how much of it may come in a second at most for each CPU: what is carried, with room for
-	// what waited on the way.
+	// boundEach is how much of it may come in a second at most for each CPU: what is carried, with
+	// room for what waited on the way.
 	boundEach = 3 << 20
-	// costMost is the part of the machine's CPUs that carrying may take from those who compute. A few hundredths are
-	// meant; a busy machine makes the same work longer. Without a bound it takes most of a machine of two CPUs.
+	// costMost is the part of the machine's CPUs that carrying may take from those who compute. A
+	// few hundredths are meant; a busy machine makes the same work longer. Without a bound it takes
+	// most of a machine of two CPUs.
 	costMost = 0.1
 	// alone is how much comes when the others have ended, and how much faster at least.
 	alone, gain = 96 << 20, 1.5
 )
 
-// A job that writes or reads as fast as it can beside another user's job, which computes on all other CPUs, takes next to
-// nothing from it: the daemons and scrun carry a bounded amount. When the other job has ended they carry as much as comes.
+// A job that writes or reads as fast as it can beside another user's job, which computes on all
+// other CPUs, takes next to nothing from it: the daemons and scrun carry a bounded amount. When the
+// other job has ended they carry as much as comes.
 func TestFloodBesideNeighbour(t *testing.T) {
 	cpus := runtime.NumCPU()
 	if cpus < 2 {
@@ -114,7 +117,8 @@ func passInput(t *testing.T, flood *exec.Cmd) (pass func(bytes int)) {
 	}
 }
 
-// carryingCost is how long something took, and what part of the machine's CPUs the daemons and scruns had meanwhile.
+// carryingCost is how long something took, and what part of the machine's CPUs the daemons and
+// scruns had meanwhile.
 func carryingCost(s *daemonstest.Scene, do func()) (took time.Duration, part float64) {
 	before, began := carriersRan(s), time.Now()
 	do()

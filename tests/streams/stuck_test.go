@@ -30,7 +30,8 @@ const (
 	// carried is what that one carries each way. The gangs take turns, and in each turn a rank
 	// takes a pipe of input, so it is no more than some dozens of pipes.
 	carried = 2 << 20
-	// served bounds how long it takes on a machine with much else to do; the turns take some seconds.
+	// served bounds how long it takes on a machine with much else to do; the turns take some
+	// seconds.
 	served = 30 * time.Second
 	// late is what a busy machine adds to the end of jobs.
 	late = 20 * time.Second
@@ -43,8 +44,8 @@ type stuckStream struct {
 	end     func()
 }
 
-// Streams of another user that stand still, on the same connections from a follower to the leader and
-// from that to an agent, do not stop others. Jobs end when their scrun was killed, though their
+// Streams of another user that stand still, on the same connections from a follower to the leader
+// and from that to an agent, do not stop others. Jobs end when their scrun was killed, though their
 // streams stand still.
 func TestStuckStreams(t *testing.T) {
 	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Servers: 3, Nodes: 1, Grace: 5 * time.Second})
@@ -90,7 +91,8 @@ func TestStuckStreams(t *testing.T) {
 	s.End()
 }
 
-// beginStuck starts jobs that read no input, and others whose scrun writes into full pipes; each second one of these is stopped.
+// beginStuck starts jobs that read no input, and others whose scrun writes into full pipes; each
+// second one of these is stopped.
 func beginStuck(t *testing.T, s *daemonstest.Scene, at *daemons.Daemon) []*stuckStream {
 	t.Helper()
 	var all []*stuckStream

@@ -13,14 +13,16 @@ import (
 )
 
 const (
-	// ahead is output that fits into what is kept of a job's output, but not into the pipe behind scrun.
+	// ahead is output that fits into what is kept of a job's output, but not into the pipe behind
+	// scrun.
 	ahead = 200_000
 	// behind is input that fits nowhere on its way.
 	behind = 4 << 20
 )
 
-// Input reaches a rank though its output is not read; also by way of a server that was started again meanwhile, to
-// which scrun attaches though it cannot write. When the output is read at last, all of it is there.
+// Input reaches a rank though its output is not read; also by way of a server that was started
+// again meanwhile, to which scrun attaches though it cannot write. When the output is read at last,
+// all of it is there.
 func TestInputBesideUnreadOutput(t *testing.T) {
 	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 1, Grace: time.Minute})
 	input, source, err := os.Pipe()

@@ -29,8 +29,8 @@ func garbage() map[string]string {
 	}
 }
 
-// Whatever is given to whichever command and option: what the programs say about it can be read on a
-// terminal, and leaves it as it is.
+// Whatever is given to whichever command and option: what the programs say about it can be read on
+// a terminal, and leaves it as it is.
 func TestGarbage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a cluster and hundreds of programs")

@@ -32,7 +32,8 @@ type page struct {
 	section string // of which the lines are; empty: all
 }
 
-// The lines of running.md before its first line of several nodes need no cluster, and those of mpi.md.
+// The lines of running.md before its first line of several nodes need no cluster, and those of
+// mpi.md.
 var (
 	runningPage  = page{"docs/running.md", ""}
 	mpiPage      = page{"docs/mpi.md", ""}

@@ -101,8 +101,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// terse is a test whose scripts show the part that failed alone, unless -v asks for all of it: what writes a
-// summary of a run has every test verbose, and its reader looks for one line.
+// terse is a test whose scripts show the part that failed alone, unless -v asks for all of it: what
+// writes a summary of a run has every test verbose, and its reader looks for one line.
 type terse struct{ *testing.T }
 
 func (t terse) Run(name string, f func(testscript.T)) {

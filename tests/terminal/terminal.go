@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open makes one, which is there until the test's end: the side of the person, and the side of the program.
+// Open makes one, which is there until the test's end: the side of the person, and the side of the
+// program.
 func Open(t testing.TB) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

@@ -1,5 +1,5 @@
-// Package trust shows the real daemons certificates and tokens that they must not take: of nobody, of
-// another cluster, made by oneself, too old, too young, of the wrong role, used and forged.
+// Package trust shows the real daemons certificates and tokens that they must not take: of nobody,
+// of another cluster, made by oneself, too old, too young, of the wrong role, used and forged.
 package trust
 
 import (
@@ -140,7 +140,8 @@ func shows(c *pki.Credentials) *tls.Config {
 	}}
 }
 
-// selfMade is a certificate that a stranger has signed with its own key, and that says of itself what a good one would.
+// selfMade is a certificate that a stranger has signed with its own key, and that says of itself
+// what a good one would.
 func selfMade(t *testing.T, like *pki.Credentials) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -168,7 +169,8 @@ func raw(certificate []byte, key any) *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}}
 }
 
-// signed is a certificate of the site's authority for another time, which a good daemon would not show.
+// signed is a certificate of the site's authority for another time, which a good daemon would not
+// show.
 func (s *site) signed(t *testing.T, role pki.Role, name string, at time.Time, life time.Duration) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

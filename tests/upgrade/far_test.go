@@ -10,7 +10,8 @@ import (
 	"score/tests/daemons"
 )
 
-// TestFarVersions: an agent and a user's program whose protocols do not meet the server's are told which is too old.
+// TestFarVersions: an agent and a user's program whose protocols do not meet the server's are told
+// which is too old.
 func TestFarVersions(t *testing.T) {
 	far := version(t, "far", 98, 99)
 	s := newScene(t, daemons.Options{Nodes: 1})

@@ -39,7 +39,8 @@ func (s *scene) awaitJob(id uint64, what string, is func(*scorev1.Job) bool) {
 	daemonstest.AwaitJob(s.T, s.Cluster, id, what, is)
 }
 
-// passes submits jobs that end by themselves and by their user's wish, whatever the versions of the daemons are.
+// passes submits jobs that end by themselves and by their user's wish, whatever the versions of the
+// daemons are.
 func (s *scene) passes(nodes string) {
 	s.T.Helper()
 	ends := s.start(s.spec(nodes, "/bin/true"))
@@ -94,7 +95,8 @@ func carried(v *scorev1.Verdict) bool {
 	return v.GetReason() == scorev1.EndReason_END_REASON_EXITED && v.GetExitCode() == 0
 }
 
-// beforeAll does what can be done while a server is of the earlier version, and is refused what cannot.
+// beforeAll does what can be done while a server is of the earlier version, and is refused what
+// cannot.
 func (s *scene) beforeAll(nodes string) {
 	s.T.Helper()
 	if got := s.protocol(); got != 1 {
@@ -147,7 +149,8 @@ func (s *scene) quiet(ctx context.Context) {
 	}
 }
 
-// attach runs a program under scrun, which stays attached, until over is called; it shall leave with its exit code.
+// attach runs a program under scrun, which stays attached, until over is called; it shall leave
+// with its exit code.
 func (s *scene) attach() (over func()) {
 	s.T.Helper()
 	stop := filepath.Join(s.Dir, "stop")

@@ -17,7 +17,8 @@ import (
 	"score/tests/daemons"
 )
 
-// TestRollingUpgrade replaces three servers and two agents, one after the other, while a program runs: it goes on, and what is new can be used when all servers are. Then nobody goes back.
+// TestRollingUpgrade replaces three servers and two agents, one after the other, while a program
+// runs: it goes on, and what is new can be used when all servers are. Then nobody goes back.
 func TestRollingUpgrade(t *testing.T) {
 	earlier, later := version(t, "earlier", 1, 1), version(t, "later", 1, 2)
 	s := newScene(t, daemons.Options{ServerBin: earlier, AgentBin: earlier, Nodes: 2, Servers: 3})
@@ -62,7 +63,8 @@ func TestRollingUpgrade(t *testing.T) {
 	s.goesNotBack(earlier)
 }
 
-// beats starts a job of a rank on each node that writes all the time until it is cancelled, at the end of the test at the latest.
+// beats starts a job of a rank on each node that writes all the time until it is cancelled, at the
+// end of the test at the latest.
 func (s *scene) beats() (id uint64) {
 	s.T.Helper()
 	id = s.start(s.spec("n1,n2", "/bin/sh", "-c", "while :; do echo >>beats.$SCORE_RANK; sleep 0.02; done"))

@@ -93,7 +93,8 @@ func (s *scene) lengthen() error {
 	return err
 }
 
-// TestUpgrade replaces the server, then the agent, of the smallest cluster. What the earlier version does not know is not in the log before.
+// TestUpgrade replaces the server, then the agent, of the smallest cluster. What the earlier
+// version does not know is not in the log before.
 func TestUpgrade(t *testing.T) {
 	earlier := version(t, "earlier", 1, 1)
 	s := newScene(t, daemons.Options{ServerBin: earlier, AgentBin: earlier, Nodes: 1})

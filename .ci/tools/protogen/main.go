@@ -1,5 +1,6 @@
-// Command protogen generates code of .proto files by plugins of protoc, without protoc: the packaged
-// ones of many distributions are too old for editions of the language, which the files use.
+// Command protogen generates code of .proto files by plugins of protoc, without protoc: the
+// packaged ones of many distributions are too old for editions of the language, which the files
+// use.
 //
 //	protogen -I DIRECTORY -plugin NAME[:OPTION,...] FILE...
 //

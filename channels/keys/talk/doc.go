@@ -1,7 +1,8 @@
-// Package talk is what a program that publishes keys and its job's steward say to each other, on the stream socket that PMI
-// uses as well (PMI_FD). It has no I/O.
+// Package talk is what a program that publishes keys and its job's steward say to each other, on
+// the stream socket that PMI uses as well (PMI_FD). It has no I/O.
 //
-// The client begins with Greeting, a line that no PMI client begins with. After that both sides send frames:
+// The client begins with Greeting, a line that no PMI client begins with. After that both sides
+// send frames:
 //
 //	frame := length 4 · op 1 · body        the length, little-endian, counts op and body
 //
@@ -17,6 +18,7 @@
 //	Respawn  -> times 4                    begin this rank anew so often, when it fails
 //	         <-
 //
-// A client asks one thing at a time. There are no refusals: what is wrong ends the job, with a sentence. The answer to a Fence
-// or Barrier has a body only where there was none, since a node is lost without which the job goes on: the reason.
+// A client asks one thing at a time. There are no refusals: what is wrong ends the job, with a
+// sentence. The answer to a Fence or Barrier has a body only where there was none, since a node is
+// lost without which the job goes on: the reason.
 package talk

@@ -44,8 +44,8 @@ func (o Op) String() string {
 const (
 	// HeadBytes is what stands before a frame's body.
 	HeadBytes = 5
-	// MaxFrame bounds a frame without its length: a value of the longest kind with its key. What is put goes in several if it
-	// is more.
+	// MaxFrame bounds a frame without its length: a value of the longest kind with its key. What is
+	// put goes in several if it is more.
 	MaxFrame = 16<<20 + 4096
 	// JoinBytes is the length of the body of a Join.
 	JoinBytes = 8
@@ -62,7 +62,8 @@ func Append(dst []byte, op Op, body []byte) []byte {
 	return append(append(dst, byte(op)), body...)
 }
 
-// Head reads the first HeadBytes of a frame: what it is, and how long its body. The error wraps ErrMalformed.
+// Head reads the first HeadBytes of a frame: what it is, and how long its body. The error wraps
+// ErrMalformed.
 func Head(head []byte) (op Op, body int, err error) {
 	if len(head) < HeadBytes {
 		return 0, 0, ErrMalformed
@@ -127,7 +128,8 @@ func AppendPair(body []byte, scope Scope, key, value string) []byte {
 	return append(body, value...)
 }
 
-// ReadPairs reads the body of a Commit. The error wraps ErrMalformed, or is the one that each has returned.
+// ReadPairs reads the body of a Commit. The error wraps ErrMalformed, or is the one that each has
+// returned.
 func ReadPairs(body []byte, each func(scope Scope, key, value string) error) error {
 	for len(body) > 0 {
 		scope := Scope(body[0])

@@ -23,7 +23,8 @@ func pinned(cpu int, f func()) {
 	f()
 }
 
-// pair runs there beside the benchmark, until the benchmark ends, and here as the benchmark; each pinned.
+// pair runs there beside the benchmark, until the benchmark ends, and here as the benchmark; each
+// pinned.
 func pair(b *testing.B, here func(), there func(stop *atomic.Bool)) {
 	b.Helper()
 	var stop atomic.Bool
@@ -43,7 +44,8 @@ func BenchmarkPingPong(b *testing.B) {
 	b.Run("port+codec", func(b *testing.B) { portRounds(b, true) })
 }
 
-// rounds times round trips, and reports besides the mean half of the best of short batches: what a quiet machine does.
+// rounds times round trips, and reports besides the mean half of the best of short batches: what a
+// quiet machine does.
 func rounds(b *testing.B, round func()) {
 	const batch = 32
 	best := time.Duration(math.MaxInt64)
@@ -145,7 +147,8 @@ func portRounds(b *testing.B, codec bool) {
 	})
 }
 
-// BenchmarkFlood is datagrams one way, as many as there may be without loss: no more than the window under way.
+// BenchmarkFlood is datagrams one way, as many as there may be without loss: no more than the
+// window under way.
 func BenchmarkFlood(b *testing.B) {
 	for _, c := range []struct {
 		name   string

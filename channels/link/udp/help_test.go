@@ -26,7 +26,8 @@ func newPort(t testing.TB, addr string) *Port {
 	return p
 }
 
-// withoutOffload makes the ports what they are on a kernel that has neither UDP_SEGMENT nor UDP_GRO.
+// withoutOffload makes the ports what they are on a kernel that has neither UDP_SEGMENT nor
+// UDP_GRO.
 func withoutOffload(t testing.TB, ports ...*Port) {
 	t.Helper()
 	for _, p := range ports {

@@ -16,8 +16,8 @@ const queueBytes = 4 << 20
 
 // Listen opens a socket at the address, with a port that the kernel chooses.
 //
-// The descriptor is a blocking one on purpose: an [os.File] of it stays out of the run time's poller, which else
-// would be woken for each datagram. A Port never blocks all the same.
+// The descriptor is a blocking one on purpose: an [os.File] of it stays out of the run time's
+// poller, which else would be woken for each datagram. A Port never blocks all the same.
 func Listen(addr netip.Addr) (*os.File, netip.AddrPort, error) {
 	local := link.AddressOf(netip.AddrPortFrom(addr, 0))
 	if local.None() {
@@ -70,8 +70,8 @@ func open(local link.Address) (fd int, err error) {
 	return fd, nil
 }
 
-// enlarge makes a queue as long as it is allowed to be: force needs a capability, and the other option
-// is bounded by a sysctl.
+// enlarge makes a queue as long as it is allowed to be: force needs a capability, and the other
+// option is bounded by a sysctl.
 func enlarge(fd, force, option int) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, queueBytes) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, queueBytes)

@@ -12,7 +12,8 @@ const (
 	headers6 = 40 + 8
 	// unknown is the MTU that is assumed where the kernel says none: Ethernet's.
 	unknownMTU = 1500
-	// pathsMost bounds what is remembered; the hosts of a job are fewer, and what is forgotten is asked for again.
+	// pathsMost bounds what is remembered; the hosts of a job are fewer, and what is forgotten is
+	// asked for again.
 	pathsMost = 4096
 )
 
@@ -71,7 +72,8 @@ func sizeFor(to link.Address, mtu int) int {
 	return min(max(mtu-headers, link.MinDatagram), link.MaxDatagram)
 }
 
-// pathMTU is what the kernel thinks of the path, which it says of connected sockets only; 0: nothing.
+// pathMTU is what the kernel thinks of the path, which it says of connected sockets only; 0:
+// nothing.
 func pathMTU(to link.Address) int {
 	fd, err := unix.Socket(familyOf(to), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
 	if err != nil {
@@ -92,7 +94,8 @@ func pathMTU(to link.Address) int {
 	return mtu
 }
 
-// stopFragments makes the kernel refuse datagrams that are longer than the path takes, or cut them up.
+// stopFragments makes the kernel refuse datagrams that are longer than the path takes, or cut them
+// up.
 func (p *Port) stopFragments(stop bool) {
 	level, option, value := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DONT
 	if p.local.Is6() {

@@ -22,7 +22,8 @@ func TestSizeFor(t *testing.T) {
 	}
 }
 
-// TestNarrowed: a size is believed to be less when the kernel refused it, even if it says otherwise.
+// TestNarrowed: a size is believed to be less when the kernel refused it, even if it says
+// otherwise.
 func TestNarrowed(t *testing.T) {
 	p := newPort(t, "127.0.0.1")
 	to := p.Local()

@@ -30,7 +30,8 @@ type Port struct {
 
 var _ link.Port = (*Port)(nil)
 
-// New makes a port of a bound socket, such as [Listen] opens, and owns the file from then on, unless there is an error.
+// New makes a port of a bound socket, such as [Listen] opens, and owns the file from then on,
+// unless there is an error.
 func New(file *os.File) (*Port, error) {
 	fd, err := descriptor(file)
 	if err != nil {
@@ -74,8 +75,8 @@ func knowsJoining(fd int) bool {
 	return err == nil
 }
 
-// join asks the kernel to join what it receives, or not to: that is worth much in a stream, and costs
-// a lone datagram a tenth of a microsecond.
+// join asks the kernel to join what it receives, or not to: that is worth much in a stream, and
+// costs a lone datagram a tenth of a microsecond.
 func (p *Port) join(on bool) {
 	value := 0
 	if on {

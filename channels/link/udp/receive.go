@@ -11,8 +11,8 @@ const (
 	slots = 8
 	// joinIdle is after how many calls in vain a stream has ended.
 	joinIdle = 1024
-	// slotBytes is the longest thing that comes, and then some, so that the slots' first bytes are not all
-	// in the same set of a cache.
+	// slotBytes is the longest thing that comes, and then some, so that the slots' first bytes are
+	// not all in the same set of a cache.
 	slotBytes = 65536 + 9*lineBytes
 )
 
@@ -43,8 +43,8 @@ func (p *Port) Receive(handle func(from link.Address, data []byte)) int {
 	return count
 }
 
-// adapt makes the next batch larger if this one was full. A single expected datagram is best received by
-// a call for one.
+// adapt makes the next batch larger if this one was full. A single expected datagram is best
+// received by a call for one.
 func (p *Port) adapt(got int) {
 	r := &p.in
 	switch {

@@ -80,8 +80,8 @@ func (p *Port) sendOne(i int) {
 	p.sent(i, i+1, err)
 }
 
-// sendLong sends a datagram that is longer than the path takes in fragments: frames that were cut for a
-// wider path must get there, too.
+// sendLong sends a datagram that is longer than the path takes in fragments: frames that were cut
+// for a wider path must get there, too.
 func (p *Port) sendLong(i int) unix.Errno {
 	o := &p.out
 	if n := len(o.data[i]); n <= p.Size(o.to[i]) {
@@ -106,7 +106,8 @@ func (p *Port) sent(from, to int, err unix.Errno) {
 	}
 }
 
-// plan makes calls of the datagrams and returns their number: runs of equal length to one address are one call.
+// plan makes calls of the datagrams and returns their number: runs of equal length to one address
+// are one call.
 func (p *Port) plan() (calls int) {
 	o := &p.out
 	for i := 0; i < o.count; calls++ {
@@ -122,7 +123,8 @@ func (p *Port) plan() (calls int) {
 	return calls
 }
 
-// run is the end of the run that starts with the datagram: of its length, but the last one may be shorter.
+// run is the end of the run that starts with the datagram: of its length, but the last one may be
+// shorter.
 func (p *Port) run(i int) int {
 	o := &p.out
 	size := len(o.data[i])
@@ -159,8 +161,8 @@ func (p *Port) sendAll(calls int) {
 	}
 }
 
-// sendApart sends datagrams that the kernel refused to take in one call one by one. If it takes them
-// so, then it was the segmentation that it did not like.
+// sendApart sends datagrams that the kernel refused to take in one call one by one. If it takes
+// them so, then it was the segmentation that it did not like.
 func (p *Port) sendApart(from, to int, why unix.Errno) {
 	if to == from+1 && why != unix.EMSGSIZE {
 		p.sent(from, to, why)

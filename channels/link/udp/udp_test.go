@@ -36,9 +36,9 @@ func send(p link.Port, to link.Address, data []byte) {
 	p.Queue(to, copy(p.Buffer(), data))
 }
 
-// payloads are datagrams of mixed lengths, with runs of equal ones; at most count, and so few bytes that they
-// have room in a receive queue of the size that everybody may have.
-// stamped gives data its length, as all datagrams of the protocol have it.
+// payloads are datagrams of mixed lengths, with runs of equal ones; at most count, and so few bytes
+// that they have room in a receive queue of the size that everybody may have. stamped gives data
+// its length, as all datagrams of the protocol have it.
 func stamped(data []byte) []byte {
 	data[6] = byte(link.Data)
 	binary.LittleEndian.PutUint16(data[50:], uint16(len(data)))
@@ -130,7 +130,8 @@ func TestOffload(t *testing.T) {
 	}
 }
 
-// TestOffloadRefused: a kernel, or a device, that does not cut what it said it would costs nothing but speed.
+// TestOffloadRefused: a kernel, or a device, that does not cut what it said it would costs nothing
+// but speed.
 func TestOffloadRefused(t *testing.T) {
 	a, b := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
 	if !a.gso {

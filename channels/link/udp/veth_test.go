@@ -85,8 +85,9 @@ func (s *space) portIn(t *testing.T, host string) (p *Port) {
 	return p
 }
 
-// TestEthernet: datagrams are as long as the path takes, in both families, with offload and without; longer
-// ones come in fragments; and a path that becomes narrower is noticed, without a datagram lost.
+// TestEthernet: datagrams are as long as the path takes, in both families, with offload and
+// without; longer ones come in fragments; and a path that becomes narrower is noticed, without a
+// datagram lost.
 func TestEthernet(t *testing.T) {
 	left, right := wired(t)
 	for _, c := range []struct {

@@ -125,7 +125,8 @@ func CompleteRole(command *cobra.Command) {
 	_ = command.RegisterFlagCompletionFunc("role", completeRole) // it fails without the flag
 }
 
-// completeCertificates offers the roles of daemons, then the names of those of that role whose certificate is good.
+// completeCertificates offers the roles of daemons, then the names of those of that role whose
+// certificate is good.
 func (c *caller) completeCertificates(command *cobra.Command, arguments []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch len(arguments) {
 	case 0:

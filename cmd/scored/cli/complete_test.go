@@ -14,8 +14,8 @@ import (
 	"score/scored/client/clienttest"
 )
 
-// complete asks what may follow a command line, as shells do; again where a busy machine took longer than a shell is
-// kept waiting, as its user would.
+// complete asks what may follow a command line, as shells do; again where a busy machine took
+// longer than a shell is kept waiting, as its user would.
 func complete(socket, line string) (code int, out, errs string) {
 	const times = 20
 	for range times {

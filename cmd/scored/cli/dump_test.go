@@ -80,7 +80,8 @@ func TestChannelRead(t *testing.T) {
 	pinned.File(t, "testdata/channelread.txt", strings.ReplaceAll(got.String(), dir, "DIR"))
 }
 
-// TestJobDump: files have their names when they are complete, belong to the user alone, and what is missing is told.
+// TestJobDump: files have their names when they are complete, belong to the user alone, and what is
+// missing is told.
 func TestJobDump(t *testing.T) {
 	head := func(rank uint32) *scorev1.DumpPart {
 		return &scorev1.DumpPart{Part: &scorev1.DumpPart_Head{Head: &scorev1.DumpHead{Rank: rank, Channel: 1, Node: "n1", GangOn: true}}}

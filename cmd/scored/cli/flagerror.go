@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagError says of a number or switch that is none what it should be, where the library tells of its own parser.
+// flagError says of a number or switch that is none what it should be, where the library tells of
+// its own parser.
 func flagError(err error) error {
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {

@@ -187,7 +187,8 @@ func tellRemoved(out io.Writer, name string, revoked uint32) {
 	fmt.Fprintf(out, "scored: node %s was removed; %s\n", name, certificates)
 }
 
-// withDone prints for programs what was done, of which err tells what was not, and gives that and what the printing came to.
+// withDone prints for programs what was done, of which err tells what was not, and gives that and
+// what the printing came to.
 func withDone(asJSON bool, show func() error, err error) error {
 	if !asJSON {
 		return err

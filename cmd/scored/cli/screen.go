@@ -9,7 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// What a terminal is told (ECMA-48, and xterm's alternate screen, which all terminals of today have).
+// What a terminal is told (ECMA-48, and xterm's alternate screen, which all terminals of today
+// have).
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l" // alternate screen, no cursor
 	leaveScreen = "\x1b[0m\x1b[?25h\x1b[?1049l"

@@ -11,7 +11,8 @@ import (
 	"score/scored/client"
 )
 
-// ServerCommands tell of the cluster's servers and change which there are; they belong below the command server.
+// ServerCommands tell of the cluster's servers and change which there are; they belong below the
+// command server.
 func ServerCommands() []*cobra.Command {
 	c := new(caller)
 	return []*cobra.Command{serverListCommand(c), serverRemoveCommand(c), serverStepDownCommand(c)}

@@ -9,13 +9,16 @@ import (
 )
 
 const (
-	// slowAnswer is a quarter of the lease for which a leader waits before it lays the leadership down.
+	// slowAnswer is a quarter of the lease for which a leader waits before it lays the leadership
+	// down.
 	slowAnswer = 100 * time.Millisecond
-	// behindEntries is what a follower of a busy leader may lack without being slow: some tenths of a second's.
+	// behindEntries is what a follower of a busy leader may lack without being slow: some tenths of
+	// a second's.
 	behindEntries = 1000
 	// slowWrite is from when on users feel the disk.
 	slowWrite = time.Second
-	// fullPart and fullBytes are when a disk is nearly full: both must hold, as a hundredth of a large disk lasts for years.
+	// fullPart and fullBytes are when a disk is nearly full: both must hold, as a hundredth of a
+	// large disk lasts for years.
 	fullPart  = 0.05
 	fullBytes = 1 << 30
 )

@@ -57,7 +57,8 @@ var settings = []setting{
 		leader.MinNodeSilence, leader.MaxNodeSilence, usual, func(s *scorev1.Settings) *int64 { return &s.NodeSilenceNanos }),
 }
 
-// timeSetting is a time within bounds; unset, if any, is the word for the default, whose value is 0.
+// timeSetting is a time within bounds; unset, if any, is the word for the default, whose value is
+// 0.
 func timeSetting(key, field, about string, low, high time.Duration, unset string, at func(*scorev1.Settings) *int64) setting {
 	one := setting{key: key, field: field, about: about, allowed: fmt.Sprintf("%s to %s", plainTime(low), plainTime(high)), words: wordsOf(unset)}
 	one.show = func(s *scorev1.Settings) string {

@@ -42,7 +42,8 @@ func printJSON(out io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// jsonList prints an object with one list, as printJSON would, element by element: the whole need not be in memory.
+// jsonList prints an object with one list, as printJSON would, element by element: the whole need
+// not be in memory.
 type jsonList struct {
 	out   io.Writer
 	name  string
@@ -51,7 +52,8 @@ type jsonList struct {
 
 func newJSONList(out io.Writer, name string) *jsonList { return &jsonList{out: out, name: name} }
 
-// add prints one element. Nothing is printed before the first, so that a failure until then leaves no half object.
+// add prints one element. Nothing is printed before the first, so that a failure until then leaves
+// no half object.
 func (l *jsonList) add(element any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -96,7 +96,8 @@ func topTitle(top *scorev1.GetTopResponse) []topLine {
 	}
 }
 
-// matrixLines are the rows of the matrix; neighbouring nodes with the same jobs share a column if there are many.
+// matrixLines are the rows of the matrix; neighbouring nodes with the same jobs share a column if
+// there are many.
 func matrixLines(matrix *scorev1.GetMatrixResponse) []topLine {
 	if len(matrix.GetRows()) == 0 {
 		return []topLine{{text: "no job runs"}}

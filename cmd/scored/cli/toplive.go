@@ -76,7 +76,8 @@ func drain(typed <-chan byte) {
 	}()
 }
 
-// questions asks once per interval; one that was not taken is replaced by none: the view is late then.
+// questions asks once per interval; one that was not taken is replaced by none: the view is late
+// then.
 func (l *liveTop) questions(ctx context.Context, answers chan<- topAnswer) {
 	ticker := time.NewTicker(l.interval)
 	defer ticker.Stop()

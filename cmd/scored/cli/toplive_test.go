@@ -159,8 +159,8 @@ func TestTopGivesTheTerminalBackInAPanic(t *testing.T) {
 	c.checkRestored(t)
 }
 
-// TestTopOnATerminal: the frame fits the screen after a change of its size, keys sort, and a question that is
-// not answered is told below the last frame.
+// TestTopOnATerminal: the frame fits the screen after a change of its size, keys sort, and a
+// question that is not answered is told below the last frame.
 func TestTopOnATerminal(t *testing.T) {
 	c := newConsole(t)
 	questions := 0
@@ -189,7 +189,8 @@ func TestTopOnATerminal(t *testing.T) {
 	c.checkRestored(t)
 }
 
-// TestTopWithoutATerminal: frames come one after the other until the caller ends, or the leader cannot be asked.
+// TestTopWithoutATerminal: frames come one after the other until the caller ends, or the leader
+// cannot be asked.
 func TestTopWithoutATerminal(t *testing.T) {
 	var out strings.Builder
 	ctx, cancel := context.WithCancel(t.Context())

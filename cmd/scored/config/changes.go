@@ -33,7 +33,8 @@ func keys() (all []string) {
 	return all
 }
 
-// unwritable is the first key, with its value, that TOML has no words for: a text that is not UTF-8; "": there is none.
+// unwritable is the first key, with its value, that TOML has no words for: a text that is not
+// UTF-8; "": there is none.
 func unwritable(c Config) string {
 	sections := reflect.ValueOf(c)
 	for i := range sections.NumField() {

@@ -17,8 +17,8 @@ const exampleHead = `# Configuration of the daemons of score: scored server and 
 // defaults.
 func Example() (string, error) { return Commented(exampleHead, Default()) }
 
-// Commented is a file with all keys and their meaning, behind a head. Those that have their default are
-// commented out.
+// Commented is a file with all keys and their meaning, behind a head. Those that have their default
+// are commented out.
 func Commented(head string, c Config) (string, error) {
 	var out strings.Builder
 	out.WriteString(head)

@@ -19,8 +19,8 @@ const (
 	throughMode = 0o711
 )
 
-// openDevStage makes the directory for the files that go along with jobs and for the jobs' own, where
-// the users of these jobs reach them: other users can be here only if root runs the cluster.
+// openDevStage makes the directory for the files that go along with jobs and for the jobs' own,
+// where the users of these jobs reach them: other users can be here only if root runs the cluster.
 func openDevStage(own *rundir.Dir) (*rundir.Dir, error) {
 	if os.Geteuid() != 0 {
 		return rundir.Make(own.Path(), "stage", nil)

@@ -25,7 +25,8 @@ const (
 	agentPort  = 7421
 )
 
-// listenAt has the daemons of a fresh configuration listen at an address of the host, both: the other one may follow.
+// listenAt has the daemons of a fresh configuration listen at an address of the host, both: the
+// other one may follow.
 func listenAt(c *config.Config, host string) {
 	c.Server.AgentsListen = net.JoinHostPort(host, strconv.Itoa(serverPort))
 	c.Agent.Listen = net.JoinHostPort(host, strconv.Itoa(agentPort))

@@ -38,7 +38,8 @@ type joining struct {
 	role   role
 }
 
-// join makes this host's daemon a member, unless it is one, and gives the configuration to run with.
+// join makes this host's daemon a member, unless it is one, and gives the configuration to run
+// with.
 func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io.Writer) (config.Config, error) {
 	token, err := j.token(in)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"score/scored/api/texts"
 )
 
-// readable writes entries in which what users have given, paths for example, is shown with escapes: an entry stays one
-// line, changes no terminal, and shows which bytes a text that is not UTF-8 has.
+// readable writes entries in which what users have given, paths for example, is shown with escapes:
+// an entry stays one line, changes no terminal, and shows which bytes a text that is not UTF-8 has.
 type readable struct{ zapcore.Encoder }
 
 // Clone implements zapcore.Encoder.

@@ -24,8 +24,8 @@ type reloader struct {
 	status  string
 }
 
-// newReloader begins with what the file says, where flags have overruled it or joining has just written it; c is
-// what the daemon runs with.
+// newReloader begins with what the file says, where flags have overruled it or joining has just
+// written it; c is what the daemon runs with.
 func newReloader(path, section string, c config.Config, level zap.AtomicLevel, logger *zap.Logger) *reloader {
 	r := &reloader{path: path, section: section, used: c, level: level, logger: logger}
 	if file, err := loadConfig(path); err == nil {

@@ -37,11 +37,12 @@ func outward(found []netip.Addr) (first netip.Addr) {
 	return first
 }
 
-// alone tells whether a host's name stands for loopback there, as where /etc/hosts gives it 127.0.1.1.
+// alone tells whether a host's name stands for loopback there, as where /etc/hosts gives it
+// 127.0.1.1.
 func alone(ctx context.Context, name string) bool { return outward(lookUp(ctx, name)).IsLoopback() }
 
-// addressed gives host:port with the address for the host's name: other nodes are told it, and may not know the name.
-// What has no address stays.
+// addressed gives host:port with the address for the host's name: other nodes are told it, and may
+// not know the name. What has no address stays.
 func addressed(ctx context.Context, listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -111,8 +111,8 @@ const (
 	// exitDisk is the exit code of a server whose disk fails (EX_IOERR of sysexits.h): it
 	// can be started again, and goes on if the disk does.
 	exitDisk = 74
-	// exitForGood is that of a daemon which is of no use until somebody has done something (EX_CONFIG of sysexits.h): it
-	// should not be started again as it is.
+	// exitForGood is that of a daemon which is of no use until somebody has done something
+	// (EX_CONFIG of sysexits.h): it should not be started again as it is.
 	exitForGood = 78
 	// diskEnd is how long a server whose disk has failed may take to end in order.
 	diskEnd = 10 * time.Second
@@ -138,7 +138,8 @@ func endWithDisk(s *server.Server, logger *zap.Logger) (stop func()) {
 	return func() { close(over) }
 }
 
-// coded gives the errors of a disk their exit code, and those of which the next start will be no end, theirs.
+// coded gives the errors of a disk their exit code, and those of which the next start will be no
+// end, theirs.
 func coded(err error) error {
 	switch {
 	case errors.Is(err, replica.ErrDisk):

@@ -32,13 +32,14 @@ func statusOf(status string) string {
 	return "STATUS=" + strings.Join(strings.Fields(status), " ")
 }
 
-// tell says it to a manager that there may not be. One that does not listen finds out by its own bounds.
+// tell says it to a manager that there may not be. One that does not listen finds out by its own
+// bounds.
 func tell(lines ...string) {
 	_, _ = daemon.SdNotify(false, strings.Join(lines, "\n"))
 }
 
-// Watch tells the manager that the daemon is alive, as often as it wants to hear that, as long as alive says so. It
-// returns when ctx has ended, at once where nobody wants to hear.
+// Watch tells the manager that the daemon is alive, as often as it wants to hear that, as long as
+// alive says so. It returns when ctx has ended, at once where nobody wants to hear.
 func Watch(ctx context.Context, logger *zap.Logger, alive func(context.Context) error) {
 	patience, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {

@@ -6,8 +6,8 @@ import "strings"
 // far is how many letters may be wrong: more, and any short word is near any other.
 const far = 2
 
-// Nearest is the word that is least edits (letters put in, left out or changed) away from the one that was written,
-// or "" if none is near. A word that begins with what was written is near, too.
+// Nearest is the word that is least edits (letters put in, left out or changed) away from the one
+// that was written, or "" if none is near. A word that begins with what was written is near, too.
 func Nearest(written string, words []string) string {
 	nearest, least := "", far+1
 	for _, word := range words {
@@ -29,7 +29,8 @@ func Hint(written string, words []string) string {
 	return ""
 }
 
-// distance is Levenshtein's, by one row of the table. What is longer than a word can be is far from all.
+// distance is Levenshtein's, by one row of the table. What is longer than a word can be is far from
+// all.
 func distance(a, b string) int {
 	if len(a) > len(b)+far {
 		return far + 1

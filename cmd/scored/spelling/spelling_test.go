@@ -26,8 +26,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestDistance: nothing is nearer than a word to itself, the way there is as long as the way back, and the
-// lengths bound it.
+// TestDistance: nothing is nearer than a word to itself, the way there is as long as the way back,
+// and the lengths bound it.
 func TestDistance(t *testing.T) {
 	word := rapid.StringMatching(`[a-c]{0,8}`)
 	rapid.Check(t, func(t *rapid.T) {

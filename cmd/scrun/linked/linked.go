@@ -36,8 +36,8 @@ const (
 // errForeign is any file that is not a Go program for machines like ours.
 var errForeign = errors.New("not a Go program")
 
-// PM says whether the file is a Go program that has package pm. Whatever it cannot read,
-// or does not understand, has not: a script, a program of another language or machine, a packed one.
+// PM says whether the file is a Go program that has package pm. Whatever it cannot read, or does
+// not understand, has not: a script, a program of another language or machine, a packed one.
 func PM(path string) bool {
 	// A pipe must not block the opening.
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)

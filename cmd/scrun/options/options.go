@@ -37,11 +37,13 @@ type Options struct {
 	MPI           scorev1.MpiMode
 	Exchange      scorev1.ExchangeMode
 	Channels      Channels // that each rank may open
-	// KillOnDeadlock ends the job when its ranks wait for each other and nothing else can wake them.
+	// KillOnDeadlock ends the job when its ranks wait for each other and nothing else can wake
+	// them.
 	KillOnDeadlock bool
 	// Requeue begins the job anew when a node of it is lost or drained.
 	Requeue bool
-	// Recover goes on when ranks or nodes of the job are lost; Respawn is how often a rank that fails is begun anew.
+	// Recover goes on when ranks or nodes of the job are lost; Respawn is how often a rank that
+	// fails is begun anew.
 	Recover bool
 	Respawn uint32
 

@@ -1,5 +1,5 @@
-// Keys lets every rank tell all others something with package score/pm/keys, checks what it hears from them, and tells how
-// long it takes to look something up.
+// Keys lets every rank tell all others something with package score/pm/keys, checks what it hears
+// from them, and tells how long it takes to look something up.
 package main
 
 import (
@@ -102,7 +102,8 @@ func publish(job *keys.Job, round int) error {
 	return nil
 }
 
-// check looks at all ranks' values: those of the own node are told what is inside, the others what is outside.
+// check looks at all ranks' values: those of the own node are told what is inside, the others what
+// is outside.
 func check(job *keys.Job, round int) error {
 	for rank := range job.Size() {
 		if got, ok := job.Get(rank, "card"); !ok || string(got) != value(rank, round, "card") {

@@ -1,5 +1,6 @@
-// Waiting shows how ranks that have nothing to do are seen by the cluster. All pass a token around, and then
-// wait for another one, which rank 0 sends as soon as what it is told to wait for has come:
+// Waiting shows how ranks that have nothing to do are seen by the cluster. All pass a token around,
+// and then wait for another one, which rank 0 sends as soon as what it is told to wait for has
+// come:
 //
 //	scrun -N 2 -n 4 waiting                    nothing: a deadlock
 //	scrun -N 2 -n 4 waiting -timer 5s          a time
@@ -7,8 +8,8 @@
 //	scrun -N 2 -n 4 waiting -file pipe         a line of a file or named pipe
 //	scrun -N 2 -n 4 waiting -file /dev/stdin   a line of standard input
 //
-// Meanwhile 'scored job list' calls the job idle, and other programs have its time. Only the first is
-// called deadlocked, and ended if scrun was told --kill-on-deadlock.
+// Meanwhile 'scored job list' calls the job idle, and other programs have its time. Only the first
+// is called deadlocked, and ended if scrun was told --kill-on-deadlock.
 package main
 
 import (

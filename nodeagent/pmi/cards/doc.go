@@ -1,5 +1,5 @@
-// Package cards packs the key sets of a node's ranks (their business cards) for the way to the other
-// nodes. It has no I/O, and knows neither jobs nor fences.
+// Package cards packs the key sets of a node's ranks (their business cards) for the way to the
+// other nodes. It has no I/O, and knows neither jobs nor fences.
 //
 //	pack := cards.NewPack(size)
 //	pack.Add(rank, key, value) // ranks in ascending order
@@ -19,9 +19,11 @@
 //	token := n bytes length back    n bytes as they are, then length-1 more bytes that stand back bytes before; a
 //	                                length of 0 is none, and without back
 //
-// So a process is told by one byte instead of its name space and rank, a key by one byte instead of itself, also
-// when it has the rank in it, a size by one or two bytes, and what cards of a node have in common (addresses of the
-// host, attributes of its interfaces) is there once. What ranks make at random is not shortened.
+// So a process is told by one byte instead of its name space and rank, a key by one byte instead of
+// itself, also when it has the rank in it, a size by one or two bytes, and what cards of a node
+// have in common (addresses of the host, attributes of its interfaces) is there once. What ranks
+// make at random is not shortened.
 //
-// What is read is hostile: every number is checked, and the memory that reading takes is bounded by MaxGrowth.
+// What is read is hostile: every number is checked, and the memory that reading takes is bounded by
+// MaxGrowth.
 package cards

@@ -45,8 +45,8 @@ func NewPack(size int) *Pack {
 	return &Pack{index: make(map[template]int), sets: make([]byte, 0, size), open: -1}
 }
 
-// PlainBytes is what the pairs so far take as lines of text: key, value and two separators each, without a word on
-// whose they are.
+// PlainBytes is what the pairs so far take as lines of text: key, value and two separators each,
+// without a word on whose they are.
 func (p *Pack) PlainBytes() int { return p.plain }
 
 // Add adds a value of a rank. Ranks come in ascending order, the pairs of one together.
@@ -123,7 +123,8 @@ func sharedPrefix(a, b string) int {
 	return n
 }
 
-// cut takes the rank's number out of a key, where it stands last as a number of its own: "P12-businesscard".
+// cut takes the rank's number out of a key, where it stands last as a number of its own:
+// "P12-businesscard".
 func cut(key string, rank int) template {
 	var buf [20]byte
 	digits := strconv.AppendInt(buf[:0], int64(rank), 10)

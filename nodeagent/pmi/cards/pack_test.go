@@ -201,7 +201,8 @@ func TestEachFails(t *testing.T) {
 	}
 }
 
-// FuzzRead reads anything: nothing beyond the limits comes out, and no more than the data can stand for.
+// FuzzRead reads anything: nothing beyond the limits comes out, and no more than the data can stand
+// for.
 func FuzzRead(f *testing.F) {
 	for _, file := range []string{"mpich-ucx-one-rank.txt", "openmpi-tcp.txt", "mpich-ch3.txt"} {
 		for _, pairs := range nodes(f, file) {

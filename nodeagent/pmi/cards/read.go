@@ -18,8 +18,8 @@ type Limits struct {
 	Key, Value int
 }
 
-// Read reads what a Pack has made, in its order. Keys and values are substrings of one text. The error wraps
-// ErrMalformed, or is the one that each has returned.
+// Read reads what a Pack has made, in its order. Keys and values are substrings of one text. The
+// error wraps ErrMalformed, or is the one that each has returned.
 func Read(data string, limits Limits, each func(rank int, key, value string) error) error {
 	r := newReader(data)
 	switch r.Number() {

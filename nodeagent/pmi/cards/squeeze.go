@@ -7,16 +7,20 @@ const (
 	shortest = 4
 	// longest bounds what one pointer stands for, and with it what a reader needs room for.
 	longest = 512
-	// window is how far back a pointer goes: the cards of a node's ranks, and pointers of three bytes at most.
+	// window is how far back a pointer goes: the cards of a node's ranks, and pointers of three
+	// bytes at most.
 	window = 1 << 20
-	// tableBits is for the number of places that are remembered; 16 KiB of them stay in a processor's cache.
+	// tableBits is for the number of places that are remembered; 16 KiB of them stay in a
+	// processor's cache.
 	tableBits = 12
-	// MaxGrowth is by how much squeezed data grows at most when it is read: a token has three bytes at least.
+	// MaxGrowth is by how much squeezed data grows at most when it is read: a token has three bytes
+	// at least.
 	MaxGrowth = longest / 3
 )
 
-// dictionary stands before all data, so that the first card of a node is short, too: keys of MPICH and Open MPI, and
-// what the cards behind them begin with, in the order of the body. Changing it changes the form.
+// dictionary stands before all data, so that the first card of a node is short, too: keys of MPICH
+// and Open MPI, and what the cards behind them begin with, in the order of the body. Changing it
+// changes the form.
 const dictionary = "-bcast-1-/dev/shm/mpich_shar_tmp" + "-allgather-shm-1-" +
 	"P-businesscard" + "description#$port#$ifname#127.0.0.1$" +
 	"btl.openib.4.1mtl.psm2.4.1mtl.ofi.4.1osc.rdma.4.1pml.ucx" + "\x00\x0bbtl.tcp.4.1\x00\x00\x0cpml.base.2.0\x00\x02" +

@@ -37,7 +37,8 @@ const (
 // Inspect tells what the file looks like. Errors are those of opening and
 // reading, and ErrDamaged.
 func Inspect(path string) (Report, error) {
-	// A pipe must neither block the opening nor the reading, and no terminal may become the caller's.
+	// A pipe must neither block the opening nor the reading, and no terminal may become the
+	// caller's.
 	file, err := userfs.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return Report{}, err

@@ -31,11 +31,12 @@ var baseLibraries = []string{
 	"libresolv.so", "libutil.so", "libnsl.so", "libnss_", "libanl.so", "libBrokenLocale.so", "libthread_db.so", "linux-vdso",
 }
 
-// loaderConfig names the directories in which the dynamic loader looks beside the usual ones; ld.so(8), ldconfig(8).
+// loaderConfig names the directories in which the dynamic loader looks beside the usual ones;
+// ld.so(8), ldconfig(8).
 const loaderConfig = "/etc/ld.so.conf"
 
-// Libraries are all that a program needs, the nearest first; none of a script or a static program. libraryPath is
-// the program's LD_LIBRARY_PATH.
+// Libraries are all that a program needs, the nearest first; none of a script or a static program.
+// libraryPath is the program's LD_LIBRARY_PATH.
 func Libraries(path, libraryPath string) ([]Library, error) {
 	report, err := Inspect(path)
 	if err != nil || !report.ELF {
@@ -87,7 +88,8 @@ func isBase(name string) bool {
 // maxConfigDepth bounds files that include each other.
 const maxConfigDepth = 8
 
-// loaderDirs are the directories of the dynamic loader's configuration; what of it cannot be read has none.
+// loaderDirs are the directories of the dynamic loader's configuration; what of it cannot be read
+// has none.
 func loaderDirs(path string, depth int) []string {
 	data, err := os.ReadFile(path)
 	if err != nil || depth == maxConfigDepth {

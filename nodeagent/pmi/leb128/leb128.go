@@ -1,11 +1,12 @@
-// Package leb128 takes numbers, and pieces that such numbers measure, off a text that is not trusted:
-// what the nodes of a job send each other. The numbers are unsigned LEB128, as encoding/binary appends them.
+// Package leb128 takes numbers, and pieces that such numbers measure, off a text that is not
+// trusted: what the nodes of a job send each other. The numbers are unsigned LEB128, as
+// encoding/binary appends them.
 package leb128
 
 import "encoding/binary"
 
-// Reader takes numbers and pieces off a text. After the first mistake Bad is true and it gives zeros,
-// so one check after several reads is enough.
+// Reader takes numbers and pieces off a text. After the first mistake Bad is true and it gives
+// zeros, so one check after several reads is enough.
 type Reader struct {
 	text string
 	bad  bool

@@ -94,7 +94,8 @@ func (c *conn) take(s *Server, whole []byte) error {
 	return c.request(s, header.Tag, whole[message.HeaderLen:])
 }
 
-// security is the method by which clients are told to prove who they are. The words are not believed: Admit is asked.
+// security is the method by which clients are told to prove who they are. The words are not
+// believed: Admit is asked.
 const security = "native"
 
 // errRefused is a client that cannot be served; its job goes on, or ends by what
@@ -140,8 +141,9 @@ func unread(hello *message.Hello, known bool) string {
 	return ""
 }
 
-// refuse tells a client that it is not served. The connection ends with what the client sends next: libpmix goes on to
-// its first request whatever it was told, and waits for ever if the connection has ended before that.
+// refuse tells a client that it is not served. The connection ends with what the client sends next:
+// libpmix goes on to its first request whatever it was told, and waits for ever if the connection
+// has ended before that.
 func (s *Server) refuse(c *conn, code int32) {
 	start := len(s.out)
 	s.out = message.AppendRefusal(s.out, code)

@@ -99,8 +99,8 @@ func (s *Server) RankLost(now time.Time, rank int) []Effect {
 	})
 }
 
-// Reborn notes that a rank of this node, whose connection has ended, was begun anew, and tells those who have
-// registered for it.
+// Reborn notes that a rank of this node, whose connection has ended, was begun anew, and tells
+// those who have registered for it.
 func (s *Server) Reborn(now time.Time, rank, incarnation int) []Effect {
 	affected := bfrops.Proc{Namespace: s.Namespace(), Rank: uint32(rank)}
 	infos := []bfrops.Info{{Key: message.KeyAffected, Value: bfrops.NewProc(affected)}}

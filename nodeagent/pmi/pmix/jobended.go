@@ -10,11 +10,12 @@ import (
 	"score/nodeagent/pmi/pmix/message"
 )
 
-// keptEnds is how many ends of spawned jobs are remembered, since each may be told twice. It is more than a leader keeps to tell again.
+// keptEnds is how many ends of spawned jobs are remembered, since each may be told twice. It is
+// more than a leader keeps to tell again.
 const keptEnds = 128
 
-// JobEnded tells those who have registered for it, once, that a job which this one has spawned has left, and with what
-// exit code. It is what PRRTE tells, and for nobody's default handler.
+// JobEnded tells those who have registered for it, once, that a job which this one has spawned has
+// left, and with what exit code. It is what PRRTE tells, and for nobody's default handler.
 func (s *Server) JobEnded(now time.Time, job uint64, code int) []Effect {
 	if slices.Contains(s.jobsEnded, job) {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"score/nodeagent/pmi/pmix/transcript"
 )
 
-// TestRecordedClients says to the server what clients of several libpmix have said, and expects the answers that they have
-// understood.
+// TestRecordedClients says to the server what clients of several libpmix have said, and expects the
+// answers that they have understood.
 func TestRecordedClients(t *testing.T) {
 	recordings, err := transcript.Read("message/testdata/libpmix-*.txt")
 	if err != nil {
@@ -38,7 +38,8 @@ func TestRecordedClients(t *testing.T) {
 	}
 }
 
-// recordedHost makes the server that a recording was of: what its ranks were told of their job says which.
+// recordedHost makes the server that a recording was of: what its ranks were told of their job says
+// which.
 func recordedHost(t *testing.T, recorded *transcript.Transcript) *host {
 	t.Helper()
 	first := slices.IndexFunc(recorded.Lines, func(l transcript.Line) bool { return l.Kind == transcript.Reply })
@@ -69,7 +70,8 @@ type replay struct {
 	left []string
 }
 
-// spawned is the job that recorded ones have spawned. It has its own server: what is asked of it is left out.
+// spawned is the job that recorded ones have spawned. It has its own server: what is asked of it is
+// left out.
 const spawned = "score_2"
 
 func (r *replay) line(l *transcript.Line) {

@@ -216,7 +216,8 @@ func (c *conn) card(s *Server, tag uint32, of bfrops.Proc, kvs []pmi.KV) {
 	s.send(c, tag, w)
 }
 
-// getJob answers what the system knows of a whole job and its ranks; of its own a client was told all at its start.
+// getJob answers what the system knows of a whole job and its ranks; of its own a client was told
+// all at its start.
 func (c *conn) getJob(s *Server, tag uint32, job uint64) error {
 	if job == s.config.Job {
 		s.status(c, tag, message.ErrNotFound)

@@ -75,7 +75,8 @@ func TestGetEnds(t *testing.T) {
 	a.status(message.ErrTimeout)
 }
 
-// TestOtherJob is for what the system knows of a job that was spawned, or is connected: its places are asked for once.
+// TestOtherJob is for what the system knows of a job that was spawned, or is connected: its places
+// are asked for once.
 func TestOtherJob(t *testing.T) {
 	h := newHost(t, 0)
 	a := h.rank(0)

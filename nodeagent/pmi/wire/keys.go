@@ -7,8 +7,8 @@ import (
 	"score/nodeagent/pmi"
 )
 
-// nextKeys returns the body of the first frame of a client of package keys, with its op before it, and how many bytes it
-// takes.
+// nextKeys returns the body of the first frame of a client of package keys, with its op before it,
+// and how many bytes it takes.
 func nextKeys(data []byte) (part []byte, size int, err error) {
 	if len(data) < talk.HeadBytes {
 		return nil, 0, nil

@@ -73,7 +73,8 @@ func (s *Server) RankGone(rank int) (pmi.Phase, []Effect) {
 	return phase, s.effects
 }
 
-// Do lets the server around it drive the engine: f calls it, and what follows is carried out. The error of f ends the job.
+// Do lets the server around it drive the engine: f calls it, and what follows is carried out. The
+// error of f ends the job.
 func (s *Server) Do(f func(*pmi.Engine) error) []Effect {
 	s.begin()
 	if s.ended {
@@ -87,7 +88,8 @@ func (s *Server) Do(f func(*pmi.Engine) error) []Effect {
 	return s.effects
 }
 
-// Reborn notes that a rank of this node, whose connection has ended, was begun anew and has another one.
+// Reborn notes that a rank of this node, whose connection has ended, was begun anew and has another
+// one.
 func (s *Server) Reborn(rank, incarnation int) []Effect {
 	*s.session(rank) = session{rank: rank}
 	return s.Do(func(e *pmi.Engine) error {

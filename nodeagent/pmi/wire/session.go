@@ -47,7 +47,8 @@ type session struct {
 	asked talk.Op
 }
 
-// protocol is what the client speaks, by its first byte: that of the greeting of package keys begins no line of PMI.
+// protocol is what the client speaks, by its first byte: that of the greeting of package keys
+// begins no line of PMI.
 func (x *session) protocol(data []byte) pmi.Protocol {
 	first := data
 	if len(x.rest) > 0 {

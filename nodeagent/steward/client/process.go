@@ -84,8 +84,8 @@ func (p *Process) killStranger() {
 	_ = p.watch.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) }) // the same
 }
 
-// killWait bounds the wait for the end of a steward that was killed. The kernel takes milliseconds, but one
-// that hangs in it, as on a dead file system, may stay for ever.
+// killWait bounds the wait for the end of a steward that was killed. The kernel takes milliseconds,
+// but one that hangs in it, as on a dead file system, may stay for ever.
 const killWait = 2 * time.Second
 
 // Kill ends the steward by force. Its ranks die with it; what they have started

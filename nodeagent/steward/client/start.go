@@ -33,7 +33,8 @@ type Slot struct {
 	Cgroups bool
 	// Grace is how long a job goes on without an agent; 0: it ends at once.
 	Grace time.Duration
-	// CPUs are those that it keeps to, as the kernel numbers them; none: all that this process may use.
+	// CPUs are those that it keeps to, as the kernel numbers them; none: all that this process may
+	// use.
 	CPUs []int
 	// Stderr takes the steward's own complaints, which are rare; nil: dropped.
 	Stderr *os.File

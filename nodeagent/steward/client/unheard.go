@@ -31,8 +31,9 @@ func KillUnheard(socket string) {
 	}
 }
 
-// killHolder kills a process if it holds one of the sockets. The number cannot be given to another process between the look and
-// the signal, as the signal goes to the process that the descriptor names.
+// killHolder kills a process if it holds one of the sockets. The number cannot be given to another
+// process between the look and the signal, as the signal goes to the process that the descriptor
+// names.
 func killHolder(pid int, inodes []uint64) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -51,7 +52,8 @@ func listeners(socket string) (inodes []uint64) {
 		return nil
 	}
 	defer table.Close()
-	// "Num RefCount Protocol Flags Type St Inode Path" of unix(7); the flag is the kernel's __SO_ACCEPTCON.
+	// "Num RefCount Protocol Flags Type St Inode Path" of unix(7); the flag is the kernel's
+	// __SO_ACCEPTCON.
 	const flags, inode, listening = 3, 6, "00010000"
 	for lines := bufio.NewScanner(table); lines.Scan(); {
 		fields := strings.Fields(lines.Text())

@@ -54,7 +54,8 @@ func TestLongestFits(t *testing.T) {
 	}
 }
 
-// Only stewards of the same attempt of the job are heard, and only of what was meant for this one, unchanged.
+// Only stewards of the same attempt of the job are heard, and only of what was meant for this one,
+// unchanged.
 func TestStrangersAreNotHeard(t *testing.T) {
 	b := road(t, testKey(7, 1), 1)
 	for name, other := range map[string]*Road{
@@ -88,7 +89,8 @@ func TestStrangersAreNotHeard(t *testing.T) {
 	if p, from, err := b.Open(good); err != nil || from != 0 || string(p.Data) != "hello" {
 		t.Errorf("%+v of %d, %v", p, from, err)
 	}
-	// A node has one steward in an attempt: what another one has sealed is not read, whoever has its key.
+	// A node has one steward in an attempt: what another one has sealed is not read, whoever has
+	// its key.
 	if _, _, err := b.Open(road(t, testKey(7, 1), 0).Seal(nil, 1, Packet{})); !errors.Is(err, ErrPacket) {
 		t.Errorf("a second steward of node 0: %v", err)
 	}
@@ -177,7 +179,8 @@ func TestRoad(t *testing.T) {
 	if send(b, a) || !a.Reaches(1) {
 		t.Fatal("a knows that b hears it")
 	}
-	// Something of a's is lost. What b said before is no proof, what it says after it has heard a probe is.
+	// Something of a's is lost. What b said before is no proof, what it says after it has heard a
+	// probe is.
 	a.Missed(1)
 	if send(b, a); a.Reaches(1) {
 		t.Fatal("b has heard nothing since")

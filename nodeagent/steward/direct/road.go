@@ -19,11 +19,13 @@ type Road struct {
 type peer struct {
 	port  uint16 // 0: it has none
 	found bool   // an agent has brought it
-	// heard counts its datagrams that came here, told is what it has said of ours, missed what that was when something did not arrive.
+	// heard counts its datagrams that came here, told is what it has said of ours, missed what that
+	// was when something did not arrive.
 	heard, told, missed uint64
 }
 
-// New returns the road of the steward of node self. The key is JobKey's; portOf is where the others are looked for, see PortOf.
+// New returns the road of the steward of node self. The key is JobKey's; portOf is where the others
+// are looked for, see PortOf.
 func New(key []byte, self uint32, portOf func(node uint32) uint16) (*Road, error) {
 	sealer, err := newSealer(key, self)
 	if err != nil {
@@ -41,8 +43,8 @@ func (r *Road) peer(node uint32) *peer {
 	return p
 }
 
-// Found notes what a letter says that an agent has brought: the sender's port, 0 if it has none, and how many datagrams it has heard.
-// It tells whether a probe is to be sent.
+// Found notes what a letter says that an agent has brought: the sender's port, 0 if it has none,
+// and how many datagrams it has heard. It tells whether a probe is to be sent.
 func (r *Road) Found(node uint32, port uint16, hears uint64) (probe bool) {
 	p := r.peer(node)
 	probe = port != 0 && (!p.found || p.port != port)
@@ -50,8 +52,8 @@ func (r *Road) Found(node uint32, port uint16, hears uint64) (probe bool) {
 	return probe && !p.reached()
 }
 
-// Heard notes a datagram of a node, which says how many of ours have arrived there. It tells whether a probe is to be sent, which says
-// that this one has come.
+// Heard notes a datagram of a node, which says how many of ours have arrived there. It tells
+// whether a probe is to be sent, which says that this one has come.
 func (r *Road) Heard(node uint32, hears uint64) (probe bool) {
 	p := r.peer(node)
 	p.heard++
@@ -59,7 +61,8 @@ func (r *Road) Heard(node uint32, hears uint64) (probe bool) {
 	return p.heard == 1 && p.port != 0
 }
 
-// Missed notes that something did not arrive at a node. Until that has heard something again nothing is sent to it alone.
+// Missed notes that something did not arrive at a node. Until that has heard something again
+// nothing is sent to it alone.
 func (r *Road) Missed(node uint32) {
 	p := r.peer(node)
 	p.missed = p.told
@@ -85,7 +88,8 @@ func (r *Road) Seal(dst []byte, to uint32, p Packet) []byte {
 	return r.sealer.seal(dst, to, &p)
 }
 
-// Open opens a datagram, in its place. The error is ErrPacket for whatever is not from another steward of the job.
+// Open opens a datagram, in its place. The error is ErrPacket for whatever is not from another
+// steward of the job.
 func (r *Road) Open(datagram []byte) (p Packet, from uint32, err error) {
 	text, from, err := r.sealer.open(r.self, datagram)
 	if err != nil {

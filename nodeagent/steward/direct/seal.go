@@ -13,8 +13,8 @@ import (
 const (
 	// KeySize is that of a job's key, in bytes: AES-256 and HMAC-SHA-256 have no use for more.
 	KeySize = sha256.Size
-	// MaxDatagram bounds a datagram, in bytes: six packets of an Ethernet. What is longer goes by the agents, whose connections
-	// repeat what a network drops of it.
+	// MaxDatagram bounds a datagram, in bytes: six packets of an Ethernet. What is longer goes by
+	// the agents, whose connections repeat what a network drops of it.
 	MaxDatagram = 8 << 10
 	// MaxData is the most data of a packet that fits.
 	MaxData = MaxDatagram - headerSize - tagSize - maxEnvelope
@@ -27,9 +27,10 @@ const (
 //
 //	datagram := version from[4] salt[16] counter[8] sealed
 //
-// Each sender has a key of its own, from the job's, its place in the job and a random salt, so that no two stewards ever seal two datagrams
-// with the same key and nonce, though a job's number and attempt may come again, after the cluster was set back to a backup.
-// To whom it goes is sealed with it, so that nobody can turn it elsewhere.
+// Each sender has a key of its own, from the job's, its place in the job and a random salt, so that
+// no two stewards ever seal two datagrams with the same key and nonce, though a job's number and
+// attempt may come again, after the cluster was set back to a backup. To whom it goes is sealed
+// with it, so that nobody can turn it elsewhere.
 const (
 	version     = 1
 	saltSize    = 16

@@ -10,8 +10,9 @@ func (m *Machine) AllowRespawns(k, times int) {
 // survives tells whether the gang goes on when a rank fails.
 func (m *Machine) survives(r *rank) bool { return m.rules.Recover || r.respawns > 0 }
 
-// beginAnew has a dead rank forked once more if it may be. A failure is here any end but that with exit code 0
-// after the good-bye; for want of memory no rank is begun anew, since the next process needs as much.
+// beginAnew has a dead rank forked once more if it may be. A failure is here any end but that with
+// exit code 0 after the good-bye; for want of memory no rank is begun anew, since the next process
+// needs as much.
 func (m *Machine) beginAnew(k int, exit Exit) bool {
 	r := &m.ranks[k]
 	if r.respawns == 0 || m.killed || m.phase != Starting && m.phase != Running || exit.OutOfMemory || exit.ByUs {
@@ -50,8 +51,8 @@ func (m *Machine) beginDue() {
 	}
 }
 
-// Respawned tells that rank k was forked once more. One that was born after the kill was ordered is killed
-// as well.
+// Respawned tells that rank k was forked once more. One that was born after the kill was ordered is
+// killed as well.
 func (m *Machine) Respawned(_ time.Time, k int) {
 	r := &m.ranks[k]
 	if r.state != Dead || m.anew == 0 {
@@ -65,8 +66,8 @@ func (m *Machine) Respawned(_ time.Time, k int) {
 	}
 }
 
-// RespawnFailed tells that rank k could not be forked once more, or need not since the gang ends. Its last end
-// is the one that counts.
+// RespawnFailed tells that rank k could not be forked once more, or need not since the gang ends.
+// Its last end is the one that counts.
 func (m *Machine) RespawnFailed(now time.Time, k int, abort Abort) {
 	if m.ranks[k].state != Dead || m.anew == 0 {
 		return

@@ -127,8 +127,8 @@ const (
 	ReportLaunched
 	// ReportExit tells the agent of the end of rank Order.Rank.
 	ReportExit
-	// Respawn forks rank Order.Rank once more, for the Order.Incarnation-th time; Respawned or RespawnFailed
-	// answers it.
+	// Respawn forks rank Order.Rank once more, for the Order.Incarnation-th time; Respawned or
+	// RespawnFailed answers it.
 	Respawn
 	// ReportAbort tells the agent why the gang must end (Order.Abort).
 	ReportAbort

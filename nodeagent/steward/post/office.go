@@ -65,7 +65,8 @@ type Kind uint8
 // Terms are how a message is sent.
 type Terms struct {
 	Kind Kind
-	// RepeatAfter is when it is repeated for the first time if it was not acknowledged, at least ackDelay; 0: when an agent may have died with it.
+	// RepeatAfter is when it is repeated for the first time if it was not acknowledged, at least
+	// ackDelay; 0: when an agent may have died with it.
 	RepeatAfter time.Duration
 	// Patience is when it is given up; 0: Patience.
 	Patience time.Duration

@@ -1,5 +1,5 @@
-// Package access is the table of which daemons may call which methods of each other, and the
-// guard that keeps it. What users may call is in scored/rpc, since it depends on roles that are in the
+// Package access is the table of which daemons may call which methods of each other, and the guard
+// that keeps it. What users may call is in scored/rpc, since it depends on roles that are in the
 // servers' state, and on whose job it is.
 package access
 
@@ -14,8 +14,8 @@ import (
 	"score/scored/api/scorev1/scorev1connect"
 )
 
-// daemons has, for each method of the services between daemons, the roles that may call it. A method that is not here
-// nobody may call.
+// daemons has, for each method of the services between daemons, the roles that may call it. A
+// method that is not here nobody may call.
 var daemons = map[string][]pki.Role{
 	// Of servers. An agent speaks for the node in its certificate alone, which the methods compare.
 	scorev1connect.AgentServiceConnectProcedure:          {pki.Agent},
@@ -48,7 +48,8 @@ type guard struct {
 	refuse *connect.ErrorWriter
 }
 
-// Guard lets those calls pass that the table allows, and refuses others before anything of them is read.
+// Guard lets those calls pass that the table allows, and refuses others before anything of them is
+// read.
 func Guard(next http.Handler) http.Handler {
 	return &guard{next: next, refuse: connect.NewErrorWriter()}
 }

@@ -41,7 +41,8 @@ func methods(t *testing.T) (procedures []string) {
 	return procedures
 }
 
-// TestEveryMethodIsInTheTable: no method between daemons is left to chance, and no rule is for no method.
+// TestEveryMethodIsInTheTable: no method between daemons is left to chance, and no rule is for no
+// method.
 func TestEveryMethodIsInTheTable(t *testing.T) {
 	all := methods(t)
 	for _, procedure := range all {

@@ -20,8 +20,9 @@ const (
 	atServers
 )
 
-// users has, for each method of the services for users, whether it may be called by way of an agent. Which role it takes,
-// and of whose jobs, is in scored/rpc; that both tables agree is tested there.
+// users has, for each method of the services for users, whether it may be called by way of an
+// agent. Which role it takes, and of whose jobs, is in scored/rpc; that both tables agree is tested
+// there.
 var users = map[string]way{
 	scorev1connect.JobServiceSubmitProcedure:                 byAgents,
 	scorev1connect.JobServiceAttachProcedure:                 byAgents,

@@ -23,7 +23,8 @@ func usersMethods(t *testing.T) (procedures []string) {
 	return procedures
 }
 
-// TestEveryUsersMethodIsInTheTable: of no method it is left to chance whether agents pass it on, and no line is for no method.
+// TestEveryUsersMethodIsInTheTable: of no method it is left to chance whether agents pass it on,
+// and no line is for no method.
 func TestEveryUsersMethodIsInTheTable(t *testing.T) {
 	all := usersMethods(t)
 	for _, procedure := range all {
@@ -36,8 +37,8 @@ func TestEveryUsersMethodIsInTheTable(t *testing.T) {
 	}
 }
 
-// TestByAgent: what agents do not pass on is refused with what to do, and what no table has, such as a method between
-// daemons, with nothing more.
+// TestByAgent: what agents do not pass on is refused with what to do, and what no table has, such
+// as a method between daemons, with nothing more.
 func TestByAgent(t *testing.T) {
 	for procedure, how := range users {
 		if err := ByAgent(procedure); (err == nil) != (how == byAgents) || err != nil && !strings.Contains(err.Error(), "on a host where 'scored server' runs") {

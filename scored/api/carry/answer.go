@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// envelopeHead is before each message of a stream: flags, and the length in four bytes, big-endian.
+	// envelopeHead is before each message of a stream: flags, and the length in four bytes,
+	// big-endian.
 	envelopeHead = 5
 	// EndOfStream is the flag of the last one, which is JSON
 	// (https://connectrpc.com/docs/protocol#streaming-response).
@@ -19,8 +20,8 @@ const (
 	BrokenOff = `{"error":{"code":"unavailable","message":"the server that led was lost; attach again"}}`
 )
 
-// Answer copies an answer to its end, message by message, so that a stream whose server is lost ends with an
-// error that the caller can read.
+// Answer copies an answer to its end, message by message, so that a stream whose server is lost
+// ends with an error that the caller can read.
 func Answer(w http.ResponseWriter, response *http.Response) {
 	header := w.Header()
 	for name, values := range response.Header {

@@ -19,8 +19,8 @@ var ErrLostWithIt = errors.New("the server that leads was lost while it had the 
 // Lost is ErrLostWithIt as its caller is told.
 func Lost() error { return connect.NewError(connect.CodeUnavailable, ErrLostWithIt) }
 
-// Undecided tells a caller that nobody could decide; doubt says what may have been done all the same, "": nothing, so that the
-// call may be made again.
+// Undecided tells a caller that nobody could decide; doubt says what may have been done all the
+// same, "": nothing, so that the call may be made again.
 func Undecided(text, doubt string) error {
 	if doubt != "" {
 		return connect.NewError(connect.CodeUnavailable, errors.New(text+" ("+doubt+")"))
@@ -45,8 +45,9 @@ func DropHop(h http.Header) {
 	}
 }
 
-// Ask makes the call of another daemon; who gets the response closes its body. Of an answer that is one message the whole
-// has come. After an error the body tells whether the call may have been carried out.
+// Ask makes the call of another daemon; who gets the response closes its body. Of an answer that is
+// one message the whole has come. After an error the body tells whether the call may have been
+// carried out.
 func Ask(to http.RoundTripper, out *http.Request, body *Body) (*http.Response, error) {
 	body.Give(out)
 	response, err := to.RoundTrip(out)
@@ -67,8 +68,8 @@ func Ask(to http.RoundTripper, out *http.Request, body *Body) (*http.Response, e
 	return response, nil
 }
 
-// gather has the whole answer come that is one message, so that the caller is told in a sentence if the server is lost
-// meanwhile.
+// gather has the whole answer come that is one message, so that the caller is told in a sentence if
+// the server is lost meanwhile.
 func gather(response *http.Response) error {
 	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
 	if kind != "application/proto" && kind != "application/json" {

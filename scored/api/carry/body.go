@@ -25,8 +25,8 @@ type Body struct {
 	read   atomic.Bool // from stream, or sent to a daemon that did not send it back
 }
 
-// Take takes a request's body; keys tells whether submissions under keys are carried out once, however often they are made.
-// The error is for its caller.
+// Take takes a request's body; keys tells whether submissions under keys are carried out once,
+// however often they are made. The error is for its caller.
 func Take(r *http.Request, keys bool) (*Body, error) {
 	if streaming(r) {
 		return &Body{stream: r.Body}, nil
@@ -85,8 +85,8 @@ func (b *Body) Read(into []byte) (int, error) {
 	return b.stream.Read(into)
 }
 
-// Close implements io.Closer. A stream of which nothing was read can still go to another daemon; of one that was read it
-// ends whoever reads, without which the call could not end.
+// Close implements io.Closer. A stream of which nothing was read can still go to another daemon; of
+// one that was read it ends whoever reads, without which the call could not end.
 func (b *Body) Close() error {
 	if !b.Used() {
 		return nil

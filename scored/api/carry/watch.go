@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// AnswerGrace is how long a server that led may take to answer what it was asked before, such as to lead no more, and what
-// the next one must not be asked again.
+// AnswerGrace is how long a server that led may take to answer what it was asked before, such as to
+// lead no more, and what the next one must not be asked again.
 const AnswerGrace = time.Second
 
 // Grace is how long a server that leads no more is waited for with the call.
@@ -27,8 +27,8 @@ type Watch struct {
 	Silence time.Duration
 }
 
-// While calls lost some time after another daemon than the leader has begun to lead, or when there was none for too long,
-// until stop.
+// While calls lost some time after another daemon than the leader has begun to lead, or when there
+// was none for too long, until stop.
 func (w *Watch) While(leader string, grace func() time.Duration, lost func()) (stop func()) {
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {

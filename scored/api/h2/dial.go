@@ -16,10 +16,12 @@ var ErrDial = errors.New("the other daemon was not reached")
 // Protocol is that of calls in the TLS handshake (RFC 9113, section 3.2).
 const Protocol = "h2"
 
-// CallTimeout bounds making a connection for users' calls: less than they wait for a server that leads.
+// CallTimeout bounds making a connection for users' calls: less than they wait for a server that
+// leads.
 const CallTimeout = 2 * time.Second
 
-// Dial makes an encrypted connection for calls to a daemon of one of the roles within CallTimeout. Its errors wrap ErrDial.
+// Dial makes an encrypted connection for calls to a daemon of one of the roles within CallTimeout.
+// Its errors wrap ErrDial.
 func Dial(ctx context.Context, credentials *pki.Credentials, address string, roles ...pki.Role) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()

@@ -60,15 +60,16 @@ func (c counter) Write(b []byte) (int, error) {
 // window is what a server can send on a stream that nobody reads.
 const window = 65535
 
-// mustArrive reports which directions have to move. Go's server sends the window updates of a stream behind the data of
-// that stream (net/http, http2serverConn.sendWindowUpdate), so an answer that nobody reads also stops the request. That
-// is why scrun and the daemons go on receiving while they cannot hand on what comes.
+// mustArrive reports which directions have to move. Go's server sends the window updates of a
+// stream behind the data of that stream (net/http, http2serverConn.sendWindowUpdate), so an answer
+// that nobody reads also stops the request. That is why scrun and the daemons go on receiving while
+// they cannot hand on what comes.
 func (f flow) mustArrive() (up, down bool) {
 	return f.serverReads && (f.userReads || f.down < window), f.userReads
 }
 
-// Streams move by themselves: when nothing moves any more, all that has a reader has arrived, whatever else stands still
-// on the same connection.
+// Streams move by themselves: when nothing moves any more, all that has a reader has arrived,
+// whatever else stands still on the same connection.
 func TestStreamsMoveByThemselves(t *testing.T) {
 	const sizeMost = 300 << 10 // several windows of a stream
 	flows := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) flow {

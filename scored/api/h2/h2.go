@@ -24,9 +24,9 @@ const (
 	// is noticed within the sum.
 	ping        = 5 * time.Second
 	pingTimeout = 5 * time.Second
-	// streamBuffer is how many bytes of a stream may wait in a server for their reader: enough to keep the
-	// sender busy, little enough that thousands of streams fit. A client chooses itself what it calls, and has
-	// ranks' output come, two of its largest messages.
+	// streamBuffer is how many bytes of a stream may wait in a server for their reader: enough to
+	// keep the sender busy, little enough that thousands of streams fit. A client chooses itself
+	// what it calls, and has ranks' output come, two of its largest messages.
 	streamBuffer       = 64 << 10
 	clientStreamBuffer = 2 * streamBuffer
 	// frameMost has room for the largest message of output and its head in one frame.
@@ -35,8 +35,9 @@ const (
 	maxStreams = 1024
 )
 
-// config has room on a connection for what all of its streams may have waiting. So a stream that nobody
-// reads, such as input for a rank that takes none, holds up no other (RFC 9113, section 5.2.2).
+// config has room on a connection for what all of its streams may have waiting. So a stream that
+// nobody reads, such as input for a rank that takes none, holds up no other (RFC 9113, section
+// 5.2.2).
 func config(streamBuffer int) *http.HTTP2Config {
 	return &http.HTTP2Config{
 		SendPingTimeout: ping, PingTimeout: pingTimeout, MaxConcurrentStreams: maxStreams, MaxReadFrameSize: frameMost,

@@ -76,8 +76,8 @@ func TestEncrypted(t *testing.T) {
 	}
 }
 
-// A client that has called is turned away when it calls again after its certificate was revoked, and goes no more to a server whose
-// certificate was.
+// A client that has called is turned away when it calls again after its certificate was revoked,
+// and goes no more to a server whose certificate was.
 func TestRevoked(t *testing.T) {
 	cluster := pkitest.New(t, "c1")
 	server, agent := cluster.Daemon(t, pki.Server, "s1"), cluster.Daemon(t, pki.Agent, "n1")

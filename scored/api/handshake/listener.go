@@ -15,8 +15,8 @@ import (
 const (
 	// timeout bounds how long a connection may take to show who it is: some round trips.
 	timeout = 5 * time.Second
-	// most bounds those that have not shown it yet: all nodes of a large cluster come at once when a server
-	// has been started again, and each needs a millisecond of a processor.
+	// most bounds those that have not shown it yet: all nodes of a large cluster come at once when
+	// a server has been started again, and each needs a millisecond of a processor.
 	most = 1024
 	// mostPerAddress bounds those of one address: the daemons of one host.
 	mostPerAddress = 128
@@ -45,7 +45,8 @@ type Listener struct {
 	work     sync.WaitGroup
 }
 
-// Listen lets others come to the listener, which is the result's from now on. start makes the server's side of a connection.
+// Listen lets others come to the listener, which is the result's from now on. start makes the
+// server's side of a connection.
 func Listen(listener net.Listener, start func(net.Conn) *tls.Conn, logger *zap.Logger) *Listener {
 	ctx, stop := context.WithCancelCause(context.Background())
 	l := &Listener{

@@ -8,12 +8,14 @@ import (
 	"sync"
 )
 
-// ErrCrowded means that a connection was closed since it had not shown who it is when too many others came.
+// ErrCrowded means that a connection was closed since it had not shown who it is when too many
+// others came.
 var ErrCrowded = errors.New("too many connections do not show who they are; the oldest of them were closed")
 
 // Waiting are connections that have not shown who they are yet.
 type Waiting struct {
-	// Most bounds all, MostPerAddress those of one address. Each costs a descriptor, a goroutine and some 10 kB.
+	// Most bounds all, MostPerAddress those of one address. Each costs a descriptor, a goroutine
+	// and some 10 kB.
 	Most, MostPerAddress int
 
 	mu     sync.Mutex
@@ -56,8 +58,8 @@ func (w *Waiting) Add(conn net.Conn) *Guest {
 	return g
 }
 
-// Leave takes the connection out: it has shown who it is, or has ended. The error is ErrCrowded if it was
-// closed before.
+// Leave takes the connection out: it has shown who it is, or has ended. The error is ErrCrowded if
+// it was closed before.
 func (g *Guest) Leave() error {
 	g.waiting.mu.Lock()
 	defer g.waiting.mu.Unlock()
@@ -68,7 +70,8 @@ func (g *Guest) Leave() error {
 	return nil
 }
 
-// oldestOfMost is the guest that has waited longest of the address that has the most. The caller holds mu.
+// oldestOfMost is the guest that has waited longest of the address that has the most. The caller
+// holds mu.
 func (w *Waiting) oldestOfMost() *Guest {
 	var most []*Guest
 	for _, guests := range w.guests {

@@ -26,7 +26,8 @@ type Member struct {
 	Address   string // this host's, as it reached the server
 }
 
-// Join asks the servers in the token, one after the other, until one answers. now is this host's clock.
+// Join asks the servers in the token, one after the other, until one answers. now is this host's
+// clock.
 func Join(ctx context.Context, token *pki.Token, name string, now func() time.Time) (*Member, error) {
 	if err := token.CheckTime(now()); err != nil {
 		return nil, err
@@ -62,7 +63,8 @@ func ask(ctx context.Context, server string, token *pki.Token, name string, requ
 	return member, err
 }
 
-// converse asks a server one question, and gives the answer and the address from which it was asked.
+// converse asks a server one question, and gives the answer and the address from which it was
+// asked.
 func converse(ctx context.Context, server string, config *tls.Config, question *scorev1.JoinRequest) (*scorev1.JoinResponse, net.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -86,8 +88,8 @@ func converse(ctx context.Context, server string, config *tls.Config, question *
 	return answer, conn.LocalAddr(), nil
 }
 
-// Revoked asks a server, host:port, whether the daemon's own certificate was revoked. Servers tell that to who has no good
-// certificate to show: in the handshake all that is refused looks alike.
+// Revoked asks a server, host:port, whether the daemon's own certificate was revoked. Servers tell
+// that to who has no good certificate to show: in the handshake all that is refused looks alike.
 func Revoked(ctx context.Context, server string, own *pki.Credentials) (bool, error) {
 	answer, _, err := converse(ctx, server, own.Client(pki.Server), &scorev1.JoinRequest{Serial: own.Serial()})
 	return answer.GetRevoked(), err

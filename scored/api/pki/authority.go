@@ -23,7 +23,8 @@ const (
 	MaxLife = 5 * 365 * 24 * time.Hour
 	// skew is how much a certificate is dated back, for hosts whose clocks are behind.
 	skew = 5 * time.Minute
-	// serialBits make serial numbers unique without a counter (RFC 5280, section 4.1.2.2: up to 20 bytes).
+	// serialBits make serial numbers unique without a counter (RFC 5280, section 4.1.2.2: up to 20
+	// bytes).
 	serialBits = 127
 )
 
@@ -110,7 +111,8 @@ type Digest [sha256.Size]byte
 func DigestOf(c *x509.Certificate) Digest { return sha256.Sum256(c.Raw) }
 
 // Sign makes a certificate for the name, valid for life, with the public key of the request. Of the
-// request only the key counts: what it says of itself is the asker's wish, and the caller knows who he is.
+// request only the key counts: what it says of itself is the asker's wish, and the caller knows who
+// he is.
 func (a *Authority) Sign(request []byte, name Name, now time.Time, life time.Duration) (*x509.Certificate, error) {
 	if err := name.check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRequest, err)

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Conn is a connection with another daemon that is closed as soon as the certificate that the daemon has shown is revoked: what was
-// let in before must not outlive that.
+// Conn is a connection with another daemon that is closed as soon as the certificate that the
+// daemon has shown is revoked: what was let in before must not outlive that.
 type Conn struct {
 	net.Conn
 	credentials *Credentials
@@ -69,8 +69,9 @@ func (c *Conn) Config(config *tls.Config) *tls.Config {
 	return config
 }
 
-// Revoke sets the serial numbers, as bytes, big-endian, of the certificates that are not taken any more, and closes the connections on
-// which one of them was shown. What is beyond MaxRevoked is left out.
+// Revoke sets the serial numbers, as bytes, big-endian, of the certificates that are not taken any
+// more, and closes the connections on which one of them was shown. What is beyond MaxRevoked is
+// left out.
 func (c *Credentials) Revoke(serials [][]byte) {
 	c.revoked.replace(serials)
 	for _, conn := range c.conns.of(&c.revoked) {
@@ -100,7 +101,8 @@ func (c *Credentials) Dial(ctx context.Context, address, protocol string, roles 
 	return conn, nil
 }
 
-// Over is Dial by a connection that is there already. It closes that if the other side is not let in.
+// Over is Dial by a connection that is there already. It closes that if the other side is not let
+// in.
 func (c *Credentials) Over(ctx context.Context, raw net.Conn, protocol string, roles ...Role) (*tls.Conn, error) {
 	watched := c.Watch(raw)
 	config := watched.Config(c.Client(roles...))
@@ -113,7 +115,8 @@ func (c *Credentials) Over(ctx context.Context, raw net.Conn, protocol string, r
 	return conn, nil
 }
 
-// Start makes the server's side of connections for a protocol (ALPN) of daemons of the roles. The handshake is still to come.
+// Start makes the server's side of connections for a protocol (ALPN) of daemons of the roles. The
+// handshake is still to come.
 func (c *Credentials) Start(protocol string, roles ...Role) func(raw net.Conn) *tls.Conn {
 	config := c.Server(roles...)
 	config.NextProtos = []string{protocol}

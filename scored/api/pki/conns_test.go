@@ -53,7 +53,8 @@ func hears(t *testing.T, to, from net.Conn) {
 	}
 }
 
-// Whoever was let in is cut off when the certificate that he showed is revoked, at whichever end that is heard; others are not.
+// Whoever was let in is cut off when the certificate that he showed is revoked, at whichever end
+// that is heard; others are not.
 func TestRevokedWhileOpen(t *testing.T) {
 	ours, at := newAuthority(t), &clock{epoch}
 	server := daemon(t, ours, Name{"c1", Server, "s1"}, at.now)

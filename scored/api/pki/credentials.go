@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// renewAfter is the part of a certificate's life after which a new one is asked for: a third of it, a month
-// by default, is left for a cluster that is down.
+// renewAfter is the part of a certificate's life after which a new one is asked for: a third of it,
+// a month by default, is left for a cluster that is down.
 const renewAfterNumerator, renewAfterDenominator = 2, 3
 
 // ErrOwn is wrapped by what is wrong with the daemon's own certificate or key.
@@ -111,8 +111,8 @@ func (c *Credentials) Server(roles ...Role) *tls.Config {
 	}
 }
 
-// Client is the configuration of who dials daemons of these roles. Names of hosts prove nothing here, and are not
-// looked at: the certificate says which daemon it is.
+// Client is the configuration of who dials daemons of these roles. Names of hosts prove nothing
+// here, and are not looked at: the certificate says which daemon it is.
 func (c *Credentials) Client(roles ...Role) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,

@@ -24,10 +24,12 @@ const (
 	AuthorityFile = "ca.crt"
 	// AuthorityKeyFile is its key; servers have it.
 	AuthorityKeyFile = "ca.key"
-	// BeginFile stands beside the certificate of a new server until it has state: one that has lost its state later must
-	// not begin a second cluster of the same name, nor be taken for the one that it was.
+	// BeginFile stands beside the certificate of a new server until it has state: one that has lost
+	// its state later must not begin a second cluster of the same name, nor be taken for the one
+	// that it was.
 	BeginFile = "begin"
-	// DaemonFile is the daemon's certificate and its key, in one file so that they are renewed as one.
+	// DaemonFile is the daemon's certificate and its key, in one file so that they are renewed as
+	// one.
 	DaemonFile = "daemon.pem"
 )
 
@@ -160,8 +162,8 @@ func (a *Authority) Save(dir string) error {
 	return errors.Join(saveAuthority(dir, a.cert), write(filepath.Join(dir, AuthorityKeyFile), key))
 }
 
-// Save writes certificate, key and the authority's certificate into a directory, which is made if need be.
-// Each file appears whole or stays as it was.
+// Save writes certificate, key and the authority's certificate into a directory, which is made if
+// need be. Each file appears whole or stays as it was.
 func (c *Credentials) Save(dir string) error {
 	own := c.current.Load()
 	private, ok := own.PrivateKey.(*ecdsa.PrivateKey)
@@ -256,8 +258,8 @@ func readChecked(path string, check func(fs.FileInfo) error) ([]byte, error) {
 	return data, nil
 }
 
-// Reload takes the certificate in the directory into use if it is newer than the present one, as when
-// somebody else renewed it.
+// Reload takes the certificate in the directory into use if it is newer than the present one, as
+// when somebody else renewed it.
 func (c *Credentials) Reload(dir string) error {
 	next, err := Load(dir, c.now)
 	if err != nil {

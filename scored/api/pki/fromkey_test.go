@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// connected are the ends of a TCP connection. Its buffers take an alert that the other side does not read; over net.Pipe
-// two sides that refuse each other at once would wait for each other.
+// connected are the ends of a TCP connection. Its buffers take an alert that the other side does
+// not read; over net.Pipe two sides that refuse each other at once would wait for each other.
 func connected(t *testing.T) (dialled, accepted net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -28,7 +28,8 @@ func connected(t *testing.T) (dialled, accepted net.Conn) {
 	return dialled, accepted
 }
 
-// handshakeOf connects two daemons, the second of which is dialled as a server; a blind client takes any.
+// handshakeOf connects two daemons, the second of which is dialled as a server; a blind client
+// takes any.
 func handshakeOf(t *testing.T, client, server *Credentials, blind bool) (clientErr, serverErr error) {
 	t.Helper()
 	config := client.Client(Server)
@@ -61,7 +62,8 @@ func fromKey(t *testing.T, key, cluster string, role Role) *Credentials {
 	return c
 }
 
-// Daemons that derive their credentials from one key know each other, and nobody else, in their roles.
+// Daemons that derive their credentials from one key know each other, and nobody else, in their
+// roles.
 func TestFromKey(t *testing.T) {
 	agent := fromKey(t, "the key", "c1", Agent)
 	if clientErr, serverErr := handshakeOf(t, agent, fromKey(t, "the key", "c1", Server), false); clientErr != nil || serverErr != nil {

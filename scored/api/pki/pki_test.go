@@ -48,7 +48,8 @@ func daemon(t testing.TB, a *Authority, name Name, now func() time.Time) *Creden
 	return c
 }
 
-// shake lets a client and a server meet. With TLS 1.3 a client learns by reading that it was refused.
+// shake lets a client and a server meet. With TLS 1.3 a client learns by reading that it was
+// refused.
 func shake(t testing.TB, server, client *tls.Config) (who *tls.ConnectionState, serverErr, clientErr error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

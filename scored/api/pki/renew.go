@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// keepEvery is how often Keep looks whether the certificate is to be renewed, for which a month is left, or was
-	// renewed by somebody else.
+	// keepEvery is how often Keep looks whether the certificate is to be renewed, for which a month
+	// is left, or was renewed by somebody else.
 	keepEvery = time.Minute
 	// keepRetry is the pause after it could not be.
 	keepRetry = time.Hour

@@ -9,8 +9,8 @@ import (
 // need not stay on it.
 const MaxRevoked = 1 << 16
 
-// revoked holds the serial numbers, in decimal, of certificates that were taken back. It may be read and replaced
-// at once; the zero value is empty.
+// revoked holds the serial numbers, in decimal, of certificates that were taken back. It may be
+// read and replaced at once; the zero value is empty.
 type revoked struct {
 	serials atomic.Pointer[map[string]struct{}]
 }

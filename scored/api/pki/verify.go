@@ -24,8 +24,8 @@ const (
 	FaultRole    // of a daemon that has no business here
 )
 
-// VerifyError is a certificate that was not accepted. Its text is one sentence, which says by how much and
-// what to do.
+// VerifyError is a certificate that was not accepted. Its text is one sentence, which says by how
+// much and what to do.
 type VerifyError struct {
 	Fault    Fault
 	Name     Name // as far as it could be read; not to be trusted
@@ -38,8 +38,8 @@ func refuse(fault Fault, name Name, format string, args ...any) *VerifyError {
 	return &VerifyError{Fault: fault, Name: name, sentence: fmt.Sprintf(format, args...)}
 }
 
-// verify checks a chain as it came by TLS, the leaf first. Chains have a length of one: the authority
-// signs daemons itself.
+// verify checks a chain as it came by TLS, the leaf first. Chains have a length of one: the
+// authority signs daemons itself.
 func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster string, revoked *revoked, now time.Time, roles []Role) (Name, error) {
 	if len(chain) == 0 {
 		return Name{}, refuse(FaultMissing, Name{}, "the other side showed no certificate; it must be a daemon that has joined the cluster")

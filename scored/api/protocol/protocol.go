@@ -1,9 +1,11 @@
-// Package protocol says which versions of what daemons and programs of a cluster say to each other, and write into its
-// log, this program understands, so that those of neighbouring versions work together while a cluster is upgraded.
+// Package protocol says which versions of what daemons and programs of a cluster say to each other,
+// and write into its log, this program understands, so that those of neighbouring versions work
+// together while a cluster is upgraded.
 //
-// A version is a number, one for the whole house. It grows when something is added of which one that does not know it must
-// not be told, because it would misread it or its copy of the state would become another. What can be left unread, as new
-// fields of messages mostly can, needs no new version. Each has a line in this table:
+// A version is a number, one for the whole house. It grows when something is added of which one
+// that does not know it must not be told, because it would misread it or its copy of the state
+// would become another. What can be left unread, as new fields of messages mostly can, needs no new
+// version. Each has a line in this table:
 //
 //	1  all that there was before versions were told
 //	2  the log says in which version it is written (state: Raise); the setting history; submissions under keys; jobs that go on
@@ -18,7 +20,8 @@ import (
 	"strings"
 )
 
-// What the build says (-ldflags -X): another range lets one see what daemons of two versions do together.
+// What the build says (-ldflags -X): another range lets one see what daemons of two versions do
+// together.
 var (
 	oldest = "1"
 	newest = "2"
@@ -33,17 +36,22 @@ const (
 	Keys = 2
 	// Survival is from when on jobs may go on without ranks and nodes that they lose.
 	Survival = 2
-	// Orders is from when on the log says how jobs are to end, or that they are to be begun anew, and why they were.
+	// Orders is from when on the log says how jobs are to end, or that they are to be begun anew,
+	// and why they were.
 	Orders = 2
-	// Inherits is from when on a spawned job's entry of the log may leave out what the job has of its parent.
+	// Inherits is from when on a spawned job's entry of the log may leave out what the job has of
+	// its parent.
 	Inherits = 2
-	// Answers is from when on the log may say which requests have published, read and taken back names.
+	// Answers is from when on the log may say which requests have published, read and taken back
+	// names.
 	Answers = 2
-	// Texts is from when on arguments, environment and paths, and names that programs publish, may be other than UTF-8.
+	// Texts is from when on arguments, environment and paths, and names that programs publish, may
+	// be other than UTF-8.
 	Texts = 2
 )
 
-// Range is what a program understands, both ends inclusive. The zero Range is that of a program that does not say.
+// Range is what a program understands, both ends inclusive. The zero Range is that of a program
+// that does not say.
 type Range struct{ Oldest, Newest uint32 }
 
 // own is read once.
@@ -100,7 +108,8 @@ func (r Range) String() string {
 	return fmt.Sprintf("protocols %d to %d", r.Oldest, r.Newest)
 }
 
-// Party is one of two that talk: what it is called ("the agent"), its build, and what it understands.
+// Party is one of two that talk: what it is called ("the agent"), its build, and what it
+// understands.
 type Party struct {
 	Name, Build string
 	Range       Range

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxWord is how many bytes of one word are shown: a path of the usual length, and a line on a wide
-	// terminal.
+	// maxWord is how many bytes of one word are shown: a path of the usual length, and a line on a
+	// wide terminal.
 	maxWord = 120
 	// maxSentence is how many bytes of a sentence are shown: it may name some words.
 	maxSentence = 2000

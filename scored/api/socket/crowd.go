@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// MaxConnections bounds a user's connections to a socket: some hundred attached scruns, each of which has
-	// two. Without, one user could take all descriptors of the daemon, and nobody else could come in.
+	// MaxConnections bounds a user's connections to a socket: some hundred attached scruns, each of
+	// which has two. Without, one user could take all descriptors of the daemon, and nobody else
+	// could come in.
 	MaxConnections = 2048
 	// crowdLines bounds the lines of the log about it in a second.
 	crowdLines = 1

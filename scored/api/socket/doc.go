@@ -1,5 +1,6 @@
-// Package socket is the Unix socket at which users' programs call a daemon of their host, a server or an agent: who is at
-// the other end, as the kernel tells, and how much one user can keep the daemon busy with.
+// Package socket is the Unix socket at which users' programs call a daemon of their host, a server
+// or an agent: who is at the other end, as the kernel tells, and how much one user can keep the
+// daemon busy with.
 //
 //	listener, err := socket.Listen("socket", path, socket.Everybody)
 //	crowd := socket.NewCrowd(listener, socket.MaxConnections, logger)

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// bodyTimeout is how long a request may take to come, which is sent by a program of this host, or by a daemon that has all
-	// of it.
+	// bodyTimeout is how long a request may take to come, which is sent by a program of this host,
+	// or by a daemon that has all of it.
 	bodyTimeout = 10 * time.Second
 
 	// maxCallsOfUser bounds the calls under way: an attached scrun has two.
 	maxCallsOfUser = 4096
-	// maxBytesOfUser bounds what has come of their requests: a thousand submissions at once with an environment of the
-	// usual size, and some of the largest.
+	// maxBytesOfUser bounds what has come of their requests: a thousand submissions at once with an
+	// environment of the usual size, and some of the largest.
 	maxBytesOfUser = 64 << 20
-	// maxCallsOfAgent and maxBytesOfAgent bound what the users of an agent's host can do together, and an agent that invents
-	// users: four users who do all that one may.
+	// maxCallsOfAgent and maxBytesOfAgent bound what the users of an agent's host can do together,
+	// and an agent that invents users: four users who do all that one may.
 	maxCallsOfAgent = 4 * maxCallsOfUser
 	maxBytesOfAgent = 4 * maxBytesOfUser
 )
@@ -39,7 +39,8 @@ type Bounds struct {
 	// Calls under way, and Bytes of their requests.
 	Calls int
 	Bytes int64
-	// TooMany and TooLarge are what is said beyond them, with a verb for the number of calls, and of MiB.
+	// TooMany and TooLarge are what is said beyond them, with a verb for the number of calls, and
+	// of MiB.
 	TooMany, TooLarge string
 }
 
@@ -61,7 +62,8 @@ func OfAgent(whose func(*http.Request) (any, error)) Bounds {
 	}
 }
 
-// limits stand before every call of a user: before a byte of its request is read, and while it comes.
+// limits stand before every call of a user: before a byte of its request is read, and while it
+// comes.
 type limits struct {
 	Bounds
 	next    http.Handler
@@ -174,7 +176,8 @@ func (l *limits) leave(who any, bytes int64) {
 	}
 }
 
-// meteredBody counts a request while it comes, and ends it where it becomes too much or takes too long.
+// meteredBody counts a request while it comes, and ends it where it becomes too much or takes too
+// long.
 type meteredBody struct {
 	io.ReadCloser
 	limits     *limits

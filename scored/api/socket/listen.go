@@ -25,8 +25,8 @@ const (
 // ErrListen is wrapped by errors of addresses that cannot be had.
 var ErrListen = errors.New("cannot listen")
 
-// Listen makes the socket and its directory. A socket that a dead daemon left is replaced; one that somebody answers on is
-// not. The error, which wraps ErrListen, names the configuration key.
+// Listen makes the socket and its directory. A socket that a dead daemon left is replaced; one that
+// somebody answers on is not. The error, which wraps ErrListen, names the configuration key.
 func Listen(key, path string, mode os.FileMode) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return nil, fmt.Errorf("%w: %s = %q: cannot make its directory: %w", ErrListen, key, path, err)

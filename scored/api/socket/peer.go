@@ -20,8 +20,8 @@ func PeerUID(c syscall.Conn) (uint32, error) {
 	return credentials.Uid, nil
 }
 
-// Peer asks the kernel who connected (SO_PEERCRED), and has more asked of the same descriptor. The error wraps
-// ErrNoIdentity.
+// Peer asks the kernel who connected (SO_PEERCRED), and has more asked of the same descriptor. The
+// error wraps ErrNoIdentity.
 func Peer(c syscall.Conn, more func(fd int)) (*unix.Ucred, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

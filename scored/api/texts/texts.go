@@ -1,8 +1,9 @@
-// Package texts deals with the texts of messages that need not be UTF-8: arguments, environment and paths of
-// programs, and sentences in which they stand. Programs of Linux get them as bytes, and so they are carried.
+// Package texts deals with the texts of messages that need not be UTF-8: arguments, environment and
+// paths of programs, and sentences in which they stand. Programs of Linux get them as bytes, and so
+// they are carried.
 //
-// Some readers take UTF-8 alone: JSON, and programs of versions that carried no other texts. For these each byte
-// that belongs to no letter is written as \x and two hexadecimal digits.
+// Some readers take UTF-8 alone: JSON, and programs of versions that carried no other texts. For
+// these each byte that belongs to no letter is written as \x and two hexadecimal digits.
 package texts
 
 import (

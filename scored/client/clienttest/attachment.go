@@ -63,7 +63,8 @@ func (a *Attachment) FailUndecided() { a.err = Undecided() }
 // Undecided is the answer of servers without a majority.
 func Undecided() error { return carry.Undecided("the cluster can decide nothing now", "") }
 
-// Stdin waits for the next piece of input, and tells the client that it was taken; nil when the client is gone.
+// Stdin waits for the next piece of input, and tells the client that it was taken; nil when the
+// client is gone.
 func (a *Attachment) Stdin() *scorev1.Stdin {
 	for {
 		request, err := a.stream.Receive()

@@ -60,8 +60,8 @@ func Running(n *scorev1.NodeStart) int64 {
 	return max(n.GetForkedNanos(), n.GetInitNanos(), n.GetFenceNanos())
 }
 
-// Lines are a table of the phases of a job's start and what is to be said of it; none if the job never had
-// places.
+// Lines are a table of the phases of a job's start and what is to be said of it; none if the job
+// never had places.
 func Lines(job *scorev1.Job) []string {
 	trace := job.GetStart()
 	if trace == nil {

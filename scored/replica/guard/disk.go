@@ -43,7 +43,8 @@ type Disk struct {
 	writes slowest
 }
 
-// NewDisk is a disk that works. The directory is for messages, and the bound WriteBound but in tests of something else.
+// NewDisk is a disk that works. The directory is for messages, and the bound WriteBound but in
+// tests of something else.
 func NewDisk(dir string, writeBound time.Duration, logger *zap.Logger) *Disk {
 	return &Disk{dir: dir, logger: logger, writeBound: writeBound, snapshotBound: SnapshotBound, failed: make(chan struct{})}
 }

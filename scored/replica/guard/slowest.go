@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// memory is for how long a slow write is remembered at least, and half of how long at most: long enough for somebody who
-// looks when users complain.
+// memory is for how long a slow write is remembered at least, and half of how long at most: long
+// enough for somebody who looks when users complain.
 const memory = time.Minute
 
 // slowest remembers the longest of the writes of late.
@@ -42,6 +42,6 @@ func (s *slowest) turn(now time.Time) {
 	}
 }
 
-// SlowestWrite is how long the longest write of the log took in the last minute or two. One that has not ended does not
-// count yet; it ends, or the disk fails, within WriteBound.
+// SlowestWrite is how long the longest write of the log took in the last minute or two. One that
+// has not ended does not count yet; it ends, or the disk fails, within WriteBound.
 func (d *Disk) SlowestWrite() time.Duration { return d.writes.longest(time.Now()) }

@@ -27,7 +27,8 @@ func (s *bareSocket) send() {
 		uintptr(unsafe.Pointer(&s.to)), unix.SizeofSockaddrInet4)
 }
 
-// receive polls until a datagram is there. The loopback device loses none as long as one is under way.
+// receive polls until a datagram is there. The loopback device loses none as long as one is under
+// way.
 func (s *bareSocket) receive() {
 	for {
 		size := uint32(unix.SizeofSockaddrInet4)

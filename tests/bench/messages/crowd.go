@@ -130,8 +130,8 @@ func crowdRank(ch *pm.Channel) error {
 	return untilReleased(ctx, ch)
 }
 
-// workThrough receives all messages and works on each. It returns the share of the time that was work, as
-// soon as the inbox is full.
+// workThrough receives all messages and works on each. It returns the share of the time that was
+// work, as soon as the inbox is full.
 func workThrough(ch *pm.Channel, data []byte, loops int) (float64, error) {
 	var worked time.Duration
 	var start time.Time

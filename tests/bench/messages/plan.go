@@ -32,7 +32,8 @@ var Sizes = []int{8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 3
 var weights = map[int]int{8: 4, 8192: 3, 65536: 3}
 
 const (
-	// share is what one measurement takes on a machine like the one the peers were first measured on.
+	// share is what one measurement takes on a machine like the one the peers were first measured
+	// on.
 	share = 18 * time.Millisecond
 	// roundsLeast keeps a measurement from being that of a single hiccup.
 	roundsLeast = 200

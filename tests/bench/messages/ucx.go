@@ -38,8 +38,8 @@ func (UCX) Missing() string {
 	return ""
 }
 
-// Measure measures a plan: inside the node through POSIX shared memory, between nodes by TCP, for it
-// has no transport over UDP.
+// Measure measures a plan: inside the node through POSIX shared memory, between nodes by TCP, for
+// it has no transport over UDP.
 func (u UCX) Measure(ctx context.Context, path Path, plan Plan) (Curve, error) {
 	cpus, err := CPUs()
 	if err != nil {
@@ -104,7 +104,8 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// listening waits until somebody listens on the port, without connecting: the server takes one client.
+// listening waits until somebody listens on the port, without connecting: the server takes one
+// client.
 func listening(ctx context.Context, port int) error {
 	want := fmt.Sprintf(":%04X 00000000:0000 0A", port)
 	for end := time.Now().Add(ucxStart); time.Now().Before(end); {
@@ -123,7 +124,8 @@ func listening(ctx context.Context, port int) error {
 	return errListen
 }
 
-// Columns of ucx_perftest's final lines: the name of the test, then iterations, and the averages over all of it.
+// Columns of ucx_perftest's final lines: the name of the test, then iterations, and the averages
+// over all of it.
 const (
 	ucxName    = 0
 	ucxLatency = 4 // microseconds, one way

@@ -14,8 +14,8 @@ import (
 	"score/tests/hostclock"
 )
 
-// Run builds scored, scrun and what daemons.Build builds besides into a directory, whose name bin is
-// set to, and runs the tests; TestMain exits with the code that it gives.
+// Run builds scored, scrun and what daemons.Build builds besides into a directory, whose name bin
+// is set to, and runs the tests; TestMain exits with the code that it gives.
 func Run(m *testing.M, bin *string) (code int) {
 	dir, err := os.MkdirTemp("", "score-test-")
 	if err == nil {
@@ -30,9 +30,9 @@ func Run(m *testing.M, bin *string) (code int) {
 	return m.Run()
 }
 
-// Start starts a cluster in a new directory, which other users may enter, and stops it when the test ends.
-// Whatever it leaves behind then is an error. What its daemons say is in the test's log, which is shown
-// with -v and when the test fails; o.Errors gets it too.
+// Start starts a cluster in a new directory, which other users may enter, and stops it when the
+// test ends. Whatever it leaves behind then is an error. What its daemons say is in the test's log,
+// which is shown with -v and when the test fails; o.Errors gets it too.
 func Start(t *testing.T, o daemons.Options) *daemons.Cluster {
 	t.Helper()
 	NeedRoot(t)
@@ -71,7 +71,8 @@ func NeedRoot(t *testing.T) {
 	}
 }
 
-// Dir makes a directory that other users may enter, with a name that is short enough for a socket's.
+// Dir makes a directory that other users may enter, with a name that is short enough for a
+// socket's.
 func Dir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "st")

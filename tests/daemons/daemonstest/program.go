@@ -22,7 +22,8 @@ type Program struct {
 	said    journal.Journal // both streams, as they came
 }
 
-// Begin starts a program, which asks the daemon at a socket, in the cluster's directory, and kills it when the test ends.
+// Begin starts a program, which asks the daemon at a socket, in the cluster's directory, and kills
+// it when the test ends.
 func Begin(t *testing.T, c *daemons.Cluster, socket, name string, arguments ...string) *Program {
 	t.Helper()
 	p := &Program{t: t, command: exec.Command(filepath.Join(c.Bin, name), arguments...), ended: make(chan struct{})}

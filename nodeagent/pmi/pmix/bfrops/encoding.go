@@ -39,7 +39,8 @@ func (e Encoding) String() string {
 // lastOfV3 is the last type that libpmix 3 knows.
 const lastOfV3 = EnvVar
 
-// Reads reports whether clients of the encoding can read a value. One that they cannot costs those of V3 all that stands beside it.
+// Reads reports whether clients of the encoding can read a value. One that they cannot costs those
+// of V3 all that stands beside it.
 func (e Encoding) Reads(v *Value) bool {
 	if e != V3 {
 		return true

@@ -75,7 +75,8 @@ const (
 	formParts                    // one after the other
 )
 
-// mark is the type that stands before a value of the form, and once before all elements of an array; Undefined: none does.
+// mark is the type that stands before a value of the form, and once before all elements of an
+// array; Undefined: none does.
 func (f form) mark(e Encoding) Type {
 	switch {
 	case f == formPID:

@@ -39,8 +39,8 @@ const (
 	KeyEventText  = "pmix.evtext" // string
 )
 
-// ReadCollective reads a Collective. Behind a connect, libpmix 6 says what it knows of its own job and has put; that is not read: who
-// wants to know asks.
+// ReadCollective reads a Collective. Behind a connect, libpmix 6 says what it knows of its own job
+// and has put; that is not read: who wants to know asks.
 func ReadCollective(r *bfrops.Reader) Collective {
 	return Collective{Procs: r.Procs(), Infos: r.Infos()}
 }

@@ -31,7 +31,8 @@ func WriteJob(w *bfrops.Writer, j *Job) {
 	j.writeRanks(w, j.writeKeys(w))
 }
 
-// writeKeys writes what is to know of the job and its nodes, and returns the position of each rank on its node.
+// writeKeys writes what is to know of the job and its nodes, and returns the position of each rank
+// on its node.
 func (j *Job) writeKeys(w *bfrops.Writer) []int {
 	size := uint64(len(j.RankNode))
 	apps := 1
@@ -121,8 +122,8 @@ func (j *Job) writeRanks(w *bfrops.Writer, local []int) {
 	}
 }
 
-// WriteForeignJob writes the reply to a get about another job than the client's. Clients know the ranks there by arrays, not by the
-// packed form of their own job's.
+// WriteForeignJob writes the reply to a get about another job than the client's. Clients know the
+// ranks there by arrays, not by the packed form of their own job's.
 func WriteForeignJob(w *bfrops.Writer, j *Job) {
 	w.Status(Success)
 	inner := w.Sub()

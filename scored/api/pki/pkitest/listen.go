@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Listen serves each connection, whose handshake is still to come, until the test ends, and returns the URL.
+// Listen serves each connection, whose handshake is still to come, until the test ends, and returns
+// the URL.
 func Listen(t testing.TB, config *tls.Config, serve func(*tls.Conn)) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
